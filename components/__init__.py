@@ -1,0 +1,1 @@
+"""Pulumi components that build what a plan says."""

@@ -1,0 +1,81 @@
+"""What is wrong, as a value.
+
+A finding carries a code, a severity, an address, a summary and a remedy. Findings accumulate: a user sees all of
+them at once, sorted. Exceptions are for bugs and for input or output that failed.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+
+class Severity(Enum):
+    """How much a finding weighs. Only ``ERROR`` stops an apply and sets the exit code 1."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    ADVICE = "advice"
+
+
+_RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong, where it is, and what to do about it."""
+
+    code: str
+    """Family and number, such as ``GPU001``; never reused. ``modelyard explain CODE`` tells its story."""
+    severity: Severity
+    summary: str
+    """One line without a full stop: what is wrong, with the values that show it."""
+    stack: str = ""
+    target: str = ""
+    """Name of the Deployment (or other object) concerned, empty when it is the whole stack."""
+    field: str = ""
+    """Path in the stack file (``rayWorker.memory``) or in the target (``spec.replicas``)."""
+    detail: str = ""
+    """Why it is wrong: the rule and the numbers it compared."""
+    remedy: str = ""
+    """What to do next, as an instruction."""
+    file: str = ""
+    """Path of the file to edit, relative to the project where it lies inside."""
+    line: int = 0
+    """1-based, 0 where there is no line."""
+    column: int = 0
+    waived: str = ""
+    """The waiver's reason; a waived finding is shown but no longer an error."""
+
+    @property
+    def location(self) -> str:
+        """``file:line:column`` as far as they are known."""
+        if not self.file:
+            return ""
+        if not self.line:
+            return self.file
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+
+    @property
+    def blocks(self) -> bool:
+        """Whether this finding stops an apply."""
+        return self.severity is Severity.ERROR and not self.waived
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings without repeats, the gravest first, then by place and code: the same order on every run."""
+    return tuple(
+        sorted(
+            set(findings),
+            key=lambda f: (
+                f.waived != "",
+                _RANK[f.severity],
+                f.stack,
+                f.file,
+                f.line,
+                f.column,
+                f.code,
+                f.target,
+                f.field,
+                f.summary,
+            ),
+        )
+    )

@@ -1,0 +1,176 @@
+"""What an environment asks for, as frozen values: one NamedTuple a section of the stack file.
+
+Quantities stay the text that the operator wrote (they were checked); ``modelyard.quantity`` turns them into numbers.
+``memory`` of a GPU workload is per GPU and ``cpu`` is for the pod.
+"""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, Literal, NamedTuple
+
+from modelyard.findings import Finding
+
+Training = Literal["ray", "celery"]
+Mode = Literal["existing", "managed"]
+Allocation = Literal["single", "partial", "multi_gpu"]
+AutoscalingMode = Literal["none", "annotations", "keda"]
+Queries = Literal["valid", "vendor"]
+Path = tuple[str | int, ...]
+"""Where a value stands in a stack file, section first: ``("rayWorker", "memory")``."""
+
+
+class Platform(NamedTuple):
+    """The platform that the workloads belong to."""
+
+    release: str
+    """``YY.MM``, such as ``23.10``."""
+    mode: Mode = "existing"
+    """``existing`` patches the Deployments that are there; ``managed`` also owns their base."""
+    namespace: str = "default"
+    cuda: str = "11.7"
+    """CUDA version that the platform's images need."""
+    images_embed_ptx: bool = False
+    """Whether the images carry PTX, so that newer cards can compile for themselves."""
+
+
+class Gpu(NamedTuple):
+    """The card of the training side."""
+
+    model: str
+    per_worker: int = 1
+    """GPUs of one worker pod."""
+    allocation: Allocation = "single"
+    """Default mode of training tasks; each task may choose its own."""
+
+
+class ModelService(NamedTuple):
+    """CPU inference."""
+
+    replicas: int = 1
+    cpu: str = "4"
+    memory: str = "16Gi"
+    volume: str = "50Gi"
+    gpu: int = 0
+    image: str | None = None
+
+
+class RayHead(NamedTuple):
+    """The head of the Ray cluster: one pod on a CPU node."""
+
+    replicas: int = 1
+    cpu: str = "2"
+    memory: str = "16Gi"
+    gpu: int = 0
+    image: str | None = None
+
+
+class RayWorker(NamedTuple):
+    """Ray training workers. ``memory`` is per GPU."""
+
+    replicas: int = 1
+    cpu: str = "4"
+    memory: str = "24Gi"
+    grace_period: int = 21900
+    """Seconds a pod may go on after it is told to stop."""
+    image: str | None = None
+
+
+class Celery(NamedTuple):
+    """Celery training tasks. ``memory`` is per GPU; each replica trains one job at a time."""
+
+    replicas: int = 1
+    cpu: str = "4"
+    memory: str = "24Gi"
+    concurrency: int = 1
+    queue: str = "celery-model-training-tasks-gpu"
+    job_limit: int = 21600
+    """Seconds that one training job may take."""
+    grace_period: int = 21900
+    consumer_timeout: int | None = None
+    """Seconds after which the broker takes back an unacknowledged job; None where nobody said."""
+    image: str | None = None
+
+
+class Autoscaling(NamedTuple):
+    """Whether and how the training side sleeps when there is nothing to train."""
+
+    mode: AutoscalingMode = "none"
+    max_replicas: int = 1
+    """Upper bound of the active side; the other side stays at 0."""
+    queries: Queries = "valid"
+
+
+class Target(NamedTuple):
+    """Names of one of the platform's Deployments and of the container that patches touch."""
+
+    deployment: str
+    container: str
+
+
+class Targets(NamedTuple):
+    """Names of the platform's Deployments, the vendor's unless the stack says otherwise."""
+
+    api_server: Target = Target("deployment-api-server", "api-server")
+    model_service: Target = Target("deployment-model-service", "model-service")
+    ray_head: Target = Target("deployment-ray-head", "ray-head")
+    ray_worker: Target = Target("deployment-ray-model-training-worker", "ray-model-training-worker")
+    celery: Target = Target("deployment-model-training-tasks-gpu", "model-training-tasks-gpu")
+
+
+class PatchChoice(NamedTuple):
+    """A patch that the stack adds, pins, parametrises or drops."""
+
+    name: str
+    version: str | None = None
+    params: Mapping[str, Any] = {}
+    enabled: bool = True
+
+
+class Waiver(NamedTuple):
+    """A finding that this stack accepts until a day."""
+
+    code: str
+    reason: str
+    expires: date
+    """Last day on which the waiver holds."""
+    target: str | None = None
+    by: str | None = None
+
+
+class Config(NamedTuple):
+    """Everything under ``modelyard:`` in one stack file."""
+
+    training: Training
+    platform: Platform
+    gpu: Gpu
+    kubernetes_version: str = "1.35"
+    model_service: ModelService = ModelService()
+    ray_head: RayHead = RayHead()
+    ray_worker: RayWorker = RayWorker()
+    celery: Celery = Celery()
+    autoscaling: Autoscaling = Autoscaling()
+    targets: Targets = Targets()
+    patches: tuple[PatchChoice, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+
+
+class Stack(NamedTuple):
+    """One environment: its config, and where each value of it stands."""
+
+    name: str
+    file: str
+    """Path as shown to the user, relative to the project."""
+    sha256: str
+    """Of the file's bytes."""
+    config: Config
+    context: str | None
+    """``kubernetes:context`` of the stack, None where the kubeconfig's current one counts."""
+    positions: Mapping[Path, tuple[int, int]]
+    """1-based line and column of every key and list item, by path in the file's own spelling."""
+
+    def place(self, finding: Finding, *path: str | int) -> Finding:
+        """The finding with this stack's name, and the file, line and column of ``path`` or its nearest ancestor."""
+        while path and path not in self.positions:
+            path = path[:-1]
+        line, column = self.positions.get(path, (0, 0))
+        return finding._replace(stack=self.name, file=self.file, line=line, column=column)
