@@ -1,1 +1,6 @@
-"""Pulumi components that build what a plan says."""
+"""Pulumi components that build what a plan says.
+
+``program`` gets the plan of the selected Pulumi stack, ``platform`` puts the parts of an environment in order, and
+``parts`` has a component each: ``ModelService``, ``RayCluster``, ``CeleryTraining``, ``Autoscaling``,
+``TrainingSwitch``. A component declares one resource for each of its targets; none of them computes a field.
+"""

@@ -1,0 +1,23 @@
+"""Versioned patches: what exists, which of them a stack takes, and what they render to.
+
+Owns the ``patches/`` folder: its format, the lock that keeps released versions immutable, the sandbox that renders
+templates, and the choice of patches for a stack. Does not merge anything (``merge`` does) and does not know what is in
+a cluster.
+"""
+
+from modelyard.catalog.library import PATCHES_FOLDER, Library, PatchVersion, load_library
+from modelyard.catalog.templates import Document, Rendered, render, render_base
+from modelyard.catalog.select import Selected, select
+
+__all__ = [
+    "PATCHES_FOLDER",
+    "Document",
+    "Library",
+    "PatchVersion",
+    "Rendered",
+    "Selected",
+    "load_library",
+    "render",
+    "render_base",
+    "select",
+]

@@ -1,0 +1,31 @@
+"""What the hardware can do: GPU, label and instance tables, and the rules that a stack must keep.
+
+Owns the card tables with their sources and marks (``data/``), what a GPU name means (``cards``), whether a card is
+supported and why (``verdict``, ``cuda``, ``table``), which allocation modes a pod serves (``allocation``), the rules
+over a stack file (``rules``), what a node's labels say (``nodes``), and the clouds' machine types (``instances``). The
+codes GPU, RES, RAY and CEL are explained in ``modelyard/explanations/``.
+
+Does not read stack files, render workloads, place pods (``plan`` knows what is free), or apply waivers.
+"""
+
+from modelyard.hardware.allocation import serves
+from modelyard.hardware.cards import Ambiguous, Card, Unknown, find, near_cards, products, resolve
+from modelyard.hardware.rules import check
+from modelyard.hardware.table import Row, table
+from modelyard.hardware.verdict import Verdict, verdict
+
+__all__ = [
+    "Ambiguous",
+    "Card",
+    "Row",
+    "Unknown",
+    "Verdict",
+    "check",
+    "find",
+    "near_cards",
+    "products",
+    "resolve",
+    "serves",
+    "table",
+    "verdict",
+]

@@ -1,0 +1,50 @@
+"""Merging objects as Kubernetes does, offline: by schema, without a cluster and without knowing any kind.
+
+Owns strategic merge patch (``strategic``, ``three_way``: what kubectl does), server-side apply (``server_side``: what
+Pulumi does, with ownership and conflicts), what differs between two objects (``diff``), who owns a field (``owners``),
+whether an object fits its type (``validate``), field paths, and the schemas of the supported Kubernetes versions.
+
+Does not read files other than the shipped schemas, talk to a cluster, convert between API versions, or know defaults
+that only the API server's code knows. Functions are pure: inputs are never changed, and results share with them
+whatever stayed the same, so treat both as frozen.
+"""
+
+from modelyard.merge.apply import Conflict, ServerSide, server_side
+from modelyard.merge.changes import Change, diff
+from modelyard.merge.errors import MergeError, SchemaError
+from modelyard.merge.managed import Managed, Owner, owners
+from modelyard.merge.path import Key, Path, Value
+from modelyard.merge.schema import MergeSchema, supported_versions
+from modelyard.merge.stored import stored
+from modelyard.merge.strategic import strategic
+from modelyard.merge.threeway import three_way, two_way
+from modelyard.merge.types import Type
+from modelyard.merge.update import update
+from modelyard.merge.validate import validate
+from modelyard.merge.values import ABSENT
+
+__all__ = [
+    "ABSENT",
+    "Change",
+    "Conflict",
+    "Key",
+    "Managed",
+    "MergeError",
+    "MergeSchema",
+    "Owner",
+    "Path",
+    "SchemaError",
+    "ServerSide",
+    "Type",
+    "Value",
+    "diff",
+    "owners",
+    "server_side",
+    "stored",
+    "strategic",
+    "supported_versions",
+    "three_way",
+    "two_way",
+    "update",
+    "validate",
+]

@@ -1,0 +1,11 @@
+"""What runs in an environment: each workload's size, place and replicas, derived from the stack file.
+
+Owns the arithmetic between what an operator wrote (memory per GPU, one training flag) and what a pod asks for
+(memory of the pod, replicas of both training sides). Does not judge the result (``hardware`` does) and renders
+nothing (``catalog`` does).
+"""
+
+from modelyard.workloads.facts import Facts, fact_at, facts, source_of
+from modelyard.workloads.sizing import GPU_ROLES, Workload, workloads
+
+__all__ = ["GPU_ROLES", "Facts", "Workload", "fact_at", "facts", "source_of", "workloads"]

@@ -1,0 +1,156 @@
+"""How fast a plan is, as ratios against ``kubectl kustomize`` in the same run.
+
+Two measurements, whole processes, with the operating system's own accounting:
+
+- one stack, cold: ``modelyard plan dev`` against ``kubectl kustomize`` of one overlay of the same objects, in turn;
+- many stacks: ``modelyard plan --all`` over a generated project in which every stack has parameters of its own.
+
+Run it with ``make bench``. Quote the ratios and medians; single times depend on the machine.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+MODELYARD = ROOT / ".venv" / "bin" / "modelyard"
+
+
+class Run(NamedTuple):
+    """One finished process."""
+
+    wall: float
+    """Seconds."""
+    cpu: float
+    """Seconds, user and system."""
+    peak: int
+    """Bytes of the largest process."""
+
+
+def measure(command: list[str]) -> Run:
+    """Runs a command with its output thrown away.
+
+    Raises:
+        SystemExit: the command could not do its work.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+    assert process.stderr is not None
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+    if os.waitstatus_to_exitcode(status) not in (0, 1):
+        sys.exit(f"{' '.join(command)} failed:\n{errors.decode()}")
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def median(values: list[float]) -> float:
+    """The middle value."""
+    return sorted(values)[len(values) // 2]
+
+
+def one_stack(kubectl: list[str], work: Path, runs: int) -> dict[str, float]:
+    """Cold plans of one stack and builds of one overlay, in turn."""
+    subprocess.run(
+        [str(MODELYARD), "-C", str(ROOT), "render", "dev", "--format", "kustomize", "--out", str(work)],
+        check=False,
+        stdout=subprocess.DEVNULL,
+    )
+    plan = [str(MODELYARD), "-C", str(ROOT), "plan", "dev"]
+    build = [*kubectl, "kustomize", str(work / "dev")]
+    empty = [str(MODELYARD.with_name("python")), "-c", ""]
+    pairs = []
+    for number in range(runs + 1):
+        trio = (measure(plan), measure(build), measure(empty))
+        if number:
+            pairs.append(trio)
+    return {
+        "plan_ms": median([a.wall for a, _, _ in pairs]) * 1000,
+        "kustomize_ms": median([b.wall for _, b, _ in pairs]) * 1000,
+        "python_ms": median([c.wall for _, _, c in pairs]) * 1000,
+        "ratio": median([a.wall / b.wall for a, b, _ in pairs]),
+        "peak_mb": max(a.peak for a, _, _ in pairs) / 1e6,
+    }
+
+
+def generate(folder: Path, count: int) -> None:
+    """A project of ``count`` stacks, each with sizes of its own and a recorded platform of its own."""
+    shutil.copytree(ROOT / "patches", folder / "patches")
+    shutil.copy(ROOT / "Pulumi.yaml", folder)
+    stacks = folder / "stacks"
+    stacks.mkdir()
+    recorded = ROOT / "stacks" / "recorded" / "dev"
+    for number in range(count):
+        name = f"s{number:04}"
+        (stacks / f"Pulumi.{name}.yaml").write_text(
+            f"""config:
+  kubernetes:context: dev
+  modelyard:training: {"ray" if number % 2 else "celery"}
+  modelyard:platform: {{release: "23.10", mode: existing, namespace: ml-platform}}
+  modelyard:gpu: {{model: A10, perWorker: 1, allocation: single}}
+  modelyard:modelService: {{replicas: {1 + number % 3}, cpu: {4 + number % 4}, memory: {16 + number % 16}Gi, volume: {50 + number}Gi}}
+  modelyard:rayHead: {{cpu: {2 + number % 3}, memory: {16 + number % 7}Gi}}
+  modelyard:rayWorker: {{replicas: 1, cpu: {4 + number % 8}, memory: {24000 + number}Mi}}
+  modelyard:celery: {{replicas: 1, cpu: {4 + number % 5}, memory: {25000 + number}Mi, consumerTimeout: 6h30m}}
+  modelyard:autoscaling: {{mode: none}}
+  modelyard:waivers: [{{code: GPU001, reason: "number {number}", expires: 2099-01-01}}]
+"""
+        )
+        shutil.copytree(recorded, stacks / "recorded" / name)
+
+
+def many_stacks(work: Path, count: int, runs: int) -> dict[str, float]:
+    """Plans of every stack of a generated project, in one process each time."""
+    project = work / f"project-{count}"
+    project.mkdir()
+    generate(project, count)
+    command = [str(MODELYARD), "-C", str(project), "plan", "--all"]
+    taken = [measure(command) for _ in range(runs)]
+    return {
+        "stacks": count,
+        "seconds": median([run.wall for run in taken]),
+        "cpu_seconds": median([run.cpu for run in taken]),
+        "peak_mb": max(run.peak for run in taken) / 1e6,
+    }
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kubectl", nargs="+", default=["kubectl"], help="the command that runs kubectl")
+    parser.add_argument("--runs", type=int, default=15, help="counted runs of one stack (default 15)")
+    parser.add_argument("--stacks", type=int, default=1000, help="stacks of the large project (default 1000)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        single = one_stack(args.kubectl, work / "overlay", args.runs)
+        small = many_stacks(work, max(1, args.stacks // 4), 1)
+        large = many_stacks(work, args.stacks, 3)
+    document = {"one_stack": single, "quarter": small, "all": large, "kustomize_runs_in_the_same_time": 0.0}
+    document["kustomize_runs_in_the_same_time"] = large["seconds"] * 1000 / single["kustomize_ms"]
+    if args.json:
+        print(json.dumps(document, indent=2))
+        return
+    print(
+        f"one stack, cold    {single['plan_ms']:6.0f} ms   kubectl kustomize {single['kustomize_ms']:.0f} ms   "
+        f"ratio {single['ratio']:.2f}   (an empty Python {single['python_ms']:.0f} ms)   {single['peak_mb']:.0f} MB"
+    )
+    for result in (small, large):
+        print(
+            f"{result['stacks']:>5} stacks       {result['seconds']:6.2f} s    {result['cpu_seconds']:.2f} s of CPU   "
+            f"largest process {result['peak_mb']:.0f} MB"
+        )
+    print(f"in the time of all, kubectl kustomize builds {document['kustomize_runs_in_the_same_time']:.0f} overlays")
+
+
+if __name__ == "__main__":
+    main()

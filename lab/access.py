@@ -1,0 +1,77 @@
+"""Who may do what in a lab: users, tokens and kubeconfigs."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+
+class User(NamedTuple):
+    """One identity that a lab knows."""
+
+    name: str
+    groups: str
+    token: str
+    """Empty: this user comes with the client certificate ``pki/<name>.crt``."""
+    promise: str
+
+
+USERS = {
+    user.name: user
+    for user in (
+        User("admin", "system:masters", "lab-admin-token", "may do everything"),
+        User("viewer", "lab:viewers", "lab-viewer-token", "may read everything and change nothing"),
+        User("stranger", "lab:strangers", "lab-stranger-token", "is known, and may do nothing"),
+        User("expired", "", "", "holds an administrator's certificate that has expired"),
+    )
+}
+SYSTEM = User("lab-system", "system:masters", "lab-system-token", "is the control plane itself")
+
+VIEWER_ROLE = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "lab-viewer"},
+    "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}],
+}
+VIEWER_BINDING = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "lab-viewer"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "lab-viewer"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "lab:viewers"}],
+}
+
+
+def tokens() -> str:
+    """The API server's token file. The tokens are no secrets: they open a server that listens on loopback only."""
+    return "".join(
+        f'{user.token},{user.name},{user.name},"{user.groups}"\n' for user in (*USERS.values(), SYSTEM) if user.token
+    )
+
+
+def kubeconfig(context: str, port: int, pki: Path, user: User) -> str:
+    """A kubeconfig, as JSON (which is YAML), with one context for one user."""
+    credentials = (
+        {"token": user.token}
+        if user.token
+        else {
+            "client-certificate": str(pki / f"{user.name}.crt"),
+            "client-key": str(pki / f"{user.name}.key"),
+        }
+    )
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": context,
+                "cluster": {
+                    "server": f"https://127.0.0.1:{port}",
+                    "certificate-authority": str(pki / "ca.crt"),
+                },
+            }
+        ],
+        "users": [{"name": f"{context}-{user.name}", "user": credentials}],
+        "contexts": [{"name": context, "context": {"cluster": context, "user": f"{context}-{user.name}"}}],
+        "current-context": context,
+    }
+    return json.dumps(document, indent=2) + "\n"

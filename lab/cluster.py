@@ -1,0 +1,398 @@
+"""``Lab``: one real control plane on loopback, in one folder."""
+
+import fcntl
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from lab import access, components, process
+from lab.client import Answer, Client
+from lab.components import Ports
+from lab.errors import LabError
+from lab.process import Process
+from lab.toolset import Toolset, ready_toolset
+
+STAGES = Path(__file__).resolve().parent / "kwok" / "stages.yaml"
+_ATTEMPTS = 4
+_READY_WITHIN = 120.0
+_POLL = 0.05
+
+
+class State(NamedTuple):
+    """What a lab's folder remembers, so that another process can find, use and stop it."""
+
+    context: str
+    ports: Ports
+    processes: tuple[Process, ...]
+
+
+class Lab:
+    """A control plane (etcd, API server, controller manager, scheduler) with kwok in the kubelets' place.
+
+    A context manager: ``with Lab.start(folder) as lab``. Everything it writes is under ``folder``; several labs in
+    several folders do not meet. Times are seconds.
+    """
+
+    def __init__(self, folder: Path, state: State, tools: Toolset) -> None:
+        """Use ``start`` or ``attach``."""
+        self.folder = folder
+        self.context = state.context
+        self.tools = tools
+        self._ports = state.ports
+        self._processes = {process.name: process for process in state.processes}
+        self._tied = False
+        self._clients: dict[str, Client] = {}
+
+    @classmethod
+    def start(
+        cls, folder: Path, *, context: str = "lab", detach: bool = False, tools: Toolset | None = None
+    ) -> "Lab":
+        """Start a lab and return when ``/readyz`` answers ``ok`` and default service accounts are made.
+
+        Args:
+            folder: where its data, logs and credentials go; what an earlier lab there stored is taken up again.
+            context: name of the context in its kubeconfig.
+            detach: the lab outlives this process, until somebody calls ``stop``; else it dies with it.
+            tools: the binaries; the built ones by default, built first where they are missing.
+
+        Raises:
+            LabError: it is already running, or it does not start; the message has the end of the log.
+        """
+        tools = tools or ready_toolset()
+        folder = folder.resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            before = _read(folder)
+            if before is not None:
+                if all(map(process.alive, before.processes)) and len(before.processes) == len(components.NAMES):
+                    raise LabError(f"a lab is already running in {folder}; stop it first, or take another folder")
+                process.stop(before.processes, patience=1)
+            ports = before.ports if before is not None and _all_free(before.ports) else _free_ports()
+            for attempt in range(1, _ATTEMPTS + 1):
+                lab = cls(folder, State(context, ports, ()), tools)
+                lab._tied = not detach
+                try:
+                    lab._boot()
+                    return lab
+                except LabError:
+                    clashed = lab._clashed()
+                    lab._end(patience=1)
+                    if not clashed or attempt == _ATTEMPTS:
+                        raise
+                    ports = _free_ports()
+                except BaseException:
+                    lab._end(patience=1)
+                    raise
+        raise AssertionError("unreachable")
+
+    @classmethod
+    def attach(cls, folder: Path) -> "Lab":
+        """The lab that runs in ``folder``.
+
+        Raises:
+            LabError: none runs there, or only a part of it.
+        """
+        folder = folder.resolve()
+        state = _read(folder)
+        if state is None or not any(map(process.alive, state.processes)):
+            raise LabError(f"no lab is running in {folder}; start one with: modelyard-lab up")
+        lab = cls(folder, state, ready_toolset())
+        dead = [name for name, running in lab.status().items() if not running]
+        if dead:
+            raise LabError(f"the lab in {folder} has lost {', '.join(dead)}; start it again with: modelyard-lab up")
+        return lab
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Kubeconfig of the administrator; its only context is ``context``."""
+        return self.kubeconfig_of("admin")
+
+    def kubeconfig_of(self, user: str) -> Path:
+        """Kubeconfig of ``admin``, ``viewer``, ``stranger`` or ``expired``, all with the same context name."""
+        return self.folder / ("kubeconfig" if user == "admin" else f"kubeconfig-{access.USERS[user].name}")
+
+    @property
+    def server(self) -> str:
+        """URL of the API server."""
+        return f"https://127.0.0.1:{self._ports.api}"
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process id of each component, in the order of start."""
+        return {name: found.pid for name, found in self._processes.items()}
+
+    def variables(self, user: str = "admin") -> dict[str, str]:
+        """Environment variables that point kubectl and Pulumi at this lab, and at nothing outside it."""
+        return {
+            "KUBECONFIG": str(self.kubeconfig_of(user)),
+            "PATH": f"{self.tools.bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            "PULUMI_HOME": str(self.folder / "pulumi"),
+            "PULUMI_BACKEND_URL": f"file://{self.folder / 'state'}",
+            "PULUMI_CONFIG_PASSPHRASE": "lab",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        }
+
+    def env(self, user: str = "admin") -> dict[str, str]:
+        """This process's environment with ``variables`` in it, for ``subprocess``."""
+        return {**os.environ, **self.variables(user)}
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        *,
+        user: str = "admin",
+        timeout: float = 60,
+    ) -> Answer:
+        """One request to the API server; errors come back as an ``Answer`` with their status.
+
+        Raises:
+            OSError: the server cannot be reached.
+        """
+        client = self._clients.get(user)
+        if client is None:
+            token = access.USERS[user].token
+            if not token:
+                raise LabError(f"{user} has no token; use kubeconfig_of({user!r})")
+            client = self._clients.setdefault(user, Client(self._ports.api, self.folder / "pki" / "ca.crt", token))
+        return client.request(method, path, body, content_type, timeout)
+
+    def kubectl(
+        self, *arguments: str, stdin: str | None = None, check: bool = True, user: str = "admin"
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run kubectl against this lab and return what it wrote.
+
+        Raises:
+            LabError: it failed, and ``check`` is true; the message is kubectl's.
+        """
+        done = subprocess.run(
+            [str(self.tools.bin / "kubectl"), f"--cache-dir={self.folder / 'kubectl'}", *arguments],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            env=self.env(user),
+            check=False,
+        )
+        if check and done.returncode:
+            raise LabError(f"kubectl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}")
+        return done
+
+    def wait(self, what: str, ready: Callable[[], bool], within: float = 60) -> None:
+        """Return as soon as ``ready()`` is true.
+
+        Raises:
+            LabError: it is still false after ``within`` seconds, or a component has died meanwhile.
+        """
+        deadline = time.monotonic() + within
+        while not ready():
+            dead = [name for name, running in self.status().items() if not running]
+            if dead:
+                raise LabError(f"{dead[0]} ended while waiting for {what}:\n{self._tail(dead[0])}")
+            if time.monotonic() > deadline:
+                raise LabError(f"waited {within:.0f} s in vain for {what}; the logs are in {self.folder / 'logs'}")
+            time.sleep(_POLL)
+
+    def install_crds(self) -> None:
+        """Install the CRDs of Kueue, KEDA and KubeRay, and return when all are established."""
+        from lab import install
+
+        install.crds(self)
+
+    def install_platform(self, environment: str) -> None:
+        """Install the nodes and the platform of ``lab/platform/<environment>``, and return when it has rolled out."""
+        from lab import install
+
+        install.platform(self, environment)
+
+    def status(self) -> dict[str, bool]:
+        """Whether each component runs, in the order of start."""
+        return {name: process.alive(found) for name, found in self._processes.items()}
+
+    def kill(self, component: str) -> None:
+        """End one component without warning, as a crash would."""
+        process.stop([self._processes[component]], patience=0)
+
+    def restart(self, component: str) -> None:
+        """Start a component again after ``kill``, and wait for the API server to be ready."""
+        self._spawn(component)
+        self._await_server()
+
+    def pause(self, component: str) -> None:
+        """Freeze a component: it runs and answers nothing, until ``resume``."""
+        process.send(self._processes[component], signal.SIGSTOP)
+
+    def resume(self, component: str) -> None:
+        """Let a component that was paused go on."""
+        process.send(self._processes[component], signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End every process, the API server before its store. What they stored stays in the folder."""
+        with _locked(self.folder):
+            self._end(patience=5)
+
+    def delete(self) -> None:
+        """Stop the lab and remove its folder."""
+        self.stop()
+        shutil.rmtree(self.folder)
+
+    def __enter__(self) -> "Lab":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def _boot(self) -> None:
+        self._prepare()
+        # The API server waits for its store by itself, so both start at once.
+        for name in (*components.STORE, *components.SERVER):
+            self._spawn(name)
+        self._await_server()
+        for name in components.CONTROLLERS:
+            self._spawn(name)
+        for kind, body in (("clusterroles", access.VIEWER_ROLE), ("clusterrolebindings", access.VIEWER_BINDING)):
+            self.request("POST", f"/apis/rbac.authorization.k8s.io/v1/{kind}", body)
+        account = "/api/v1/namespaces/default/serviceaccounts/default"
+        self.wait("the default service account", lambda: self.request("GET", account).status == 200)
+
+    def _prepare(self) -> None:
+        for name in ("logs", "state", "pulumi"):
+            (self.folder / name).mkdir(exist_ok=True)
+        for log in (self.folder / "logs").glob("*.log"):
+            log.unlink()
+        pki = self.folder / "pki"
+        if not (pki / "service-account.key").exists():
+            _run([str(self.tools.bin / "pki"), str(pki)])
+        _write(self.folder / "tokens.csv", access.tokens())
+        _write(self.folder / "system.kubeconfig", self._kubeconfig_text(access.SYSTEM))
+        for user in access.USERS.values():
+            _write(self.kubeconfig_of(user.name), self._kubeconfig_text(user))
+        self.tools.install_plugins(self.folder / "pulumi")
+
+    def _kubeconfig_text(self, user: access.User) -> str:
+        return access.kubeconfig(self.context, self._ports.api, self.folder / "pki", user)
+
+    def _spawn(self, name: str) -> None:
+        argv = components.command(name, self.folder, self.tools.bin, self._ports, STAGES)
+        try:
+            self._processes[name] = process.spawn(
+                name,
+                argv,
+                log=self.folder / "logs" / f"{name}.log",
+                env={"PATH": os.defpath, "HOME": str(self.folder)},
+                cwd=self.folder,
+                dies_with_parent=self._tied,
+            )
+        except OSError as error:
+            raise LabError(f"cannot start {name}: {error}") from error
+        # Recorded at once, so that whoever comes after a crash finds every process.
+        _save(self.folder, State(self.context, self._ports, tuple(self._processes.values())))
+
+    def _await_server(self) -> None:
+        def ready() -> bool:
+            try:
+                # Exactly "ok": a failing answer also has "ok" in it, after the checks that passed.
+                answer = self.request("GET", "/readyz", timeout=5)
+            except OSError:
+                return False
+            return answer == (200, "ok")
+
+        self.wait("the API server", ready, _READY_WITHIN)
+
+    def _clashed(self) -> bool:
+        return any("address already in use" in self._tail(name, 200) for name in self._processes)
+
+    def _tail(self, name: str, lines: int = 15) -> str:
+        try:
+            text = (self.folder / "logs" / f"{name}.log").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def _end(self, patience: float) -> None:
+        for names in (components.CONTROLLERS, components.SERVER, components.STORE):
+            found = [self._processes[name] for name in names if name in self._processes]
+            process.stop(found, patience)
+        self._clients.clear()
+        _save(self.folder, State(self.context, self._ports, ()))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with (folder / "lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _read(folder: Path) -> State | None:
+    try:
+        found = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
+        return State(
+            found["context"],
+            Ports(**found["ports"]),
+            tuple(Process(**each) for each in found["processes"]),
+        )
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _save(folder: Path, state: State) -> None:
+    document = {
+        "context": state.context,
+        "ports": state.ports._asdict(),
+        "processes": [each._asdict() for each in state.processes],
+    }
+    _write(folder / "lab.json", json.dumps(document, indent=2) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.touch(mode=0o600)
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def _run(argv: list[str]) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(f"{' '.join(argv)}: {done.stderr.strip()}")
+
+
+def _free_ports() -> Ports:
+    # Below the range that the kernel hands to outgoing connections, so that none of those takes one meanwhile.
+    chooser = random.SystemRandom()
+    chosen: list[int] = []
+    while len(chosen) < len(Ports._fields):
+        port = chooser.randrange(20000, 32000)
+        if port not in chosen and _free(port):
+            chosen.append(port)
+    return Ports(*chosen)
+
+
+def _all_free(ports: Ports) -> bool:
+    return all(map(_free, ports))
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        if sys.platform != "win32":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

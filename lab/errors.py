@@ -1,0 +1,5 @@
+"""The one exception of the lab."""
+
+
+class LabError(Exception):
+    """The lab cannot do what was asked; the message says why and what to do, and is shown as it is."""

@@ -1,0 +1,3 @@
+module lab/pki
+
+go 1.26

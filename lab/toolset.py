@@ -1,0 +1,52 @@
+"""The built tools of a lab, as one folder for PATH."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from lab.errors import LabError
+
+PROVIDER = "pulumi-resource-kubernetes"
+PROVIDER_VERSION = "4.25.0"
+OVERRIDE = "MODELYARD_LAB_TOOLS"
+"""Environment variable that names a folder with ``bin/``, ``plugins/`` and ``crds/`` to use instead of building."""
+
+
+class Toolset(NamedTuple):
+    """Where the binaries and the CRDs are."""
+
+    folder: Path
+
+    @property
+    def bin(self) -> Path:
+        """Folder for PATH: kubectl, pulumi and its language host, and the control plane's programs."""
+        return self.folder / "bin"
+
+    @property
+    def crds(self) -> Path:
+        """Folder with one subfolder of CRD manifests for each operator."""
+        return self.folder / "crds"
+
+    def install_plugins(self, home: Path) -> None:
+        """Put the provider where Pulumi looks for plugins; found on PATH instead, each run would warn."""
+        plugin = home / "plugins" / f"resource-kubernetes-v{PROVIDER_VERSION}" / PROVIDER
+        plugin.parent.mkdir(parents=True, exist_ok=True)
+        plugin.unlink(missing_ok=True)
+        plugin.symlink_to(self.folder / "plugins" / PROVIDER)
+
+
+def ready_toolset() -> Toolset:
+    """The tools of this checkout, built first where they are missing.
+
+    Raises:
+        LabError: they cannot be built.
+    """
+    chosen = os.environ.get(OVERRIDE)
+    if chosen:
+        tools = Toolset(Path(chosen).resolve())
+        if not (tools.bin / "kubectl").exists():
+            raise LabError(f"{OVERRIDE}={chosen} has no bin/kubectl; unset it to have the tools built")
+        return tools
+    from lab.build import build
+
+    return build()

@@ -1,0 +1,259 @@
+"""The patches of a project, as they stand in ``patches/<name>/<version>/``."""
+
+import json
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from modelyard.catalog.lock import LOCK_FILE, digest, read_lock
+from modelyard.findings import Finding, Severity
+from modelyard.stack.document import parse_plain
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Draft202012Validator
+
+PATCHES_FOLDER = "patches"
+Phase = Literal["route", "up", "down", "normal"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+
+TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
+_VERSION = re.compile(r"v([1-9]\d*)")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_META_KEYS = ("description", "phase", "when", "after", "overrides", "params")
+MAX_FILE = 256 * 1024
+"""Bytes of the largest patch file that is read."""
+
+
+class Meta(NamedTuple):
+    """A version's ``meta.yaml``."""
+
+    description: str = ""
+    phase: Phase = "normal"
+    when: Mapping[str, Any] | None = {}
+    """Facts that must hold for a stack to take the patch by itself; None: only stacks that list it."""
+    after: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    params: Mapping[str, str] = {}
+    """Parameter name to the dotted path of the fact that fills it."""
+
+
+class PatchVersion:
+    """One immutable version of a patch. Compared by name and content."""
+
+    def __init__(self, name: str, version: str, file: str, files: Mapping[str, bytes], meta: Meta) -> None:
+        self.name = name
+        self.version = version
+        self.file = file
+        """Folder as shown to the user, relative to the project."""
+        self.meta = meta
+        self.sha256 = digest(files)
+        self.template = files[TEMPLATE].decode()
+        self.base = files[BASE].decode() if BASE in files else None
+        self.schema: dict[str, Any] = json.loads(files[SCHEMA])
+        self.defaults: dict[str, Any] = {
+            name: spec["default"]
+            for name, spec in self.schema.get("properties", {}).items()
+            if isinstance(spec, dict) and "default" in spec
+        }
+
+    @property
+    def id(self) -> str:
+        """``name@version``, as plans and annotations write it."""
+        return f"{self.name}@{self.version}"
+
+    @cached_property
+    def validator(self) -> "Draft202012Validator":
+        """Checks parameters; made on first use."""
+        from jsonschema_rs import Draft202012Validator
+
+        return Draft202012Validator(self.schema)
+
+    def __repr__(self) -> str:
+        return f"<PatchVersion {self.id}>"
+
+
+class Library(NamedTuple):
+    """All patch versions of a project and what is wrong with the folder."""
+
+    patches: Mapping[str, Mapping[str, PatchVersion]]
+    """Versions by patch name, newest first."""
+    findings: tuple[Finding, ...]
+    released: frozenset[str]
+    """``name/version`` of the locked ones."""
+
+    def latest(self, name: str) -> PatchVersion:
+        """The newest version of a patch, which stacks take unless they pin one."""
+        return next(iter(self.patches[name].values()))
+
+    def near(self, name: str) -> str:
+        """`` Did you mean …?`` for a name that is not there, or the names that are."""
+        close = get_close_matches(name, self.patches, 1)
+        return f"did you mean {close[0]}?" if close else "the patches are " + ", ".join(sorted(self.patches))
+
+
+def load_library(root: Path) -> Library:
+    """Reads every version below ``root/patches`` and compares it with the lock."""
+    folder = root / PATCHES_FOLDER
+    findings: list[Finding] = []
+    patches: dict[str, dict[str, PatchVersion]] = {}
+    locked, bad_lines = read_lock(folder)
+    lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
+    for number, line in bad_lines:
+        findings.append(
+            _error(
+                "PAT003", lock_name, f"{line.strip()[:60]!r} is not a lock line", "write: name/version  sha256", number
+            )
+        )
+    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if not place.is_dir() or place.name.startswith((".", "_")):
+            continue
+        versions = {}
+        for version in sorted(place.iterdir()):
+            if not version.is_dir() or version.name.startswith((".", "_")):
+                continue
+            loaded = _load_version(version, place.name, findings)
+            if loaded is not None:
+                versions[version.name] = loaded
+        if versions:
+            patches[place.name] = dict(sorted(versions.items(), key=lambda item: -int(item[0][1:])))
+    _compare_with_lock(patches, locked, lock_name, findings)
+    return Library(patches, tuple(findings), frozenset(locked))
+
+
+def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVersion | None:
+    shown = f"{PATCHES_FOLDER}/{name}/{folder.name}"
+    if not _VERSION.fullmatch(folder.name) or not _NAME.fullmatch(name):
+        findings.append(
+            _error(
+                "PAT009",
+                shown,
+                f"{shown} is not a patch version",
+                "name the folders like patches/my-patch/v1, in lower case",
+            )
+        )
+        return None
+    files: dict[str, bytes] = {}
+    for wanted in (TEMPLATE, SCHEMA, META, BASE):
+        path = folder / wanted
+        if not path.is_file():
+            if wanted != BASE:
+                findings.append(_error("PAT009", shown, f"{shown} has no {wanted}", f"add {shown}/{wanted}"))
+            continue
+        content = path.read_bytes()
+        if len(content) > MAX_FILE:
+            findings.append(
+                _error(
+                    "PAT009",
+                    f"{shown}/{wanted}",
+                    f"{len(content)} bytes is more than a patch file may have",
+                    "split it",
+                )
+            )
+            return None
+        files[wanted] = content
+    if not {TEMPLATE, SCHEMA, META} <= files.keys():
+        return None
+    meta = _read_meta(files[META], f"{shown}/{META}", findings)
+    try:
+        for wanted in files:
+            files[wanted].decode()
+        schema = json.loads(files[SCHEMA])
+        if not isinstance(schema, dict):
+            raise ValueError("it is not an object")
+    except UnicodeDecodeError as error:
+        findings.append(_error("PAT009", shown, f"a file is not UTF-8: {error}", "save the patch's files as UTF-8"))
+        return None
+    except ValueError as error:
+        line = getattr(error, "lineno", 0)
+        findings.append(
+            _error("PAT009", f"{shown}/{SCHEMA}", f"not a JSON Schema: {error}", "correct the JSON of the schema", line)
+        )
+        return None
+    return PatchVersion(name, folder.name, shown, files, meta) if meta is not None else None
+
+
+def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | None:
+    before = len(findings)
+    value, problem = parse_plain(content)
+    if problem is not None:
+        findings.append(_error("PAT009", shown, problem.message, "correct the YAML", problem.line, problem.column))
+        return None
+    if not isinstance(value, dict):
+        findings.append(_error("PAT009", shown, "meta.yaml is not a mapping", "write keys: " + ", ".join(_META_KEYS)))
+        return None
+    for key in value:
+        if key not in _META_KEYS:
+            close = get_close_matches(str(key), _META_KEYS, 1)
+            findings.append(
+                _error(
+                    "PAT009",
+                    shown,
+                    f"unknown key {key!r} in meta.yaml",
+                    f"did you mean {close[0]}?" if close else "the keys are " + ", ".join(_META_KEYS),
+                )
+            )
+    shapes = {"description": str, "phase": str, "after": list, "overrides": list, "params": dict}
+    for key, shape in shapes.items():
+        if key in value and not isinstance(value[key], shape):
+            findings.append(
+                _error("PAT009", shown, f"{key} is not a {_WORDS[shape]}", f"write {key} as a {_WORDS[shape]}")
+            )
+    if value.get("phase", "normal") not in PHASES:
+        findings.append(_error("PAT009", shown, f"unknown phase {value['phase']!r}", "use one of " + ", ".join(PHASES)))
+    if not (value.get("when", {}) == "listed" or isinstance(value.get("when", {}), dict)):
+        findings.append(
+            _error(
+                "PAT009",
+                shown,
+                "when is neither a mapping nor the word listed",
+                "write when: {fact: value} or when: listed",
+            )
+        )
+    if len(findings) > before:
+        return None
+    when = value.get("when", {})
+    return Meta(
+        value.get("description", ""),
+        value.get("phase", "normal"),
+        None if when == "listed" else when,
+        tuple(map(str, value.get("after", ()))),
+        tuple(map(str, value.get("overrides", ()))),
+        {str(name): str(path) for name, path in value.get("params", {}).items()},
+    )
+
+
+_WORDS = {str: "text", list: "list", dict: "mapping"}
+
+
+def _compare_with_lock(
+    patches: Mapping[str, Mapping[str, PatchVersion]],
+    locked: Mapping[str, str],
+    lock_name: str,
+    findings: list[Finding],
+) -> None:
+    seen = {f"{name}/{version}": patch for name, versions in patches.items() for version, patch in versions.items()}
+    findings.extend(
+        _error("PAT003", lock_name, f"released patch {name} is gone or broken", f"restore patches/{name}; a stack may pin it")
+        for name in sorted(locked.keys() - seen.keys())
+    )
+    for name, patch in seen.items():
+        if locked.get(name, patch.sha256) != patch.sha256:
+            newest = max(int(version[1:]) for version in patches[patch.name])
+            findings.append(
+                _error(
+                    "PAT003",
+                    patch.file,
+                    f"released patch {patch.id} was changed",
+                    f"restore it (git checkout -- {patch.file}); change it in patches/{patch.name}/v{newest + 1} instead",
+                    detail=f"the lock has SHA-256 {locked[name][:12]}…, the files have {patch.sha256[:12]}…",
+                )
+            )
+
+
+def _error(
+    code: str, file: str, summary: str, remedy: str, line: int = 0, column: int = 0, detail: str = ""
+) -> Finding:
+    return Finding(code, Severity.ERROR, summary, file=file, line=line, column=column, detail=detail, remedy=remedy)

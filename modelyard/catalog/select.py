@@ -1,0 +1,172 @@
+"""Which patch versions a stack takes, and with which parameters."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from modelyard.catalog.library import Library, PatchVersion
+from modelyard.findings import Finding, Severity
+from modelyard.stack.config import PatchChoice, Stack
+from modelyard.stack.config import Path as ConfigPath
+from modelyard.workloads import Facts, fact_at, source_of
+
+
+class Selected(NamedTuple):
+    """One patch version with the parameters that this stack gives it."""
+
+    patch: PatchVersion
+    params: Mapping[str, Any]
+    sources: Mapping[str, ConfigPath]
+    """Parameter name to where in the stack file its value comes from; a default has no entry."""
+
+
+def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected, ...], tuple[Finding, ...]]:
+    """The stack's patches in the order they are merged, and what is wrong with the choice."""
+    findings: list[Finding] = []
+    choices: dict[str, tuple[int, PatchChoice]] = {}
+    for index, choice in enumerate(stack.config.patches):
+        where = ("patches", index, "name")
+        if choice.name not in library.patches:
+            findings.append(
+                stack.place(
+                    Finding(
+                        "PAT001",
+                        Severity.ERROR,
+                        f"there is no patch {choice.name!r}",
+                        field=f"patches[{index}].name",
+                        remedy=library.near(choice.name),
+                    ),
+                    *where,
+                )
+            )
+        elif choice.name in choices:
+            findings.append(
+                stack.place(
+                    Finding(
+                        "PAT001",
+                        Severity.ERROR,
+                        f"patch {choice.name!r} is listed twice",
+                        field=f"patches[{index}].name",
+                        remedy="merge the two entries",
+                    ),
+                    *where,
+                )
+            )
+        else:
+            choices[choice.name] = (index, choice)
+    selected = []
+    for name in library.patches:
+        index, choice = choices.get(name, (-1, PatchChoice(name)))
+        if not choice.enabled:
+            continue
+        patch = library.latest(name) if choice.version is None else library.patches[name].get(choice.version)
+        if patch is None:
+            have = ", ".join(library.patches[name])
+            findings.append(
+                stack.place(
+                    Finding(
+                        "PAT002",
+                        Severity.ERROR,
+                        f"patch {name} has no version {choice.version}",
+                        field=f"patches[{index}].version",
+                        remedy=f"pin one of {have}, or drop the pin to follow the newest",
+                    ),
+                    "patches",
+                    index,
+                    "version",
+                )
+            )
+            continue
+        if index >= 0 or _takes_part(patch, known, findings):
+            bound = _bind(patch, choice, index, stack, known, findings)
+            if bound is not None:
+                selected.append(bound)
+    return _in_order(selected, findings), tuple(findings)
+
+
+def _takes_part(patch: PatchVersion, known: Facts, findings: list[Finding]) -> bool:
+    if patch.meta.when is None:
+        return False
+    for path, wanted in patch.meta.when.items():
+        try:
+            value = fact_at(known, path)
+        except KeyError:
+            findings.append(_unknown_fact(patch, path, "when"))
+            return False
+        if value not in (wanted if isinstance(wanted, list) else [wanted]):
+            return False
+    return True
+
+
+def _bind(
+    patch: PatchVersion, choice: PatchChoice, index: int, stack: Stack, known: Facts, findings: list[Finding]
+) -> Selected | None:
+    params = dict(patch.defaults)
+    sources: dict[str, ConfigPath] = {}
+    for name, path in patch.meta.params.items():
+        try:
+            value = fact_at(known, path)
+        except KeyError:
+            findings.append(_unknown_fact(patch, path, f"params.{name}"))
+            return None
+        if value is not None:
+            params[name], sources[name] = value, source_of(path, known)
+    for name, value in choice.params.items():
+        params[name], sources[name] = value, ("patches", index, "params", name)
+    if patch.validator.is_valid(params):
+        return Selected(patch, params, sources)
+    for error in patch.validator.iter_errors(params):
+        at = tuple(error.instance_path)
+        where = sources.get(str(at[0]), ()) if at else (("patches", index) if index >= 0 else ())
+        findings.append(
+            stack.place(
+                Finding(
+                    "PAT004",
+                    Severity.ERROR,
+                    f"patch {patch.id} cannot take its parameters: {error.message}",
+                    field=".".join(map(str, at)),
+                    detail=f"the rule is in {patch.file}/schema.json",
+                    remedy="correct the value, or pass another under modelyard:patches params",
+                ),
+                *where,
+            )
+        )
+    return None
+
+
+def _unknown_fact(patch: PatchVersion, path: str, key: str) -> Finding:
+    return Finding(
+        "PAT012",
+        Severity.ERROR,
+        f"{key} of patch {patch.id} asks for {path!r}, which no stack has",
+        file=f"{patch.file}/meta.yaml",
+        remedy="use a dotted path of the stack file, such as rayWorker.memory (modelyard explain PAT012 lists them)",
+    )
+
+
+def _in_order(selected: list[Selected], findings: list[Finding]) -> tuple[Selected, ...]:
+    """Alphabetical, but each patch behind those that its ``after`` and ``overrides`` name."""
+    waiting = {one.patch.name: one for one in selected}
+    placed: dict[str, Selected] = {}
+    while waiting:
+        ready = [
+            name
+            for name, one in waiting.items()
+            if not any(
+                other in waiting for other in (*one.patch.meta.after, *one.patch.meta.overrides) if other != name
+            )
+        ]
+        if not ready:
+            circle = sorted(waiting)
+            findings.append(
+                Finding(
+                    "PAT009",
+                    Severity.ERROR,
+                    f"patches {', '.join(circle)} each want to come after the other",
+                    file=f"{waiting[circle[0]].patch.file}/meta.yaml",
+                    remedy="remove one of their after or overrides entries",
+                )
+            )
+            break
+        for name in ready:
+            placed[name] = waiting.pop(name)
+    return tuple(placed.values())

@@ -1,0 +1,239 @@
+"""From a patch version and its parameters to documents: sandboxed, strict, bounded in time and size, and cached.
+
+Each distinct (version, parameters) is rendered once in a process, however many stacks ask for it.
+"""
+
+import json
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from types import FrameType
+from typing import Any, NamedTuple
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phase
+from modelyard.findings import Finding, Severity
+from modelyard.stack.document import parse_plain
+
+SECONDS = 5.0
+"""Longest that one template may render."""
+MAX_TEXT = 1024 * 1024
+"""Characters of the longest output."""
+_HEADER = re.compile(r"^#\s*(target|phase):\s*(\S*)\s*$", re.MULTILINE)
+_SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
+
+
+class Document(NamedTuple):
+    """One partial object of a rendered patch."""
+
+    target: str
+    """Name of the object, from the ``# target:`` line; of a base, from ``metadata.name``."""
+    phase: Phase
+    text: str
+    """The vendor's form: the target line, then YAML."""
+    body: dict[str, Any]
+
+
+class Rendered(NamedTuple):
+    """What a patch version came out as; no documents where a finding says why."""
+
+    documents: tuple[Document, ...]
+    findings: tuple[Finding, ...]
+
+
+class _TooLong(Exception):
+    """The template ran out of time."""
+
+
+class _TooLarge(Exception):
+    """The template wrote or multiplied more than it may."""
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """No access to Python's insides, no undefined variables, no huge numbers or texts."""
+
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and not (abs(left) < 1_000 and abs(right) < 64):
+            raise _TooLarge
+        if operator == "*":
+            for text, times in ((left, right), (right, left)):
+                if isinstance(text, str | list | tuple) and isinstance(times, int) and len(text) * times > MAX_TEXT:
+                    raise _TooLarge
+        return super().call_binop(context, operator, left, right)
+
+
+@cache
+def _environment() -> _Environment:
+    environment = _Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    # Jinja's own tojson escapes for HTML; YAML reads plain JSON.
+    environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
+    return environment
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """Interrupts the block after SECONDS, where signals can (the main thread of a Unix process)."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@cache
+def _compiled(source: str) -> jinja2.Template:
+    return _environment().from_string(source)
+
+
+_rendered: dict[tuple[int, str, str], Rendered] = {}
+
+
+def render(patch: PatchVersion, params: Mapping[str, Any]) -> Rendered:
+    """The patch's documents for these parameters, which the version's schema has accepted."""
+    return _render(patch, TEMPLATE, patch.template, params, _patch_document)
+
+
+def render_base(patch: PatchVersion, params: Mapping[str, Any]) -> Rendered:
+    """The whole objects that the patch's base describes; none where the version has no base."""
+    if patch.base is None:
+        return Rendered((), ())
+    return _render(patch, BASE, patch.base, params, _base_document)
+
+
+_Maker = Callable[[PatchVersion, str, dict[str, Any], str], Document | str]
+
+
+def _render(patch: PatchVersion, name: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
+    key = (id(patch), name, repr(sorted(params.items())))
+    found = _rendered.get(key)
+    if found is None:
+        found = _rendered[key] = _documents(patch, f"{patch.file}/{name}", source, params, make)
+    return found
+
+
+def _documents(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
+    text = _text(patch, file, source, params)
+    if isinstance(text, Finding):
+        return Rendered((), (text,))
+    documents: list[Document] = []
+    findings: list[Finding] = []
+    line = 1
+    for part in _SEPARATOR.split(text):
+        value, problem = parse_plain(part.encode())
+        if problem is not None:
+            at = line + problem.line - 1
+            findings.append(
+                _error("PAT007", patch, file, f"does not render to YAML: {problem.message}", at, "see modelyard render")
+            )
+        elif isinstance(value, dict):
+            made = make(patch, part.strip() + "\n", value, file)
+            if isinstance(made, Document):
+                documents.append(made)
+            else:
+                findings.append(_error("PAT007", patch, file, made, line, "modelyard explain PAT007 shows the form"))
+        elif value is not None:
+            findings.append(
+                _error("PAT007", patch, file, "renders to something other than a mapping", line, "write fields")
+            )
+        line += part.count("\n")
+    return Rendered((), tuple(findings)) if findings else Rendered(tuple(documents), ())
+
+
+def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | str:
+    headers = dict(_HEADER.findall(text))
+    if not headers.get("target"):
+        return "has no `# target: NAME` line before its YAML"
+    phase = headers.get("phase", patch.meta.phase)
+    if phase not in PHASES:
+        return f"has the unknown phase {phase!r}; the phases are {', '.join(PHASES)}"
+    name = (body.get("metadata") or {}).get("name", headers["target"])
+    if name != headers["target"]:
+        return f"is for target {headers['target']} but names {name}"
+    for key in ("apiVersion", "kind"):
+        if not isinstance(body.get(key), str):
+            return f"has no {key}"
+    return Document(headers["target"], phase, text, body)
+
+
+def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | str:
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if (
+        not isinstance(name, str)
+        or not isinstance(body.get("kind"), str)
+        or not isinstance(body.get("apiVersion"), str)
+    ):
+        return "has no apiVersion, kind or metadata.name"
+    return Document(name, "normal", text, body)
+
+
+def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]) -> str | Finding:
+    """The rendered text, or the finding that says why there is none."""
+    line = 0
+    try:
+        with _time_limit():
+            pieces: list[str] = []
+            size = 0
+            for piece in _compiled(source).generate(params):
+                pieces.append(piece)
+                size += len(piece)
+                if size > MAX_TEXT:
+                    raise _TooLarge
+        return "".join(pieces)
+    except _TooLong:
+        return _error(
+            "PAT006",
+            patch,
+            file,
+            f"was still rendering after {SECONDS:g} seconds",
+            0,
+            "look for a loop that does not end",
+        )
+    except (_TooLarge, OverflowError, MemoryError):
+        return _error(
+            "PAT006", patch, file, f"renders more than {MAX_TEXT} characters", 0, "look for a loop that grows"
+        )
+    except jinja2.TemplateSyntaxError as error:
+        return _error(
+            "PAT005", patch, file, f"is not a Jinja2 template: {error.message}", error.lineno, "correct the template"
+        )
+    except jinja2.UndefinedError as error:
+        line = _template_line(error)
+        known = ", ".join(sorted(params)) or "none"
+        return _error(
+            "PAT005", patch, file, str(error.message), line, f"declare it in schema.json; the parameters are {known}"
+        )
+    except Exception as error:
+        # A template is somebody's program: whatever it raises is a fault of the template, never a crash of ours.
+        line = _template_line(error)
+        words = str(error) or type(error).__name__
+        return _error("PAT005", patch, file, f"cannot be rendered: {words}", line, "correct the template")
+
+
+def _template_line(error: BaseException) -> int:
+    trace, line = error.__traceback__, 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "<template>":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _error(code: str, patch: PatchVersion, file: str, what: str, line: int, remedy: str) -> Finding:
+    return Finding(code, Severity.ERROR, f"patch {patch.id} {what}", file=file, line=line, remedy=remedy)

@@ -1,0 +1,179 @@
+"""Finding the verb, running it, and ending with the right exit code."""
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple, NoReturn
+
+from modelyard.cli.exit import EXIT_CODES, Exit, Stop
+
+
+class Verb(NamedTuple):
+    """A verb's module under ``modelyard.cli`` and its line in the help."""
+
+    module: str
+    help: str
+
+
+VERBS: dict[str, Verb] = {
+    "plan": Verb("plan", "show what would change in one or more stacks"),
+    "show": Verb("show", "show what a stack asks for, or a saved plan"),
+    "check": Verb("check", "only the findings: is anything wrong?"),
+    "diff": Verb("diff", "unified diff of each target before and after"),
+    "render": Verb("render", "write the rendered patches as files"),
+    "blame": Verb("blame", "trace one field back to patches, owner and line"),
+    "apply": Verb("apply", "plan, ask, and apply with Pulumi"),
+    "destroy": Verb("destroy", "give up everything that a stack owns"),
+    "record": Verb("record", "record the live platform for offline plans"),
+    "gpus": Verb("gpus", "the table of cards: supported or not, and why"),
+    "patches": Verb("patches", "the patches of this project"),
+    "explain": Verb("explain", "what a finding's code means and how to mend it"),
+    "schema": Verb("schema", "print a JSON Schema: stack, plan, findings"),
+    "completion": Verb("completion", "print a completion script for a shell"),
+}
+
+
+class Parser(ArgumentParser):
+    """An argument parser whose errors say what to do next."""
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the message in one line and stops with the code for bad usage."""
+        raise Stop(Exit.USAGE, message, f"see {self.prog} --help")
+
+
+def global_options(parser: ArgumentParser) -> None:
+    """The options that stand before the verb or behind it."""
+    parser.add_argument("-C", dest="directory", metavar="DIR", help="work in the project of this folder")
+    parser.add_argument(
+        "--colour",
+        "--color",
+        dest="colour",
+        choices=("auto", "always", "never"),
+        default=None,
+        help="colours: auto (on a terminal, unless NO_COLOR is set), always, never",
+    )
+
+
+def verb_parser(name: str, prog: str = "modelyard") -> Parser:
+    """The parser of one verb."""
+    module = import_module(f"modelyard.cli.{VERBS[name].module}")
+    parser = Parser(prog=f"{prog} {name}", description=module.__doc__)
+    global_options(parser)
+    module.configure(parser)
+    return parser
+
+
+def overview() -> Parser:
+    """The parser of everything, for the help and for completion."""
+    import argparse
+
+    from modelyard import __version__
+
+    width = max(map(len, VERBS))
+    codes = "\n".join(f"  {code.value}  {words}" for code, words in EXIT_CODES.items())
+    parser = Parser(
+        prog="modelyard",
+        description="Plans, checks and applies the GPU side of ML platforms on Kubernetes.",
+        epilog="verbs:\n"
+        + "\n".join(f"  {name:<{width}}  {verb.help}" for name, verb in VERBS.items())
+        + f"\n\nexit codes:\n{codes}\n\nmodelyard VERB --help tells more of each.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="modelyard [-C DIR] VERB [ARGUMENT ...]",
+    )
+    global_options(parser)
+    parser.add_argument("--version", action="version", version=f"modelyard {__version__}")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return int(_run(words))
+    except Stop as stop:
+        return _stopped(stop, words)
+    except BrokenPipeError:
+        # Somebody closed the pipe, as `| head` does; Python would complain again while it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FINE
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted\n")
+        return 130
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _stopped(
+            Stop(Exit.USAGE, f"{where}{error.strerror or error}", "check the path and its permissions"), words
+        )
+    except Exception as error:
+        if os.environ.get("MODELYARD_DEBUG"):
+            raise
+        sys.stderr.write(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "This is a fault of modelyard. MODELYARD_DEBUG=1 shows where; please report it.\n"
+        )
+        return Exit.INTERNAL
+
+
+def _run(words: list[str]) -> int:
+    before, name, after = _split(words)
+    if name is None:
+        overview().parse_args(before)
+        raise Stop(Exit.USAGE, "no verb given", "see modelyard --help")
+    if name not in VERBS:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, VERBS, 1)
+        raise Stop(
+            Exit.USAGE,
+            f"there is no verb {name!r}",
+            f"did you mean modelyard {close[0]}?" if close else "modelyard --help lists the verbs",
+        )
+    args = verb_parser(name).parse_args([*before, *after])
+    module = import_module(f"modelyard.cli.{VERBS[name].module}")
+    code: int = module.run(args)
+    return code
+
+
+def _split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """The options before the verb, the verb, and what follows it."""
+    index = 0
+    while index < len(words):
+        if not words[index].startswith("-"):
+            return words[:index], words[index], words[index + 1 :]
+        index += 2 if words[index] in ("-C", "--colour", "--color") else 1
+    return words, None, []
+
+
+def _stopped(stop: Stop, words: list[str]) -> int:
+    from modelyard.report.style import Style, safe
+
+    if "--json" in words:
+        import json
+
+        from modelyard.report.json import findings_document
+
+        document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
+        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        return stop.code
+    style = Style(colour=wants_colour(Namespace(colour=None), sys.stderr))
+    if stop.findings:
+        from modelyard.report.finding import findings_text
+
+        sys.stderr.write("\n".join(findings_text(stop.findings, style)) + "\n")
+    if stop.summary:
+        sys.stderr.write(f"{style.error('error')}: {safe(stop.summary)}\n")
+    if stop.remedy:
+        sys.stderr.write(f"→ {safe(stop.remedy)}\n")
+    return stop.code
+
+
+def wants_colour(args: Namespace, stream: object) -> bool:
+    """Whether to colour what goes to a stream: as asked for, else on a terminal unless NO_COLOR is set."""
+    if args.colour is not None and args.colour != "auto":
+        return bool(args.colour == "always")
+    if os.environ.get("NO_COLOR"):
+        return False
+    isatty = getattr(stream, "isatty", None)
+    return bool(isatty is not None and isatty()) and os.environ.get("TERM") != "dumb"

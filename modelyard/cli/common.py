@@ -1,0 +1,123 @@
+"""What several verbs share: finding the project, its stacks, and planning them."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
+from datetime import date
+from pathlib import Path
+
+from modelyard.cli.exit import Exit, Stop
+from modelyard.findings import Finding
+from modelyard.plan.project import Planned, plan_live, plan_recorded
+from modelyard.plan.values import Plan
+from modelyard.stack import discover, find_project
+
+
+def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
+    """Which stacks, and against which starting state."""
+    if many:
+        parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
+        parser.add_argument("--all", action="store_true", help="every stack of the project")
+    else:
+        parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument(
+        "--live", action="store_true", help="against the cluster of the stack's context, not the recorded platform"
+    )
+
+
+def json_option(parser: ArgumentParser) -> None:
+    """Output for machines."""
+    parser.add_argument("--json", action="store_true", help="print JSON (modelyard schema has its form)")
+
+
+def project_root(args: Namespace) -> Path:
+    """The nearest folder upward that holds Pulumi.yaml."""
+    start = Path(args.directory or ".")
+    if not start.is_dir():
+        raise Stop(Exit.USAGE, f"{start} is not a folder", "give -C the folder of a project")
+    root = find_project(start.resolve())
+    if root is None:
+        raise Stop(
+            Exit.USAGE,
+            f"no Pulumi.yaml in {start.resolve()} or above it",
+            "run inside a project, or name its folder with -C DIR",
+        )
+    return root
+
+
+def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str, Path]:
+    """The stack files asked for, by stack name, sorted."""
+    known = {found.name: found.path for found in discover(root)}
+    if everything and names:
+        raise Stop(Exit.USAGE, "both --all and names of stacks were given", "give one of them")
+    if everything:
+        if not known:
+            raise Stop(Exit.USAGE, "the project has no stack files", "add stacks/Pulumi.<name>.yaml")
+        return dict(sorted(known.items()))
+    if not names:
+        have = ", ".join(sorted(known)) or "none"
+        raise Stop(Exit.USAGE, "no stack was named", f"name one of {have}, or give --all")
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise Stop(Exit.USAGE, *_missing(missing, sorted(known)))
+    return {name: known[name] for name in dict.fromkeys(names)}
+
+
+def _missing(missing: Iterable[str], known: Sequence[str]) -> tuple[str, str]:
+    from difflib import get_close_matches
+
+    names = ", ".join(repr(name) for name in missing)
+    close = get_close_matches(next(iter(missing)), known, 1)
+    have = ", ".join(known) or "none"
+    return f"there is no stack {names}", (f"did you mean {close[0]}? " if close else "") + f"The stacks are {have}."
+
+
+def plan_one(root: Path, file: Path, live: bool) -> Planned:
+    """Plans one stack file; a cluster out of reach ends the run."""
+    if not live:
+        return plan_recorded(root, file, date.today())
+    from modelyard.cluster.live import ClusterError
+
+    try:
+        return plan_live(root, file, date.today())
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+
+
+def planned(args: Namespace, root: Path) -> list[Planned]:
+    """Plans every stack that the arguments ask for."""
+    return [plan_one(root, path, args.live) for path in stack_files(root, args.stacks, args.all).values()]
+
+
+def the_plan(args: Namespace, root: Path) -> Planned:
+    """Plans the one stack that the arguments name, or ends the run with what is wrong with it."""
+    (path,) = stack_files(root, [args.stack], False).values()
+    result = plan_one(root, path, args.live)
+    if result.plan is None:
+        raise Stop(Exit.USAGE, f"{args.stack} cannot be planned", "", result.findings)
+    return result
+
+
+def chosen_target(plan: Plan, name: str) -> str:
+    """The full name of a target: as given, or the only one that contains it."""
+    names = [target.name for target in plan.targets]
+    matches = [name] if name in names else [full for full in names if name in full]
+    if len(matches) == 1:
+        return matches[0]
+    raise Stop(
+        Exit.USAGE,
+        f"{name!r} names {'several targets' if matches else 'no target'} of {plan.stack}",
+        "the targets are " + ", ".join(matches or names),
+    )
+
+
+def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:
+    """Bad input before findings before fine."""
+    if unplanned:
+        return Exit.USAGE
+    return Exit.FINDINGS if any(finding.blocks for finding in findings) else Exit.FINE
+
+
+def say(lines: Iterable[str]) -> None:
+    """Prints lines to standard output in one write."""
+    sys.stdout.write("\n".join(lines) + "\n")

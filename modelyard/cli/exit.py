@@ -1,0 +1,40 @@
+"""How a run ends."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from modelyard.findings import Finding
+
+
+class Exit(IntEnum):
+    """Exit codes, the same for every verb."""
+
+    FINE = 0
+    FINDINGS = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    STALE = 4
+    CHANGES = 5
+    INTERNAL = 70
+
+
+EXIT_CODES: dict[Exit, str] = {
+    Exit.FINE: "fine",
+    Exit.FINDINGS: "findings of severity error",
+    Exit.USAGE: "bad input or usage",
+    Exit.UNREACHABLE: "cluster or engine out of reach",
+    Exit.STALE: "the plan is stale: inputs or starting state moved",
+    Exit.CHANGES: "changes are pending (with --detailed-exitcode)",
+    Exit.INTERNAL: "a fault of modelyard itself",
+}
+
+
+class Stop(Exception):
+    """Ends the run with words for the user instead of a result."""
+
+    def __init__(self, code: Exit, summary: str, remedy: str = "", findings: Iterable[Finding] = ()) -> None:
+        super().__init__(summary)
+        self.code = code
+        self.summary = summary
+        self.remedy = remedy
+        self.findings = tuple(findings)

@@ -1,0 +1,51 @@
+"""What a finding's code means: why the rule is there, an example, and how to mend it."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.app import wants_colour
+from modelyard.cli.common import json_option, say
+from modelyard.cli.exit import Exit, Stop
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("code", nargs="?", metavar="CODE", help="such as GPU001; none lists all codes")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Prints one explanation, or the list."""
+    from modelyard.explanations import explanations
+    from modelyard.report.explanation import explanation_text, list_text
+    from modelyard.report.style import Style
+
+    known = explanations()
+    style = Style(wants_colour(args, sys.stdout))
+    if args.code is None:
+        if args.json:
+            _print({"formatVersion": 1, "codes": {code: text.title for code, text in known.items()}})
+        else:
+            say(list_text(known, style))
+        return Exit.FINE
+    code = args.code.upper()
+    if code not in known:
+        from difflib import get_close_matches
+
+        close = get_close_matches(code, known, 3)
+        raise Stop(
+            Exit.USAGE,
+            f"there is no finding code {args.code!r}",
+            f"did you mean {' or '.join(close)}?" if close else "modelyard explain lists all codes",
+        )
+    if args.json:
+        _print({"formatVersion": 1, "code": code, "title": known[code].title, "markdown": known[code].body})
+    else:
+        say(explanation_text(known[code], style))
+    return Exit.FINE
+
+
+def _print(document: object) -> None:
+    import json
+
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")

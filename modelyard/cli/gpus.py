@@ -1,0 +1,51 @@
+"""The table of cards: whether each is supported for training, by which rule, and why."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.app import wants_colour
+from modelyard.cli.common import json_option, say
+from modelyard.cli.exit import Exit, Stop
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("card", nargs="*", metavar="CARD", help="only these cards, with their sources")
+    parser.add_argument("--supported", action="store_true", help="only supported cards")
+    parser.add_argument("--cuda", default="11.7", metavar="VERSION", help="CUDA version of the images (default 11.7)")
+    parser.add_argument("--embeds-ptx", action="store_true", help="the images carry PTX for newer cards")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Prints the table."""
+    from modelyard.hardware import Ambiguous, Card, find, near_cards
+    from modelyard.hardware.table import table
+    from modelyard.report.gpus import card_text, gpus_document, gpus_text
+    from modelyard.report.style import Style
+
+    try:
+        rows = table(args.cuda, args.embeds_ptx)
+    except ValueError as error:
+        raise Stop(Exit.USAGE, str(error), "give a version such as 11.7 or 12.4") from error
+    if args.card:
+        wanted: set[str] = set()
+        for name in args.card:
+            match find(name):
+                case Card() as card:
+                    wanted.update(card.members or (card.id,))
+                case Ambiguous(_, cards):
+                    wanted |= {card.id for card in cards}
+                case _:
+                    raise Stop(Exit.USAGE, f"there is no card {name!r} in the table", near_cards(name))
+        rows = tuple(row for row in rows if row.id in wanted)
+    if args.supported:
+        rows = tuple(row for row in rows if row.supported == "yes")
+    if args.json:
+        import json
+
+        sys.stdout.write(json.dumps(gpus_document(rows), indent=2, ensure_ascii=False) + "\n")
+        return Exit.FINE
+    style = Style(wants_colour(args, sys.stdout))
+    say(card_text(rows, style) if args.card else gpus_text(rows, style))
+    return Exit.FINE

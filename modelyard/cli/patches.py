@@ -1,0 +1,71 @@
+"""The patches of this project: names, versions, what they are for, and whether they are released."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.app import wants_colour
+from modelyard.cli.common import json_option, project_root, say
+from modelyard.cli.exit import Exit, Stop
+from modelyard.findings import Finding
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one patch: its parameters and where they come from")
+    parser.add_argument("--release", action="store_true", help="add the versions that are not in patches.lock yet")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Lists, shows or releases."""
+    from modelyard.catalog import load_library
+    from modelyard.report.patches import patch_text, patches_document, patches_text
+    from modelyard.report.style import Style
+
+    root = project_root(args)
+    library = load_library(root)
+    if args.release:
+        return _release(root)
+    if args.name is not None and args.name not in library.patches:
+        raise Stop(Exit.USAGE, f"there is no patch {args.name!r}", library.near(args.name), library.findings)
+    style = Style(wants_colour(args, sys.stdout))
+    if args.json:
+        import json
+
+        sys.stdout.write(json.dumps(patches_document(library, args.name), indent=2, ensure_ascii=False) + "\n")
+    elif args.name is not None:
+        say(patch_text(library, args.name, style))
+    else:
+        say(patches_text(library, style))
+    return _report(library.findings)
+
+
+def _release(root) -> Exit:  # type: ignore[no-untyped-def]
+    from modelyard.catalog import PATCHES_FOLDER, load_library
+    from modelyard.catalog.lock import LOCK_FILE, lock_text, read_lock
+    from modelyard.files import write_atomically
+
+    library = load_library(root)
+    if library.findings:
+        raise Stop(Exit.USAGE, "nothing was released", "", library.findings)
+    folder = root / PATCHES_FOLDER
+    locked, _ = read_lock(folder)
+    fresh = {
+        f"{name}/{version}": patch.sha256
+        for name, versions in library.patches.items()
+        for version, patch in versions.items()
+        if f"{name}/{version}" not in locked
+    }
+    if fresh:
+        write_atomically(folder / LOCK_FILE, lock_text(locked | fresh))
+    say([f"released {name}" for name in sorted(fresh)] or ["every version is released already"])
+    return Exit.FINE
+
+
+def _report(findings: tuple[Finding, ...]) -> Exit:
+    if not findings:
+        return Exit.FINE
+    from modelyard.report.finding import findings_text
+
+    sys.stderr.write("\n".join(findings_text(findings)) + "\n")
+    return Exit.FINDINGS

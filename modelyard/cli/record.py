@@ -1,0 +1,52 @@
+"""Record the live platform of a stack, so that plans, checks and reviews work without the cluster."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.common import project_root, say, stack_files
+from modelyard.cli.exit import Exit, Stop
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
+    parser.add_argument("--all", action="store_true", help="every stack of the project")
+    parser.add_argument("--context", metavar="NAME", help="another context of the kubeconfig than the stack's")
+
+
+def run(args: Namespace) -> Exit:
+    """Reads the cluster and writes stacks/recorded/<stack>/."""
+    from modelyard.cluster.live import ClusterError, connect, snapshot
+    from modelyard.cluster.recorded import recorded_folder, write_recorded
+    from modelyard.merge import MergeSchema
+    from modelyard.plan.project import shown, wanted_objects
+    from modelyard.report.values import count
+    from modelyard.stack import load
+
+    root = project_root(args)
+    for name, path in stack_files(root, args.stacks, args.all).items():
+        stack, findings = load(path, shown(root, path))
+        if stack is None:
+            raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
+        sys.stderr.write(f"recording {name} …\n")
+        try:
+            taken = snapshot(connect(args.context or stack.context), wanted_objects(root, stack))
+        except ClusterError as error:
+            raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+        written = write_recorded(
+            root,
+            name,
+            identity=taken.identity,
+            version=taken.version,
+            schema_sha256=MergeSchema.kubernetes(stack.config.kubernetes_version).sha256,
+            nodes=taken.nodes,
+            pods=taken.pods,
+            objects=taken.objects,
+        )
+        say(
+            [
+                f"{name}: {count(len(taken.objects), 'object')} and {count(len(taken.nodes), 'node')} of Kubernetes "
+                f"{taken.version} in {shown(root, recorded_folder(root, name))} ({count(len(written), 'file')})"
+            ]
+        )
+    return Exit.FINE

@@ -1,0 +1,61 @@
+"""Show what a stack asks for: workloads, card, patches. With the path of a saved plan, show that plan."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from modelyard.cli.app import wants_colour
+from modelyard.cli.common import json_option, project_root, say, stack_files
+from modelyard.cli.exit import Exit, Stop
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("what", metavar="STACK|FILE", help="name of a stack, or a plan saved by plan --out")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Shows one or the other."""
+    if Path(args.what).is_file():
+        return _saved(args)
+    return _stack(args)
+
+
+def _saved(args: Namespace) -> Exit:
+    from modelyard.plan.store import PlanFileError, plan_from_json
+    from modelyard.report.style import Style
+    from modelyard.report.terminal import plan_text
+
+    text = Path(args.what).read_text(encoding="utf-8", errors="replace")
+    try:
+        plan = plan_from_json(text, args.what)
+    except PlanFileError as error:
+        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    if args.json:
+        sys.stdout.write(text)
+    else:
+        say(plan_text(plan, Style(wants_colour(args, sys.stdout)), advice=True))
+    return Exit.FINE
+
+
+def _stack(args: Namespace) -> Exit:
+    from modelyard.plan.project import chosen_patches, shown
+    from modelyard.report.stack import stack_document, stack_text
+    from modelyard.report.style import Style
+    from modelyard.stack import load
+    from modelyard.workloads import workloads
+
+    root = project_root(args)
+    (path,) = stack_files(root, [args.what], False).values()
+    stack, findings = load(path, shown(root, path))
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{args.what} cannot be read", "", findings)
+    sized, chosen = workloads(stack.config), chosen_patches(root, stack)
+    if args.json:
+        import json
+
+        sys.stdout.write(json.dumps(stack_document(stack, sized, chosen), indent=2, ensure_ascii=False) + "\n")
+    else:
+        say(stack_text(stack, sized, chosen, Style(wants_colour(args, sys.stdout))))
+    return Exit.FINE

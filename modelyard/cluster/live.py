@@ -1,0 +1,193 @@
+"""Reading a live cluster through its API server.
+
+Loaded only by verbs that were asked to look at a cluster: the client costs more to import than a whole offline plan.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import httpx2
+from lightkube import Client, KubeConfig
+from lightkube.core.exceptions import ApiError, ConfigError
+from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+
+from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
+
+TIMEOUT = 10.0
+"""Seconds to wait for one answer of the API server."""
+
+_NODES = create_global_resource("", "v1", "Node", "nodes")
+_NAMESPACES = create_global_resource("", "v1", "Namespace", "namespaces")
+_PODS = create_namespaced_resource("", "v1", "Pod", "pods")
+_SERVED: dict[tuple[str, str], Any] = {
+    ("apps/v1", "Deployment"): create_namespaced_resource("apps", "v1", "Deployment", "deployments"),
+    ("v1", "Service"): create_namespaced_resource("", "v1", "Service", "services"),
+    ("policy/v1", "PodDisruptionBudget"): create_namespaced_resource(
+        "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"
+    ),
+}
+T = TypeVar("T")
+
+
+class ClusterError(Exception):
+    """The cluster is out of reach: why, and what to do about it."""
+
+    def __init__(self, summary: str, remedy: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.remedy = remedy
+
+
+class Snapshot(NamedTuple):
+    """A cluster as the API server returned it, for recording."""
+
+    identity: str
+    version: str
+    nodes: tuple[Mapping[str, Any], ...]
+    pods: tuple[Mapping[str, Any], ...]
+    """``{node, owner, requests}`` of every running pod; nothing else of a pod is kept."""
+    objects: tuple[Mapping[str, Any], ...]
+
+
+def connect(context: str | None) -> Client:
+    """A client for the kubeconfig's context, or its current one.
+
+    Raises:
+        ClusterError: there is no kubeconfig or no such context in it.
+    """
+    path = os.environ.get("KUBECONFIG") or "~/.kube/config"
+    try:
+        config = KubeConfig.from_file(path) if Path(path).expanduser().is_file() else KubeConfig.from_env()
+    except (ConfigError, OSError, ValueError) as error:
+        raise ClusterError(
+            f"no kubeconfig could be read: {error}", "set KUBECONFIG, or plan offline against the recorded platform"
+        ) from error
+    chosen = config.get(context)
+    if chosen is None:
+        raise ClusterError(
+            f"the kubeconfig has no context {context!r}; it has " + (", ".join(sorted(config.contexts)) or "none"),
+            "set kubernetes:context in the stack file, or point KUBECONFIG at the right file",
+        )
+    try:
+        return Client(config=chosen, timeout=httpx2.Timeout(TIMEOUT), trust_env=False)
+    except (OSError, ValueError, ConfigError) as error:
+        raise ClusterError(
+            f"the kubeconfig's credentials cannot be used: {error}", "log in to the cluster again"
+        ) from error
+
+
+def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
+    """Reads the wanted objects, the nodes and what pods request, in parallel. Objects that are not there are left out.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    keys = tuple(dict.fromkeys(wanted))
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        identity = pool.submit(_ask, lambda: client.get(_NAMESPACES, "kube-system"), "namespaces")
+        version = pool.submit(_ask, lambda: _version(client), "version")
+        nodes = pool.submit(_ask, lambda: [_plain(node) for node in client.list(_NODES)], "nodes")
+        pods = pool.submit(_ask, lambda: [_plain(pod) for pod in client.list(_PODS, namespace="*")], "pods")
+        objects = [pool.submit(_ask, lambda key=key: _get(client, key), key.name) for key in keys]
+        return Snapshot(
+            _plain(identity.result())["metadata"]["uid"],
+            version.result(),
+            tuple(nodes.result()),
+            tuple(_request(pod) for pod in pods.result() if _holds_resources(pod)),
+            tuple(found for found in (job.result() for job in objects) if found is not None),
+        )
+
+
+def state_of(taken: Snapshot) -> ClusterState:
+    """The snapshot as a plan's starting state."""
+    return ClusterState(
+        "live",
+        taken.identity,
+        taken.version,
+        {key_of(body, ""): dict(body) for body in taken.objects},
+        tuple(node_of(body) for body in taken.nodes),
+        tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in taken.pods),
+    )
+
+
+def _plain(body: Any) -> dict[str, Any]:
+    value = body.to_dict() if hasattr(body, "to_dict") else dict(body)
+    value.setdefault("apiVersion", "v1")
+    return dict(value)
+
+
+def _version(client: Client) -> str:
+    response = client._client._client.get("/version")
+    response.raise_for_status()
+    return str(response.json()["gitVersion"])
+
+
+def _get(client: Client, key: ObjectKey) -> dict[str, Any] | None:
+    served = _SERVED.get((key.api_version, key.kind))
+    if served is None:
+        raise ClusterError(f"{key.kind} {key.api_version} is not a kind that modelyard reads", "report it, please")
+    try:
+        return dict(client.get(served, key.name, namespace=key.namespace).to_dict())
+    except ApiError as error:
+        if error.status.code == 404:
+            return None
+        raise
+
+
+def _holds_resources(pod: Mapping[str, Any]) -> bool:
+    return bool(pod.get("spec", {}).get("nodeName")) and pod.get("status", {}).get("phase") not in (
+        "Succeeded",
+        "Failed",
+    )
+
+
+def _request(pod: Mapping[str, Any]) -> dict[str, Any]:
+    from modelyard.quantity import parse
+
+    total: dict[str, Any] = {}
+    for container in pod["spec"]["containers"]:
+        for name, value in (container.get("resources", {}).get("requests") or {}).items():
+            total[name] = str(value) if name not in total else str(float(parse(total[name]) + parse(value)))
+    return {"node": pod["spec"]["nodeName"], "owner": _owner(pod), "requests": dict(sorted(total.items()))}
+
+
+def _owner(pod: Mapping[str, Any]) -> str:
+    for reference in pod["metadata"].get("ownerReferences") or ():
+        if reference["kind"] == "ReplicaSet":
+            return str(reference["name"]).rpartition("-")[0]
+        return str(reference["name"])
+    return str(pod["metadata"]["name"])
+
+
+def _ask(question: Callable[[], T], what: str) -> T:
+    """The answer, with every way of not getting one told as a ClusterError."""
+    try:
+        return question()
+    except ApiError as error:
+        status = error.status
+        if status.code == 401:
+            raise ClusterError(
+                "the cluster does not accept these credentials; they may have expired", "log in to the cluster again"
+            ) from error
+        if status.code == 403:
+            raise ClusterError(
+                f"these credentials may not read {what}: {status.message}", "ask for the right to get and list them"
+            ) from error
+        raise ClusterError(
+            f"the API server refused to show {what}: {status.message}", "look at the API server"
+        ) from error
+    except httpx2.HTTPStatusError as error:
+        code = error.response.status_code
+        raise ClusterError(
+            "the cluster does not accept these credentials; they may have expired"
+            if code == 401
+            else f"the API server answered {code} for {what}",
+            "log in to the cluster again" if code == 401 else "look at the API server",
+        ) from error
+    except httpx2.TransportError as error:
+        raise ClusterError(
+            f"the API server cannot be reached: {error}", "check the context, the network and the cluster"
+        ) from error

@@ -1,0 +1,112 @@
+"""The recorded platform of an environment: ``stacks/recorded/<env>/``.
+
+``cluster.json`` has the version, the identity, the nodes as the API server returned them and what pods request;
+beside it lies one ``<kind>.<namespace>.<name>.json`` an object. ``modelyard record`` writes the folder.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
+from modelyard.files import write_atomically
+from modelyard.findings import Finding, Severity
+
+FORMAT_VERSION = 1
+CLUSTER_FILE = "cluster.json"
+
+
+def recorded_folder(root: Path, stack: str) -> Path:
+    """Where the recorded platform of a stack lies."""
+    return root / "stacks" / "recorded" / stack
+
+
+def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Finding, ...]]:
+    """The recorded platform of a stack, or the findings that say why there is none."""
+    folder = recorded_folder(root, stack)
+    shown = f"stacks/recorded/{stack}"
+    again = f"run: modelyard record {stack}"
+    if not (folder / CLUSTER_FILE).is_file():
+        return None, (_error("CFG101", stack, shown, "no platform is recorded for this stack", again),)
+    findings: list[Finding] = []
+    parsed: dict[str, Any] = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            parsed[path.name] = json.loads(path.read_bytes())
+            if not isinstance(parsed[path.name], dict):
+                raise ValueError("it is not an object")
+        except (ValueError, OSError) as error:
+            findings.append(_error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read as JSON: {error}", again))
+    cluster = parsed.pop(CLUSTER_FILE, None)
+    if cluster is not None and cluster.get("formatVersion") != FORMAT_VERSION:
+        findings.append(
+            _error(
+                "CFG102",
+                stack,
+                f"{shown}/{CLUSTER_FILE}",
+                f"formatVersion is {cluster.get('formatVersion')!r}, this modelyard reads {FORMAT_VERSION}",
+                again,
+            )
+        )
+    if findings or cluster is None:
+        return None, tuple(findings)
+    try:
+        return (
+            ClusterState(
+                "recorded",
+                cluster["identity"],
+                cluster["version"],
+                {key_of(body, ""): body for body in parsed.values()},
+                tuple(node_of(body) for body in cluster["nodes"]),
+                tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in cluster["pods"]),
+            ),
+            (),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        words = f"lacks {error}" if isinstance(error, KeyError) else f"is not what record writes: {error}"
+        return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", f"the recorded platform {words}", again),)
+
+
+def write_recorded(
+    root: Path,
+    stack: str,
+    *,
+    identity: str,
+    version: str,
+    schema_sha256: str,
+    nodes: Iterable[Mapping[str, Any]],
+    pods: Iterable[Mapping[str, Any]],
+    objects: Iterable[Mapping[str, Any]],
+) -> tuple[Path, ...]:
+    """Writes a recorded platform in place of the earlier one and returns the paths of its files.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    folder = recorded_folder(root, stack)
+    contents: dict[str, Mapping[str, Any]] = {_object_file(key_of(body, "")): body for body in objects}
+    contents[CLUSTER_FILE] = {
+        "formatVersion": FORMAT_VERSION,
+        "identity": identity,
+        "version": version,
+        "schemaSha256": schema_sha256,
+        "nodes": sorted(nodes, key=lambda body: str(body["metadata"]["name"])),
+        "pods": sorted(pods, key=lambda pod: (pod["node"], pod["owner"], sorted(pod["requests"].items()))),
+    }
+    written = []
+    for name, body in sorted(contents.items()):
+        write_atomically(folder / name, json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        written.append(folder / name)
+    for path in folder.glob("*.json"):
+        if path.name not in contents:
+            path.unlink()
+    return tuple(written)
+
+
+def _object_file(key: ObjectKey) -> str:
+    return f"{key.kind.lower()}.{key.namespace}.{key.name}.json"
+
+
+def _error(code: str, stack: str, file: str, summary: str, remedy: str) -> Finding:
+    return Finding(code, Severity.ERROR, summary, stack=stack, file=file, remedy=remedy)

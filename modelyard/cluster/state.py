@@ -1,0 +1,87 @@
+"""The starting state of a plan, whatever it was read from."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from modelyard import quantity
+
+GPU_RESOURCE = "nvidia.com/gpu"
+
+
+class ObjectKey(NamedTuple):
+    """What tells one object of a cluster from another."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class Node(NamedTuple):
+    """A node as the scheduler sees it. Resources are cores, bytes or counts by name."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Mapping[str, Any], ...]
+    allocatable: Mapping[str, Fraction]
+    schedulable: bool = True
+
+
+class Pod(NamedTuple):
+    """What one running pod takes from its node."""
+
+    node: str
+    owner: str
+    """Name of the Deployment it belongs to, else of the pod itself."""
+    requests: Mapping[str, Fraction]
+
+
+class ClusterState(NamedTuple):
+    """Everything a plan needs to know about a cluster."""
+
+    source: Literal["live", "recorded"]
+    identity: str
+    """UID of the namespace kube-system, which a cluster keeps for life."""
+    version: str
+    """As the API server says it, such as ``v1.35.4``."""
+    objects: Mapping[ObjectKey, dict[str, Any]]
+    nodes: tuple[Node, ...]
+    pods: tuple[Pod, ...]
+
+
+def key_of(body: Mapping[str, Any], namespace: str) -> ObjectKey:
+    """The key of an object, in ``namespace`` unless it says another."""
+    metadata = body.get("metadata") or {}
+    return ObjectKey(body["apiVersion"], body["kind"], metadata.get("namespace", namespace), metadata["name"])
+
+
+def node_of(body: Mapping[str, Any]) -> Node:
+    """A node from the object that the API server returns."""
+    spec, metadata = body.get("spec") or {}, body["metadata"]
+    return Node(
+        metadata["name"],
+        metadata.get("labels") or {},
+        tuple(spec.get("taints") or ()),
+        amounts((body.get("status") or {}).get("allocatable") or {}),
+        not spec.get("unschedulable", False),
+    )
+
+
+def amounts(resources: Mapping[str, str | int | float]) -> dict[str, Fraction]:
+    """Quantities by resource name as exact numbers."""
+    return {name: quantity.parse(value) for name, value in resources.items()}
+
+
+_VOLATILE = ("resourceVersion", "generation", "uid", "creationTimestamp", "selfLink", "managedFields")
+_REVISION = "deployment.kubernetes.io/revision"
+
+
+def essence(body: Mapping[str, Any]) -> dict[str, Any]:
+    """An object without what changes by itself: status, versions, times and the rollout's revision."""
+    metadata = {name: value for name, value in body.get("metadata", {}).items() if name not in _VOLATILE}
+    annotations = {name: value for name, value in (metadata.get("annotations") or {}).items() if name != _REVISION}
+    metadata.pop("annotations", None)
+    if annotations:
+        metadata["annotations"] = annotations
+    return {**{name: value for name, value in body.items() if name not in ("status", "metadata")}, "metadata": metadata}

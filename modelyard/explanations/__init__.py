@@ -1,0 +1,34 @@
+"""The story of every finding code, one Markdown file a family: why, an example, the fix.
+
+Owns the texts that ``modelyard explain`` prints and that the documentation is built from. It does not find anything.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import NamedTuple
+
+_HEADING = re.compile(r"^## ([A-Z]{3}\d{3}) (.+)$", re.MULTILINE)
+
+
+class Explanation(NamedTuple):
+    """One code's text."""
+
+    code: str
+    title: str
+    body: str
+    """Markdown below the heading."""
+
+
+def explanations() -> Mapping[str, Explanation]:
+    """All explanations by code, sorted."""
+    found: dict[str, Explanation] = {}
+    for page in files(__name__).iterdir():
+        if not page.name.endswith(".md"):
+            continue
+        text = page.read_text(encoding="utf-8")
+        headings = list(_HEADING.finditer(text))
+        for heading, following in zip(headings, [*headings[1:], None], strict=True):
+            body = text[heading.end() : following.start() if following else len(text)].strip()
+            found[heading[1]] = Explanation(heading[1], heading[2].strip(), body)
+    return dict(sorted(found.items()))

@@ -1,0 +1,281 @@
+"""Which card a name means.
+
+A name resolves exactly (letter case aside) or not at all: an "A10G" is a card of its own and never an "A10". Known
+names are the card's id, its data-sheet name, the NVML name with and without the brand, the device plugin's product
+label, and the accelerator names of GKE, AKS and EKS nodes.
+
+A short family name that the table of supported GPUs lists (``A100``, ``V100``) resolves to the family: its numbers are
+those of the listed row (40 GB for the A100, 32 GB for the V100), and its nodes may carry the label of any variant. Who
+wants one variant only names it (``a100-80gb``). Other families (``H100``) are ambiguous: nothing says which row counts.
+"""
+
+import csv
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from modelyard.hardware.limits import LISTED
+
+Version = tuple[int, int]
+
+_DATA = Path(__file__).with_name("data")
+_BRANDS = ("nvidia ", "nvidia-", "tesla ", "tesla-", "geforce ", "geforce-")
+
+
+class Card(NamedTuple):
+    """A GPU as its data sheet describes it, or a family of them."""
+
+    id: str
+    name: str
+    family: str
+    """Short name shared with other variants, empty where the card has none."""
+    arch: str
+    tflops: float | None
+    """FP16 tensor TFLOPS without sparsity, 0 where there are no tensor cores, None where nobody knows."""
+    memory_gb: int
+    """Nominal, in GB of 10^9 bytes."""
+    nvlink: bool
+    link: str
+    """How NVLink is reached: ``built_in``, ``bridge``, ``mixed`` (depends on the variant), empty without NVLink."""
+    compute: Version
+    """Compute capability."""
+    cuda_first: Version
+    """First toolkit that makes machine code for the card."""
+    cuda_last: Version
+    """Last toolkit that does, or the last one that was checked."""
+    ongoing: bool
+    """Whether newer toolkits than ``cuda_last`` may still do so."""
+    driver_branch: str
+    """Newest driver branch that knows the card, such as ``R470``, or ``ongoing``."""
+    note: str
+    unverified: frozenset[str]
+    """Columns of ``data/gpus.csv`` that nobody could verify."""
+    weak: frozenset[str]
+    """Columns of ``data/gpus.csv`` that rest on weak sources."""
+    members: tuple[str, ...] = ()
+    """Ids of the variants, for a family."""
+
+    @property
+    def short(self) -> str:
+        """The name for a sentence: the family where the card stands for it, else the name without its brand."""
+        return self.family if self.members else self.name.removeprefix("NVIDIA ").removeprefix("Tesla ")
+
+    def mark(self, column: str) -> str:
+        """``unverified`` or ``weak source`` where that holds for a column, else nothing."""
+        if column in self.unverified:
+            return "unverified"
+        return "weak source" if column in self.weak else ""
+
+
+class Ambiguous(NamedTuple):
+    """A name that several cards share."""
+
+    name: str
+    cards: tuple[Card, ...]
+
+
+class Unknown(NamedTuple):
+    """A name that no card has."""
+
+    name: str
+    suggestions: tuple[str, ...]
+    """Near names that would resolve, the nearest first."""
+
+
+class Labels(NamedTuple):
+    """How clusters and clouds name the cards (``data/labels.csv``)."""
+
+    products: Mapping[str, tuple[str, ...]]
+    """Card id to values of the node label ``nvidia.com/gpu.product``."""
+    aliases: tuple[tuple[str, str], ...]
+    """Every other name, with the id of its card."""
+    aws: Mapping[tuple[str, str], str]
+    """``karpenter.k8s.aws/instance-gpu-name`` and ``-memory`` (MiB) to card id."""
+    unverified: frozenset[str]
+    """Product labels that nobody has seen on a node."""
+
+
+def rows(table: str) -> list[list[str]]:
+    """The rows of a table in ``data/`` without its header."""
+    with (_DATA / table).open(encoding="utf-8", newline="") as stream:
+        return list(csv.reader(stream))[1:]
+
+
+def version(text: str) -> Version:
+    """``"11.7"`` as ``(11, 7)``; a patch level is left out.
+
+    Raises:
+        ValueError: the text is not a version.
+    """
+    major, _, rest = text.partition(".")
+    return int(major), int(rest.partition(".")[0] or 0)
+
+
+@lru_cache(maxsize=1)
+def cards() -> Mapping[str, Card]:
+    """Every card by id, in the table's order, without the families."""
+    return {card.id: card for card in map(_card, rows("gpus.csv"))}
+
+
+@lru_cache(maxsize=1)
+def families() -> Mapping[str, Card]:
+    """The listed families of several variants by id (``a100``, ``v100``)."""
+    found: dict[str, Card] = {}
+    for name, row in LISTED.items():
+        variants = [card for card in cards().values() if card.family == name]
+        if len(variants) > 1:
+            linked = {card.link for card in variants}
+            found[name.lower()] = variants[0]._replace(
+                id=name.lower(),
+                name=f"NVIDIA {name}",
+                tflops=float(row.tflops),
+                memory_gb=row.memory_gb,
+                nvlink=row.nvlink,
+                link=linked.pop() if len(linked) == 1 else "mixed",
+                note="",
+                unverified=frozenset().union(*(card.unverified for card in variants)),
+                weak=frozenset().union(*(card.weak for card in variants)),
+                members=tuple(card.id for card in variants),
+            )
+    return found
+
+
+@lru_cache(maxsize=1)
+def labels() -> Labels:
+    """The label table, read once."""
+    products: dict[str, list[str]] = {}
+    aliases: list[tuple[str, str]] = []
+    aws: dict[tuple[str, str], str] = {}
+    unverified: set[str] = set()
+    for card, nvml, product, evidence, aws_name, aws_memory, gke, azure, _source in rows("labels.csv"):
+        mine = products.setdefault(card, [])
+        if product not in mine:
+            mine.append(product)
+        aliases += [(name, card) for name in (nvml, product, aws_name, gke, azure) if name]
+        if aws_name:
+            aws[aws_name, aws_memory] = card
+        if evidence.startswith("unverified"):
+            unverified.add(product)
+    return Labels(
+        {card: tuple(sorted(names)) for card, names in products.items()}, tuple(aliases), aws, frozenset(unverified)
+    )
+
+
+def resolve(name: str) -> Card | None:
+    """The card that ``name`` means, exactly and in any letter case; None where it means none or several."""
+    ids = _index().get(name.strip().casefold(), ())
+    return by_id(ids[0]) if len(ids) == 1 else None
+
+
+def find(name: str) -> Card | Ambiguous | Unknown:
+    """What ``name`` means, and where it is not one card, why not.
+
+    Returns:
+        The card; ``Ambiguous`` with the cards where several share the name; ``Unknown`` with near names otherwise.
+    """
+    found = _index().get(name.strip().casefold())
+    if found is None:
+        return Unknown(name, _suggestions(name))
+    if len(found) == 1:
+        return by_id(found[0])
+    return Ambiguous(name, tuple(by_id(one) for one in found))
+
+
+def near_cards(name: str) -> str:
+    """What to write instead of a name that is not one card's, as an instruction; empty where the name is fine."""
+    match find(name):
+        case Ambiguous(_, sharing):
+            return f"name one of them: {', '.join(card.id for card in sharing)}"
+        case Unknown(_, suggestions):
+            return (f"did you mean {' or '.join(suggestions)}? " if suggestions else "") + "`modelyard gpus` lists all"
+        case _:
+            return ""
+
+
+def by_id(card_id: str) -> Card:
+    """The card or family with that id.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return families().get(card_id) or cards()[card_id]
+
+
+def products(card: Card) -> tuple[str, ...]:
+    """Values of ``nvidia.com/gpu.product`` on nodes with whole cards of this kind, for scheduling.
+
+    Labels of sliced or shared GPUs (``…-MIG-1g.5gb``, ``…-SHARED``) are not among them: those are not whole cards.
+    """
+    by_card = labels().products
+    if not card.members:
+        return by_card.get(card.id, ())
+    return tuple(sorted(product for member in card.members for product in by_card.get(member, ())))
+
+
+def _card(row: list[str]) -> Card:
+    # fmt: off
+    (card, name, family, arch, tflops, memory, nvlink, link, compute, first, last, branch,
+     _mig, _instances, _profiles, _mig_driver, note, unverified, weak, _source) = row
+    # fmt: on
+    ongoing = last.startswith("ongoing")
+    return Card(
+        card,
+        name,
+        family,
+        arch,
+        float(tflops) if tflops else None,
+        int(memory),
+        nvlink == "yes",
+        link,
+        version(compute),
+        version(first),
+        version(last.removeprefix("ongoing (").partition(" ")[0]),
+        ongoing,
+        branch,
+        note,
+        frozenset(unverified.split()),
+        frozenset(weak.split()),
+    )
+
+
+@lru_cache(maxsize=1)
+def _index() -> Mapping[str, tuple[str, ...]]:
+    """Every name in lower case, to the ids it may mean. Ids win over families, and those over the clouds' names."""
+    shared: dict[str, list[str]] = {}
+    for name, card_id in (*((card.name, card.id) for card in cards().values()), *labels().aliases):
+        for form in _forms(name):
+            ids = shared.setdefault(form, [])
+            if card_id not in ids:
+                ids.append(card_id)
+    by_family: dict[str, list[str]] = {}
+    for card in cards().values():
+        if card.family:
+            by_family.setdefault(card.family.casefold(), []).append(card.id)
+    return {
+        **{name: tuple(sorted(ids)) for name, ids in shared.items()},
+        **{name: tuple(sorted(ids)) for name, ids in by_family.items()},
+        **{name: (name,) for name in (*families(), *cards())},
+    }
+
+
+def _forms(name: str) -> tuple[str, ...]:
+    """The name in lower case, then with one brand after the other taken off: drivers before R470 had no "NVIDIA"."""
+    forms = [name.casefold()]
+    for brand in _BRANDS:
+        bare = forms[-1].removeprefix(brand)
+        if bare != forms[-1]:
+            forms.append(bare)
+    return tuple(forms)
+
+
+def _suggestions(name: str) -> tuple[str, ...]:
+    from difflib import get_close_matches  # only a wrong name pays for it
+
+    wanted = _forms(name.strip())[-1].replace(" ", "-")
+    near = get_close_matches(wanted, _index(), n=8, cutoff=0.6)
+    seen: dict[str, None] = {}
+    for form in near:
+        ids = _index()[form]
+        seen.update(dict.fromkeys(ids if len(ids) == 1 else (form,)))
+    return tuple(seen)[:3]

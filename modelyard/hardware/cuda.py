@@ -1,0 +1,87 @@
+"""Which cards a CUDA version has code for, and which drivers it needs.
+
+A toolkit makes machine code (SASS) for a range of chips. SASS runs on chips of the same major compute capability with
+the same or a higher minor one, so images of CUDA 11.7 run on an L4 (8.9) with the code for 8.6. Everything newer needs
+PTX in the image, which the driver compiles. What a toolkit has dropped, nothing can bring back.
+"""
+
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from modelyard.hardware.cards import Card, Version, cards, version
+
+Mode = Literal["native", "compatible", "ptx", "dropped"]
+Driver = tuple[int, ...]
+
+
+class Code(NamedTuple):
+    """How the code of a CUDA version reaches a card."""
+
+    mode: Mode
+    sm: str = ""
+    """Whose machine code runs, such as ``sm_86``; empty where none does."""
+    beyond: bool = False
+    """Whether the version is newer than any that was checked."""
+
+
+TOOLKIT_DRIVERS: dict[Version, str] = {
+    (11, 4): "470.42.01",
+    (11, 5): "495.29.05",
+    (11, 6): "510.39.01",
+    (11, 7): "515.43.04",
+    (11, 8): "520.61.05",
+    (12, 0): "525.60.13",
+    (12, 1): "530.30.02",
+    (12, 2): "535.54.03",
+    (12, 3): "545.23.06",
+    (12, 4): "550.54.14",
+    (12, 5): "555.42.02",
+    (12, 6): "560.28.03",
+    (13, 0): "580.65.06",
+}
+"""Least Linux driver of a toolkit's first release (CUDA Toolkit release notes, toolkit driver versions)."""
+
+MINOR_DRIVERS: dict[int, str] = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
+"""Least Linux driver for any toolkit of a major version by minor-version compatibility, which has no PTX compilation
+(CUDA compatibility guide and release notes)."""
+
+
+@lru_cache(maxsize=512)
+def code(card: Card, asked: Version) -> Code:
+    """How images of CUDA ``asked`` run on ``card``."""
+    if asked > card.cuda_last and not card.ongoing:
+        return Code("dropped")
+    if asked >= card.cuda_first:
+        return Code("native", _sm(card.compute), beyond=asked > card.cuda_last)
+    older = max(
+        (
+            other.compute
+            for other in cards().values()
+            if other.compute[0] == card.compute[0]
+            and other.compute[1] < card.compute[1]
+            and other.cuda_first <= asked
+            and (other.ongoing or asked <= other.cuda_last)
+        ),
+        default=None,
+    )
+    return Code("compatible", _sm(older)) if older else Code("ptx")
+
+
+def toolkit_driver(asked: str) -> str | None:
+    """Least driver that CUDA ``asked`` was released with, None where it is not in the table."""
+    return TOOLKIT_DRIVERS.get(version(asked))
+
+
+def minor_driver(asked: str) -> str | None:
+    """Least driver that runs CUDA ``asked`` by minor-version compatibility, None before CUDA 11 and after the table."""
+    return MINOR_DRIVERS.get(version(asked)[0])
+
+
+def driver(text: str) -> Driver | None:
+    """A driver version as numbers, None where the text is none: ``515.43.04`` is ``(515, 43, 4)``."""
+    parts = text.split(".")
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else None
+
+
+def _sm(compute: Version) -> str:
+    return f"sm_{compute[0]}{compute[1]}"

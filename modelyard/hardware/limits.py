@@ -1,0 +1,66 @@
+"""The numbers that the rules compare with, each with its source.
+
+Where a docstring says "requirements", the source is the requirements page of the platform's vendor for model
+training and inference (``REQ`` in ``data/README.md``). Its GB are read as 10^9 bytes, the reading that asks for less.
+"""
+
+from typing import NamedTuple
+
+
+class Listed(NamedTuple):
+    """One row of the table of supported GPUs."""
+
+    tflops: int
+    """FP16 tensor throughput in TFLOPS, without sparsity."""
+    memory_gb: int
+    nvlink: bool
+
+
+LISTED: dict[str, Listed] = {
+    "A100": Listed(312, 40, True),
+    "V100": Listed(112, 32, True),
+    "A10": Listed(125, 24, False),
+    "A30": Listed(165, 24, True),
+    "A40": Listed(150, 48, True),
+}
+"""Supported GPUs by name (requirements, list of supported GPUs). It wins over the alternative."""
+
+FLOOR_TFLOPS = 125
+"""FP16 tensor TFLOPS of the A10, the lowest tier: what a card off the list must reach (requirements)."""
+
+DEFAULT_CUDA = "11.7"
+"""CUDA version that a card off the list must support (requirements)."""
+
+DEVICE_PLUGIN_COMPUTE = (3, 0)
+"""Compute capability from which the container toolkit under the device plugin works (NVIDIA Container Toolkit
+installation guide, prerequisites: Kepler or newer)."""
+
+MEMORY_GB = 16
+"""Least memory of a training worker per GPU, of the Ray head and of a model service pod (requirements)."""
+
+TRAINING_CPU = 4
+"""Least cores of a training worker, whatever its GPUs (requirements); also no fewer cores than GPUs."""
+
+HEAD_CPU = 2
+"""Least cores of the Ray head (requirements)."""
+
+HEAD_REPLICAS = 1
+"""Replicas of the Ray head, always (requirements)."""
+
+SERVICE_CPU = 4
+"""Least cores of a model service pod (requirements)."""
+
+SERVICE_VOLUME_GB = 50
+"""Least local volume of a model service pod (requirements)."""
+
+JOB_SECONDS = 6 * 3600
+"""Longest that a training job may run (requirements)."""
+
+RAY_PREVIEW = (23, 4)
+"""First platform release with Ray training, as a preview (requirements)."""
+
+RAY_DEFAULT = (23, 7)
+"""First platform release where Ray training is the default (requirements)."""
+
+CONSUMER_TIMEOUT_SECONDS = 30 * 60
+"""RabbitMQ's own limit on an unacknowledged delivery, since 3.8.17 (RabbitMQ documentation, consumers)."""

@@ -1,0 +1,232 @@
+"""What a node's labels and allocatable say about its GPUs, and the rules that need nodes.
+
+A GPU counts when a pod that asks for ``nvidia.com/gpu`` gets a whole card. Slices of MIG, time-sliced and MPS-shared
+GPUs, and fractions that a hypervisor hands out, do not count.
+"""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Literal, NamedTuple, Protocol
+
+from modelyard.findings import Finding, Severity, ordered
+from modelyard.hardware import cuda as toolkits
+from modelyard.hardware.cards import Card, by_id, labels, products, resolve
+from modelyard.hardware.limits import DEFAULT_CUDA
+from modelyard.hardware.rules.shared import card_of, finding
+from modelyard.quantity import GB, parse
+from modelyard.stack.config import Stack
+
+Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
+
+GPU = "nvidia.com/gpu"
+_MIB = 2**20
+# Drivers and ECC take a few per cent of the nominal memory; the smallest fractions on the market take half.
+_WHOLE_MEMORY = 0.9
+
+
+class NodeLike(Protocol):
+    """What the rules read of a node; amounts are cores, bytes or counts by resource name."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def labels(self) -> Mapping[str, str]: ...  # noqa: D102
+    @property
+    def allocatable(self) -> Mapping[str, Fraction]: ...  # noqa: D102
+
+
+class NodeGpus(NamedTuple):
+    """The GPUs of one node."""
+
+    card: Card | None
+    """None where the node has no GPU or nothing names its card."""
+    whole: int
+    """GPUs that a pod gets as whole cards."""
+    kind: Kind
+    """What ``nvidia.com/gpu`` stands for on this node; ``unknown`` where the card is."""
+    product: str
+    """The label or instance type that named the card, empty without one."""
+    slices: tuple[tuple[str, int], ...]
+    """Other GPU resources (``nvidia.com/mig-1g.5gb``, ``nvidia.com/gpu.shared``), sorted."""
+
+
+class DriverVerdict(NamedTuple):
+    """Whether a node's driver runs the platform's CUDA."""
+
+    version: str
+    """Empty where no label tells."""
+    runs: bool | None
+    """None where version or floor is unknown."""
+    minor_only: bool
+    """Whether it runs by minor-version compatibility only: machine code yes, PTX no."""
+    reason: str
+
+
+def node_gpus(node_labels: Mapping[str, str], allocatable: Mapping[str, Fraction]) -> NodeGpus:
+    """The card of a node and how many whole ones it offers.
+
+    Args:
+        node_labels: ``metadata.labels`` of the node.
+        allocatable: ``status.allocatable`` of the node as exact numbers.
+    """
+    count = int(allocatable.get(GPU, 0))
+    slices = tuple(
+        (name, int(amount))
+        for name, amount in sorted(allocatable.items())
+        if name.startswith(("nvidia.com/mig-", f"{GPU}.")) and amount >= 1
+    )
+    product = node_labels.get("nvidia.com/gpu.product", "")
+    base = product.partition("-MIG-")[0].removesuffix("-SHARED")
+    card = resolve(base) if base else None
+    if card is None and not base:
+        product, card = _by_cloud(node_labels)
+    kind = _kind(node_labels, card, product, count, bool(slices))
+    return NodeGpus(card, count if kind in ("whole", "unknown") else 0, kind, product, slices)
+
+
+def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> DriverVerdict:
+    """Whether the driver that a node's labels state runs images of CUDA ``cuda``."""
+    text = _driver_label(node_labels)
+    have = toolkits.driver(text) if text else None
+    own, minor = toolkits.toolkit_driver(cuda), toolkits.minor_driver(cuda)
+    floor = minor or own
+    if have is None or floor is None:
+        why = "no label states the driver" if have is None else f"no driver floor is known for CUDA {cuda}"
+        return DriverVerdict(text, None, False, why)
+    if have < _parts(floor):
+        return DriverVerdict(text, False, False, f"driver {text} is older than {floor}, the least for CUDA {cuda}")
+    if own and have < _parts(own):
+        reason = f"driver {text} runs CUDA {cuda} by minor-version compatibility only, its own driver is {own}"
+        return DriverVerdict(text, True, True, reason)
+    how = "" if own else " (by minor-version compatibility at least)"
+    return DriverVerdict(text, True, False, f"driver {text} runs CUDA {cuda}{how}")
+
+
+def check_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> tuple[Finding, ...]:
+    """The rules that need the cluster's nodes: driver floor of the stack's card, disk for the model service.
+
+    Whether pods fit by CPU, memory and free GPUs is for the plan to say.
+
+    Args:
+        stack: the stack that would run there.
+        nodes: the cluster's nodes, live or recorded.
+    """
+    known = tuple(nodes)
+    return ordered([*_driver_findings(stack, known), *_disk_findings(stack, known)])
+
+
+def _driver_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+    card = card_of(stack.config)
+    if card is None:
+        return []
+    ours = set(products(card))
+    found: dict[DriverVerdict, list[str]] = {}
+    for node in nodes:
+        if node.labels.get("nvidia.com/gpu.product") in ours:
+            verdict = driver_verdict(node.labels, stack.config.platform.cuda)
+            if verdict.runs is False or verdict.minor_only:
+                found.setdefault(verdict, []).append(node.name)
+    return [_driver_finding(stack, verdict, names) for verdict, names in found.items()]
+
+
+def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> Finding:
+    cuda = stack.config.platform.cuda
+    needed = (toolkits.toolkit_driver(cuda) if verdict.minor_only else None) or toolkits.minor_driver(cuda)
+    return finding(
+        stack,
+        "GPU011",
+        Severity.ADVICE if verdict.minor_only else Severity.ERROR,
+        ("platform", "cuda"),
+        f"{verdict.reason} ({_some(names)})",
+        detail="A driver runs the toolkits it was released with and older ones; newer ones of the same major version "
+        "run with machine code only, without compiling PTX.",
+        remedy=f"upgrade the driver of these nodes to {needed} or newer",
+    )
+
+
+def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+    wanted = parse(stack.config.model_service.volume)
+    disks = {
+        node.name: node.allocatable["ephemeral-storage"] for node in nodes if "ephemeral-storage" in node.allocatable
+    }
+    if not disks or max(disks.values()) >= wanted:
+        return []
+    name = max(disks, key=lambda node: (disks[node], node))
+    return [
+        finding(
+            stack,
+            "RES008",
+            Severity.ERROR,
+            ("modelService", "volume"),
+            f"no node has {stack.config.model_service.volume} of disk for modelService.volume, "
+            f"{name} has the most with {float(disks[name]) / GB:.1f} GB",
+            detail="The volume is a request for ephemeral storage: a pod that no node can hold stays Pending.",
+            remedy="give nodes larger disks, or ask for less (50 GB at least)",
+            target=stack.config.targets.model_service.deployment,
+        )
+    ]
+
+
+def _kind(node_labels: Mapping[str, str], card: Card | None, product: str, count: int, slices: bool) -> Kind:
+    if "-MIG-" in product or "cloud.google.com/gke-gpu-partition-size" in node_labels:
+        return "mig"
+    if _shared(node_labels, product):
+        return "shared"
+    if not count:
+        return "mig" if slices else "none"
+    if card is None:
+        return "unknown"
+    memory = node_labels.get("nvidia.com/gpu.memory", "")
+    if memory.isdigit() and int(memory) * _MIB < _WHOLE_MEMORY * _least_memory(card) * GB:
+        return "fraction"
+    return "whole"
+
+
+def _shared(node_labels: Mapping[str, str], product: str) -> bool:
+    replicas = node_labels.get("nvidia.com/gpu.replicas", "")
+    return (
+        product.endswith("-SHARED")
+        or (replicas.isdigit() and int(replicas) > 1)
+        or node_labels.get("nvidia.com/gpu.sharing-strategy", "none") not in ("none", "")
+        or "cloud.google.com/gke-gpu-sharing-strategy" in node_labels
+    )
+
+
+def _least_memory(card: Card) -> int:
+    return min((by_id(member).memory_gb for member in card.members), default=card.memory_gb)
+
+
+def _by_cloud(node_labels: Mapping[str, str]) -> tuple[str, Card | None]:
+    """The card by the cloud's own labels, for nodes that the device plugin's feature discovery has not labelled."""
+    aws = node_labels.get("karpenter.k8s.aws/instance-gpu-name", "")
+    exact = labels().aws.get((aws, node_labels.get("karpenter.k8s.aws/instance-gpu-memory", "")))
+    if exact:
+        return aws, by_id(exact)
+    for key in ("cloud.google.com/gke-accelerator", "karpenter.azure.com/sku-gpu-name"):
+        if name := node_labels.get(key, ""):
+            return name, resolve(name)
+    machine = node_labels.get("node.kubernetes.io/instance-type", "")
+    if machine:
+        from modelyard.hardware.instances import by_type  # a table that few clusters need
+
+        known = by_type().get(machine)
+        if known and known.whole_gpus and known.card:
+            return machine, known.card
+    return "", None
+
+
+def _driver_label(node_labels: Mapping[str, str]) -> str:
+    full = node_labels.get("nvidia.com/cuda.driver-version.full", "")
+    if full:
+        return full
+    old = [node_labels.get(f"nvidia.com/cuda.driver.{part}", "") for part in ("major", "minor", "rev")]
+    return ".".join(part for part in old if part) if old[0] else ""
+
+
+def _parts(text: str) -> toolkits.Driver:
+    return toolkits.driver(text) or ()
+
+
+def _some(names: list[str]) -> str:
+    names = sorted(names)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,134 @@
+"""Rules about Celery training: one job a replica, jobs of up to six hours, nothing that takes them away earlier."""
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.limits import CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
+from modelyard.hardware.rules.shared import finding
+from modelyard.hardware.rules.worker import grace_finding, nobody_finding, size_findings
+from modelyard.stack.config import Stack
+
+_SECTION = "celery"
+
+
+def celery_findings(stack: Stack) -> list[Finding]:
+    """What is wrong with Celery training on this stack."""
+    celery = stack.config.celery
+    target = stack.config.targets.celery.deployment
+    return [
+        *size_findings(stack, _SECTION, celery, target),
+        *_concurrency(stack, target),
+        *_job_limit(stack, target),
+        *grace_finding(stack, "CEL003", _SECTION, celery.grace_period, celery.job_limit, target),
+        *_consumer_timeout(stack, target),
+        *_allocation(stack, target),
+        *nobody_finding(stack, "CEL008", _SECTION, celery.replicas, target),
+    ]
+
+
+def _concurrency(stack: Stack, target: str) -> list[Finding]:
+    concurrency = stack.config.celery.concurrency
+    if concurrency == 1:
+        return []
+    return [
+        finding(
+            stack,
+            "CEL001",
+            Severity.ERROR,
+            (_SECTION, "concurrency"),
+            f"{_SECTION}.concurrency is {concurrency}, a replica trains exactly one job at a time",
+            detail="As many jobs train at once as there are replicas: two in one pod would share its GPU.",
+            remedy=f"set {_SECTION}.concurrency to 1; {_SECTION}.replicas adds concurrent jobs",
+            target=target,
+        )
+    ]
+
+
+def _job_limit(stack: Stack, target: str) -> list[Finding]:
+    limit = stack.config.celery.job_limit
+    if limit <= JOB_SECONDS:
+        return []
+    return [
+        finding(
+            stack,
+            "CEL002",
+            Severity.ERROR,
+            (_SECTION, "jobLimit"),
+            f"{_SECTION}.jobLimit is {limit} s, training jobs run for at most {JOB_SECONDS} s (six hours)",
+            detail="The platform ends a training job after six hours, whatever the worker would allow.",
+            remedy=f"set {_SECTION}.jobLimit to {JOB_SECONDS} or less; split longer training into several jobs",
+            target=target,
+        )
+    ]
+
+
+def _consumer_timeout(stack: Stack, target: str) -> list[Finding]:
+    celery = stack.config.celery
+    path = (_SECTION, "consumerTimeout")
+    detail = (
+        "RabbitMQ closes the channel of a consumer that leaves a delivery unacknowledged for longer: "
+        "the job goes back to the queue while it still trains, and trains twice."
+    )
+    remedy = (
+        f"raise consumer_timeout of the broker (or x-consumer-timeout of the queue {celery.queue}) to "
+        f"{celery.job_limit * 1000} ms or more, and state it: {'.'.join(path)}: {celery.job_limit} or more"
+    )
+    if celery.consumer_timeout is None:
+        if celery.job_limit <= CONSUMER_TIMEOUT_SECONDS:
+            return []
+        return [
+            finding(
+                stack,
+                "CEL005",
+                Severity.WARNING,
+                path,
+                f"{'.'.join(path)} is not stated, RabbitMQ's default of {CONSUMER_TIMEOUT_SECONDS // 60} minutes "
+                f"(since 3.8.17) is under the job limit of {celery.job_limit} s",
+                detail=detail,
+                remedy=remedy,
+                target=target,
+            )
+        ]
+    if celery.consumer_timeout >= celery.job_limit:
+        return []
+    return [
+        finding(
+            stack,
+            "CEL004",
+            Severity.ERROR,
+            path,
+            f"{'.'.join(path)} is {celery.consumer_timeout} s, a training job may run for {celery.job_limit} s",
+            detail=detail,
+            remedy=remedy,
+            target=target,
+        )
+    ]
+
+
+def _allocation(stack: Stack, target: str) -> list[Finding]:
+    gpu = stack.config.gpu
+    if gpu.allocation != "single":
+        return [
+            finding(
+                stack,
+                "CEL006",
+                Severity.ERROR,
+                ("gpu", "allocation"),
+                f"gpu.allocation {gpu.allocation} belongs to Ray, a Celery replica trains one job on one GPU",
+                detail="Allocation modes are chosen per training task by Ray; Celery knows one job per replica only.",
+                remedy="set gpu.allocation to single, or training to ray",
+                target=target,
+            )
+        ]
+    if gpu.per_worker == 1:
+        return []
+    return [
+        finding(
+            stack,
+            "CEL007",
+            Severity.WARNING,
+            ("gpu", "perWorker"),
+            f"gpu.perWorker is {gpu.per_worker}, a Celery job uses one GPU and leaves {gpu.per_worker - 1} idle",
+            detail="Each Celery replica trains one job at a time, and jobs over several GPUs belong to Ray.",
+            remedy=f"set gpu.perWorker to 1 and raise {_SECTION}.replicas, or set training to ray",
+            target=target,
+        )
+    ]

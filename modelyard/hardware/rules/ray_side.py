@@ -1,0 +1,131 @@
+"""Rules about Ray training: the release that has it, its head, its workers and their allocation modes."""
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.limits import (
+    HEAD_CPU,
+    HEAD_REPLICAS,
+    JOB_SECONDS,
+    MEMORY_GB,
+    RAY_DEFAULT,
+    RAY_PREVIEW,
+)
+from modelyard.hardware.rules.shared import cpu_finding, finding, memory_finding, release
+from modelyard.hardware.rules.worker import grace_finding, nobody_finding, size_findings
+from modelyard.stack.config import Stack
+
+_HEAD, _WORKER = "rayHead", "rayWorker"
+
+
+def ray_findings(stack: Stack) -> list[Finding]:
+    """What is wrong with Ray training on this stack, its head apart."""
+    worker = stack.config.ray_worker
+    target = stack.config.targets.ray_worker.deployment
+    return [
+        *_release(stack),
+        *size_findings(stack, _WORKER, worker, target),
+        *_allocation(stack, target),
+        *grace_finding(stack, "RAY008", _WORKER, worker.grace_period, JOB_SECONDS, target),
+        *nobody_finding(stack, "RAY009", _WORKER, worker.replicas, target),
+    ]
+
+
+def head_findings(stack: Stack) -> list[Finding]:
+    """What is wrong with the Ray head. It stays up while training is on Celery, so its rules always hold."""
+    head = stack.config.ray_head
+    target = stack.config.targets.ray_head.deployment
+    findings = [
+        *memory_finding(
+            stack,
+            "RAY002",
+            (_HEAD, "memory"),
+            head.memory,
+            MEMORY_GB,
+            what="",
+            detail=f"The Ray head needs {MEMORY_GB} GB of memory.",
+            target=target,
+        ),
+        *cpu_finding(
+            stack,
+            "RAY003",
+            (_HEAD, "cpu"),
+            head.cpu,
+            HEAD_CPU,
+            detail=f"The Ray head needs {HEAD_CPU} cores to schedule tasks and manage the cluster.",
+            target=target,
+        ),
+    ]
+    if head.replicas != HEAD_REPLICAS:
+        findings.append(
+            finding(
+                stack,
+                "RAY001",
+                Severity.ERROR,
+                (_HEAD, "replicas"),
+                f"{_HEAD}.replicas is {head.replicas}, a Ray cluster has exactly one head",
+                detail="The head runs the cluster's singletons: two heads are two clusters, none is no cluster.",
+                remedy=f"set {_HEAD}.replicas to 1 or drop it; {_WORKER}.replicas adds workers",
+                target=target,
+            )
+        )
+    if head.gpu:
+        findings.append(
+            finding(
+                stack,
+                "RAY004",
+                Severity.ERROR,
+                (_HEAD, "gpu"),
+                f"{_HEAD}.gpu is {head.gpu}, the head runs on a CPU node",
+                detail="The head runs no tasks of its own: the GPU would be held and never used.",
+                remedy=f"drop {_HEAD}.gpu; gpu.perWorker gives GPUs to the workers",
+                target=target,
+            )
+        )
+    return findings
+
+
+def _release(stack: Stack) -> list[Finding]:
+    current = release(stack.config)
+    path, text = ("platform", "release"), stack.config.platform.release
+    if current is None or current >= RAY_DEFAULT:
+        return []
+    if current < RAY_PREVIEW:
+        return [
+            finding(
+                stack,
+                "RAY005",
+                Severity.ERROR,
+                path,
+                f"platform.release {text} has no Ray training, which came with 23.04",
+                detail="Ray training is a preview from release 23.04 on and the default from 23.07 on.",
+                remedy="set training to celery, or upgrade the platform",
+            )
+        ]
+    return [
+        finding(
+            stack,
+            "RAY006",
+            Severity.WARNING,
+            path,
+            f"Ray training is a preview in platform.release {text}",
+            detail="Ray training is a preview from release 23.04 on and the default from 23.07 on.",
+            remedy="upgrade to 23.07 or newer before production depends on it, or set training to celery",
+        )
+    ]
+
+
+def _allocation(stack: Stack, target: str) -> list[Finding]:
+    gpu = stack.config.gpu
+    if gpu.allocation != "multi_gpu" or gpu.per_worker >= 2:
+        return []
+    return [
+        finding(
+            stack,
+            "RAY007",
+            Severity.ERROR,
+            ("gpu", "allocation"),
+            f"gpu.allocation multi_gpu needs two GPUs a worker, gpu.perWorker is {gpu.per_worker}",
+            detail="A multi-GPU job takes all GPUs of one worker.",
+            remedy="set gpu.perWorker to 2 or more, or gpu.allocation to single",
+            target=target,
+        )
+    ]

@@ -1,0 +1,72 @@
+"""Rules about the model service: inference on CPUs, with room for the models."""
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.limits import MEMORY_GB, SERVICE_CPU, SERVICE_VOLUME_GB
+from modelyard.hardware.rules.shared import cpu_finding, finding, memory_finding
+from modelyard.stack.config import Stack
+
+_SECTION = "modelService"
+
+
+def service_findings(stack: Stack) -> list[Finding]:
+    """What is wrong with ``modelService``."""
+    service = stack.config.model_service
+    target = stack.config.targets.model_service.deployment
+    findings = [
+        *memory_finding(
+            stack,
+            "RES003",
+            (_SECTION, "memory"),
+            service.memory,
+            MEMORY_GB,
+            what=" a pod",
+            detail=f"A model service pod needs {MEMORY_GB} GB of memory.",
+            target=target,
+        ),
+        *cpu_finding(
+            stack,
+            "RES004",
+            (_SECTION, "cpu"),
+            service.cpu,
+            SERVICE_CPU,
+            detail=f"A model service pod needs {SERVICE_CPU} cores.",
+            target=target,
+        ),
+        *memory_finding(
+            stack,
+            "RES005",
+            (_SECTION, "volume"),
+            service.volume,
+            SERVICE_VOLUME_GB,
+            what=" a pod",
+            detail=f"Models are served from a local volume of at least {SERVICE_VOLUME_GB} GB.",
+            target=target,
+        ),
+    ]
+    if service.gpu:
+        findings.append(
+            finding(
+                stack,
+                "RES006",
+                Severity.ERROR,
+                (_SECTION, "gpu"),
+                f"{_SECTION}.gpu is {service.gpu}, the model service runs on CPUs only",
+                detail="Inference by the model service has no GPU support: the GPU would be held and never used.",
+                remedy=f"drop {_SECTION}.gpu",
+                target=target,
+            )
+        )
+    if not service.replicas:
+        findings.append(
+            finding(
+                stack,
+                "RES007",
+                Severity.WARNING,
+                (_SECTION, "replicas"),
+                f"{_SECTION}.replicas is 0: there is no inference",
+                detail="Requests to models fail while the model service has no pod.",
+                remedy=f"set {_SECTION}.replicas to 1 or more",
+                target=target,
+            )
+        )
+    return findings

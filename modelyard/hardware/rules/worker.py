@@ -1,0 +1,114 @@
+"""Rules that Ray workers and Celery replicas share: memory and CPU by GPU, time to finish a job, a pod to run it."""
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.cards import by_id
+from modelyard.hardware.limits import MEMORY_GB
+from modelyard.hardware.rules.shared import (
+    card_of,
+    cpu_finding,
+    falls_short,
+    finding,
+    least_gi,
+    memory_finding,
+    spelled,
+    training_cpu,
+)
+from modelyard.stack.config import Celery, RayWorker, Stack
+
+
+def size_findings(stack: Stack, section: str, worker: RayWorker | Celery, target: str) -> list[Finding]:
+    """Memory per GPU and cores of a training pod."""
+    gpus = stack.config.gpu.per_worker
+    return [
+        *_memory(stack, (section, "memory"), worker.memory, target),
+        *cpu_finding(
+            stack,
+            "RES002",
+            (section, "cpu"),
+            worker.cpu,
+            training_cpu(gpus),
+            detail=f"A training pod needs 4 cores, and no fewer cores than GPUs; this one has {_gpus(gpus)}.",
+            target=target,
+        ),
+    ]
+
+
+def _memory(stack: Stack, path: tuple[str, str], memory: str, target: str) -> list[Finding]:
+    card = card_of(stack.config)
+    minimum = max(MEMORY_GB, card.memory_gb) if card else MEMORY_GB
+    if card is None:
+        detail = f"A training pod needs {MEMORY_GB} GB a GPU, or the GPU's own memory where that is more."
+    else:
+        mark = f" ({card.mark('vram_gb')})" if card.mark("vram_gb") else ""
+        detail = (
+            f"A training pod needs the larger of {MEMORY_GB} GB and the GPU's memory for each GPU; "
+            f"{card.short} has {card.memory_gb} GB{mark}."
+        )
+    gpus = stack.config.gpu.per_worker
+    detail += f" The value is per GPU: a pod with {_gpus(gpus)} gets {gpus} times as much."
+    short = memory_finding(stack, "RES001", path, memory, minimum, what=" per GPU", detail=detail, target=target)
+    if short or card is None or not card.members:
+        return short
+    largest = max(by_id(member).memory_gb for member in card.members)
+    if not falls_short(memory, largest):
+        return []
+    return [
+        finding(
+            stack,
+            "GPU010",
+            Severity.ADVICE,
+            path,
+            f"{'.'.join(path)} is {spelled(memory)} per GPU, enough for the {card.short} of {card.memory_gb} GB "
+            f"but not for the one of {largest} GB",
+            detail=f"gpu.model {card.short} stands for {', '.join(card.members)}: pods may land on any of them.",
+            remedy=f"name the variant in gpu.model ({' or '.join(card.members)}), or set {least_gi(largest)}Gi",
+            target=target,
+        )
+    ]
+
+
+def grace_finding(
+    stack: Stack, code: str, section: str, grace_period: int, job_seconds: int, target: str
+) -> list[Finding]:
+    """A pod that is told to stop must have the time to finish its job."""
+    if grace_period >= job_seconds:
+        return []
+    return [
+        finding(
+            stack,
+            code,
+            Severity.ERROR,
+            (section, "gracePeriod"),
+            f"{section}.gracePeriod is {grace_period} s, a training job may run for {job_seconds} s",
+            detail="A rollout or a drained node would kill the job, and its hours of GPU time with it.",
+            remedy=f"set {section}.gracePeriod to {job_seconds} or more (a few minutes more let the pod clean up)",
+            target=target,
+        )
+    ]
+
+
+def nobody_finding(stack: Stack, code: str, section: str, replicas: int, target: str) -> list[Finding]:
+    """Somebody must take the jobs of the active side: a replica, or an autoscaler that may start one."""
+    scaling = stack.config.autoscaling
+    if scaling.mode == "none":
+        path, zero = (section, "replicas"), replicas == 0
+    else:
+        path, zero = ("autoscaling", "maxReplicas"), scaling.max_replicas == 0
+    if not zero:
+        return []
+    return [
+        finding(
+            stack,
+            code,
+            Severity.WARNING,
+            path,
+            f"{'.'.join(path)} is 0: training jobs wait for ever",
+            detail="The active training side has no pod and nothing that would start one.",
+            remedy=f"set {'.'.join(path)} to 1 or more",
+            target=target,
+        )
+    ]
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"

@@ -1,0 +1,70 @@
+"""The table of cards with the verdict on each, as plain data for whoever prints it."""
+
+from typing import NamedTuple
+
+from modelyard.hardware.cards import Card, cards, products
+from modelyard.hardware.limits import DEFAULT_CUDA
+from modelyard.hardware.verdict import Rule, verdict
+
+
+class Row(NamedTuple):
+    """One card and what the rules say of it."""
+
+    id: str
+    name: str
+    arch: str
+    tflops: float | None
+    """Dense FP16 tensor TFLOPS, None where unknown."""
+    tflops_mark: str
+    """``unverified``, ``weak source`` or empty; likewise the other marks."""
+    memory_gb: int
+    memory_mark: str
+    nvlink: str
+    """``built in``, ``bridge``, ``depends`` (on the variant) or ``no``."""
+    nvlink_mark: str
+    compute: str
+    """Compute capability, such as ``8.6``."""
+    compute_mark: str
+    supported: str
+    """``yes``, ``no`` or ``unknown``."""
+    rule: Rule
+    why: str
+    note: str
+    """What else is known about the card's numbers."""
+    products: tuple[str, ...]
+    """Values of the node label ``nvidia.com/gpu.product``."""
+
+
+def table(cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> tuple[Row, ...]:
+    """Every card: the supported first, the listed first among them, then by falling throughput and by id.
+
+    Raises:
+        ValueError: ``cuda`` is not a version.
+    """
+    return tuple(sorted((_row(card, cuda, embeds_ptx) for card in cards().values()), key=_order))
+
+
+def _row(card: Card, cuda: str, embeds_ptx: bool) -> Row:
+    found = verdict(card, cuda, embeds_ptx)
+    return Row(
+        card.id,
+        card.name,
+        card.arch,
+        card.tflops,
+        card.mark("fp16_tensor_dense_tflops"),
+        card.memory_gb,
+        card.mark("vram_gb"),
+        {"built_in": "built in", "bridge": "bridge", "mixed": "depends"}[card.link] if card.nvlink else "no",
+        card.mark("nvlink") or (card.mark("nvlink_link") if card.nvlink else ""),
+        f"{card.compute[0]}.{card.compute[1]}",
+        card.mark("compute_capability"),
+        {True: "yes", False: "no", None: "unknown"}[found.supported],
+        found.rule,
+        found.reason,
+        card.note,
+        products(card),
+    )
+
+
+def _order(row: Row) -> tuple[int, bool, float, str]:
+    return ("yes", "unknown", "no").index(row.supported), row.rule != "table", -(row.tflops or 0.0), row.id

@@ -1,0 +1,200 @@
+"""Server-side apply: what the API server makes of an apply request, ownership and conflicts included.
+
+The algorithm is that of structured-merge-diff's ``merge.Updater`` and of apimachinery's ``managedfields``: lay the
+applied fields over the live object, drop what this manager applied before and nobody owns now, and see which fields of
+other managers that changes.
+"""
+
+from typing import Any, NamedTuple
+
+from modelyard.merge import fieldset
+from modelyard.merge.errors import MergeError, SchemaError
+from modelyard.merge.fieldset import SELF, FieldSet
+from modelyard.merge.managed import (
+    UNTRACKED,
+    Identity,
+    Managed,
+    Owner,
+    entries,
+    identity,
+    owner_of,
+    ownership,
+    with_entries,
+)
+from modelyard.merge.path import ROOT, Path
+from modelyard.merge.prune import pruned
+from modelyard.merge.stored import stored
+from modelyard.merge.typed import UnfitError, compare, field_set, merge
+from modelyard.merge.types import Type
+from modelyard.merge.update import BEFORE_FIRST_APPLY, created_entry
+from modelyard.merge.validate import misfits
+from modelyard.merge.values import value_at
+
+
+class Conflict(NamedTuple):
+    """A field that others own and that would get another value."""
+
+    path: Path
+    owners: tuple[Owner, ...]
+    live: Any
+    """The value now; ``ABSENT`` when the field is owned but not there."""
+    applied: Any
+
+    def __str__(self) -> str:
+        """As the API server words it, one owner a clause."""
+        return "; ".join(f"conflict with {owner}: {self.path.server_text}" for owner in self.owners)
+
+
+class ServerSide(NamedTuple):
+    """The answer to an apply request."""
+
+    object: dict[str, Any]
+    """The object after it, with its managedFields; the live object when there are conflicts."""
+    ownership: tuple[Managed, ...]
+    """Who owns what in ``object``."""
+    conflicts: tuple[Conflict, ...]
+    """Why the API server refuses; empty with ``force``."""
+    taken: tuple[Conflict, ...] = ()
+    """With ``force``: the fields taken from others."""
+
+
+def server_side(
+    live: dict[str, Any] | None, applied: dict[str, Any], manager: str, schema: Type, force: bool = False
+) -> ServerSide:
+    """What the API server answers when ``manager`` applies ``applied`` to ``live`` (None: nothing is there yet).
+
+    The result shares with ``live`` and ``applied`` whatever did not change; none of the three may be changed later.
+    Its managedFields are the server's but for the time of ``manager``'s entry, which is missing when it is new.
+    Defaults that only the server's code knows are not filled in; those that the schema declares are.
+
+    Raises:
+        MergeError: ``applied`` is not of the schema's type, or not a thing one can apply; every reason at once.
+    """
+    config = _request(applied, schema)
+    mine = (manager, "Apply", "", "")
+    before: dict[str, Any] = {} if live is None else live
+    known = {identity(entry): entry for entry in entries(before)}
+    sets = {who: _reconciled(schema, entry.get("fieldsV1") or {}) for who, entry in known.items()}
+    try:
+        applied_set = field_set(schema, config)
+        if before and not known:
+            untracked = created_entry(before, BEFORE_FIRST_APPLY, applied["apiVersion"], schema)
+            known = {identity(untracked): untracked}
+            sets = {identity(untracked): untracked["fieldsV1"]}
+        merged = merge(schema, before, config)
+        last = sets.get(mine)
+        sets[mine] = applied_set
+        if last and not fieldset.contains(applied_set, last):
+            merged = pruned(schema, merged, last, list(sets.values()))
+        change = compare(schema, before, merged)
+    except UnfitError:
+        raise MergeError(misfits(applied, schema) or _bad_live(schema)) from None
+
+    touched = fieldset.union(change.modified, change.added)
+    contested: dict[Identity, FieldSet] = {}
+    if touched:
+        for who, fields in sets.items():
+            if who != mine:
+                common = fieldset.intersection(fields, touched)
+                if common:
+                    contested[who] = common
+    conflicts = _conflicts(contested, known, before, config, schema)
+    if conflicts and not force:
+        return ServerSide(before, ownership(before), conflicts)
+
+    for who in sets:
+        if who != mine:
+            fields = fieldset.difference(sets[who], contested.get(who, {}))
+            sets[who] = fieldset.difference(fields, change.removed)
+    sets[mine] = fieldset.difference(applied_set, UNTRACKED)
+    merged = stored(schema, merged, before)
+    unchanged = merged is before
+    result = []
+    for who, fields in sets.items():
+        if not fields:
+            continue
+        entry: dict[str, Any] | None = known.get(who)
+        if who == mine:
+            entry = _own_entry(entry, manager, applied["apiVersion"], fields, unchanged)
+        elif entry is None or entry.get("fieldsV1") != fields:
+            entry = {**(entry or {}), "fieldsV1": fields}
+        result.append(entry)
+    merged = with_entries(merged, result)
+    return ServerSide(merged, ownership(merged), (), conflicts)
+
+
+def _request(applied: dict[str, Any], schema: Type) -> dict[str, Any]:
+    """The applied fields that count, once it is certain that this is a thing one can apply."""
+    errors = [
+        SchemaError(Path((name,)), f"{name} is missing, and an apply must name it")
+        for name in ("apiVersion", "kind")
+        if not isinstance(applied.get(name), str)
+    ]
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        errors.append(SchemaError(Path(("metadata", "managedFields")), "managedFields must not be applied"))
+    if errors:
+        raise MergeError(errors)
+    if schema.status_subresource and "status" in applied:
+        return {name: value for name, value in applied.items() if name != "status"}
+    return applied
+
+
+def _bad_live(schema: Type) -> list[SchemaError]:
+    return [SchemaError(ROOT, f"the live object is not of the schema's type {schema.name}")]
+
+
+def _own_entry(
+    entry: dict[str, Any] | None, manager: str, version: str, fields: FieldSet, unchanged: bool
+) -> dict[str, Any]:
+    if entry is not None and unchanged:
+        if entry.get("fieldsV1") == fields and entry.get("apiVersion") == version:
+            return entry
+        return {**entry, "apiVersion": version, "fieldsV1": fields}
+    return {
+        "apiVersion": version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+        "manager": manager,
+        "operation": "Apply",
+    }
+
+
+def _reconciled(kind: Type, fields: FieldSet) -> FieldSet:
+    """Fields recorded under an older schema: what is atomic by now is owned as a whole."""
+    out = None
+    for element, subset in fields.items():
+        if not subset or element == SELF:
+            continue
+        inner = kind.child[element[2:]] if element[0] == "f" else kind.item if kind.is_list else None
+        if inner is None:
+            continue
+        if inner.is_map:
+            atomic = not inner.separable and (inner.scalar != "any" or bool(inner.child.properties))
+        else:
+            atomic = inner.list_kind == "atomic"
+        after = {} if atomic else _reconciled(inner, subset)
+        if after is not subset:
+            out = dict(fields) if out is None else out
+            out[element] = after
+    return fields if out is None else out
+
+
+def _conflicts(
+    contested: dict[Identity, FieldSet],
+    known: dict[Identity, dict[str, Any]],
+    live: dict[str, Any],
+    config: dict[str, Any],
+    schema: Type,
+) -> tuple[Conflict, ...]:
+    if not contested:
+        return ()
+    holders: dict[Path, list[Owner]] = {}
+    for who, fields in contested.items():
+        owner = owner_of(known[who])
+        for path in fieldset.paths(fields):
+            holders.setdefault(path, []).append(owner)
+    return tuple(
+        Conflict(path, tuple(sorted(holders[path])), value_at(schema, live, path), value_at(schema, config, path))
+        for path in sorted(holders, key=lambda path: path.sort_key)
+    )

@@ -1,0 +1,87 @@
+"""Ownership after ordinary writes: creates, updates and patches that are not applies.
+
+Whoever changes a field this way owns it from then on, and everyone else loses it.
+"""
+
+from typing import Any
+
+from modelyard.merge import fieldset
+from modelyard.merge.fieldset import SELF, FieldSet
+from modelyard.merge.managed import UNTRACKED, entries, identity, with_entries
+from modelyard.merge.stored import stored
+from modelyard.merge.typed import compare, whole_set
+from modelyard.merge.types import DEDUCED, Type
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+"""The manager to which the API server gives all fields of an object whose ownership nobody tracked."""
+
+
+def update(live: dict[str, Any] | None, new: dict[str, Any], manager: str, schema: Type) -> dict[str, Any]:
+    """``new`` as the API server holds it after ``manager`` wrote it over ``live`` (None: created it).
+
+    ``new`` is a whole object, such as ``live`` with a merge patch laid over it. Its managedFields are set but for the
+    time of ``manager``'s entry. An object that is not tracked (it has no managedFields) stays so.
+    """
+    new = stored(schema, new, live)
+    version = str(new.get("apiVersion", ""))
+    if live is None:
+        return with_entries(new, [created_entry(new, manager, version, schema)])
+    if not entries(live):
+        return new
+    change = compare(schema, live, new)
+    touched = fieldset.union(change.modified, change.added)
+    removed = change.removed
+    if schema.status_subresource:
+        touched, removed = ({name: s for name, s in part.items() if name != "f:status"} for part in (touched, removed))
+    mine = (manager, "Update", version, "")
+    sets = {identity(entry): (entry, entry.get("fieldsV1") or {}) for entry in entries(live)}
+    result = []
+    for who, (entry, fields) in sets.items():
+        left = fieldset.difference(fieldset.difference(fields, removed), {} if who == mine else touched)
+        if who != mine and left:
+            result.append(entry if left == fields else {**entry, "fieldsV1": left})
+    own_entry, own = sets.get(mine, ({}, {}))
+    taken = fieldset.difference(touched, UNTRACKED)
+    left = fieldset.union(fieldset.difference(own, removed), taken)
+    if left:
+        result.append(own_entry if own_entry and not taken and left == own else _entry(manager, version, left))
+    return with_entries(new, result)
+
+
+def created_entry(obj: dict[str, Any], manager: str, version: str, schema: Type) -> dict[str, Any]:
+    """The entry of whoever made the whole object."""
+    fields: FieldSet = {}
+    for name, value in obj.items():
+        if name != "status" or not schema.status_subresource:
+            kind = schema.child[name] or DEDUCED
+            fields["f:" + name] = _over_zero(kind, value) if name in schema.zeros else whole_set(kind, value)
+    return _entry(manager, version, fieldset.difference(fields, UNTRACKED))
+
+
+def _entry(manager: str, version: str, fields: FieldSet) -> dict[str, Any]:
+    return {
+        "apiVersion": version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+        "manager": manager,
+        "operation": "Update",
+    }
+
+
+def _over_zero(kind: Type, value: Any) -> FieldSet:
+    """What is new in a Go struct that is never absent: its fields, not the struct itself."""
+    if type(value) is not dict or not value or not kind.separable:
+        return whole_set(kind, value)
+    out: FieldSet = {}
+    for name, inner in value.items():
+        type_ = kind.child[name] or DEDUCED
+        if name in kind.zeros:
+            if inner != {}:
+                out["f:" + name] = _over_zero(type_, inner)
+            continue
+        subset = whole_set(type_, inner)
+        if name in kind.required and len(subset) > 1:
+            # What must be there is there as null in the empty struct.
+            subset = {element: part for element, part in subset.items() if element != SELF}
+        out["f:" + name] = subset
+    return out

@@ -1,0 +1,122 @@
+"""All patches of one target as one partial object, with the patch that set each field."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from modelyard import merge
+from modelyard.catalog.library import PatchVersion, Phase
+from modelyard.catalog.templates import Document
+from modelyard.findings import Finding, Severity
+from modelyard.merge import Path
+
+_PHASE_RANK: dict[Phase, int] = {"route": 0, "up": 1, "down": 2, "normal": 3}
+
+
+class Composed(NamedTuple):
+    """One request for one target."""
+
+    body: dict[str, Any]
+    origins: Mapping[Path, str]
+    """Leaf field to the ``name@version`` that set it."""
+    unowned: frozenset[Path]
+    """Fields that a patch left empty: they belong to somebody else."""
+    patches: tuple[str, ...]
+    phase: Phase
+
+
+def compose(
+    parts: Iterable[tuple[PatchVersion, Document]], schema: merge.Type, target: str
+) -> tuple[Composed, tuple[Finding, ...]]:
+    """Merges a target's documents in order.
+
+    Two patches that give one field different values are a finding, unless the later one names the earlier in its
+    ``overrides``. Directives and nulls are what server-side apply cannot send: a null means that the field is left to
+    its other owner, a directive is a finding.
+    """
+    body: dict[str, Any] = {}
+    origins: dict[Path, str] = {}
+    values: dict[Path, Any] = {}
+    unowned: set[Path] = set()
+    patches: list[str] = []
+    phase: Phase = "normal"
+    findings: list[Finding] = []
+    for patch, document in parts:
+        found = tuple(_directives(document.body, ""))
+        for where, directive in found:
+            findings.append(
+                Finding(
+                    "PAT015",
+                    Severity.ERROR,
+                    f"patch {patch.id} uses {directive} at {where or 'the top'}, which server-side apply cannot send",
+                    target=target,
+                    field=where,
+                    file=f"{patch.file}/patch.yaml.j2",
+                    remedy="write the wanted end state of the field, or leave the field to its present owner",
+                )
+            )
+        if found:
+            continue
+        for error in merge.validate(document.body, schema):
+            path = str(error.path)
+            findings.append(
+                Finding(
+                    "PAT008",
+                    Severity.ERROR,
+                    f"patch {patch.id} does not fit {document.body.get('kind')}: {error}",
+                    target=target,
+                    field=path,
+                    file=f"{patch.file}/patch.yaml.j2",
+                    remedy="correct the template; modelyard render shows what it came out as",
+                )
+            )
+        for change in merge.diff(None, document.body, schema):
+            if change.after is None:
+                unowned.add(change.path)
+                continue
+            earlier = origins.get(change.path)
+            if earlier is not None and values[change.path] != change.after:
+                if earlier.partition("@")[0] not in patch.meta.overrides:
+                    findings.append(_clash(earlier, patch, change.path, values[change.path], change.after, target))
+                    continue
+            elif earlier is not None:
+                continue
+            origins[change.path], values[change.path] = patch.id, change.after
+        body = merge.strategic(body, _without_nulls(document.body), schema) if body else _without_nulls(document.body)
+        patches.append(patch.id)
+        phase = min(phase, document.phase, key=_PHASE_RANK.__getitem__)
+    return Composed(body, origins, frozenset(unowned), tuple(dict.fromkeys(patches)), phase), tuple(findings)
+
+
+def _clash(earlier: str, patch: PatchVersion, path: Path, first: Any, second: Any, target: str) -> Finding:
+    field = str(path)
+    return Finding(
+        "PAT010",
+        Severity.ERROR,
+        f"{earlier} and {patch.id} set {field} differently: {first!r} and {second!r}",
+        target=target,
+        field=field,
+        file=f"{patch.file}/meta.yaml",
+        remedy=f"drop one of the patches, or let {patch.name} say overrides: [{earlier.partition('@')[0]}]",
+    )
+
+
+def _directives(value: Any, where: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(key, str) and key.startswith("$"):
+                yield where, key
+            else:
+                yield from _directives(item, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _directives(item, f"{where}[{index}]")
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        # A mapping that held only nulls says nothing.
+        return {key: item for key, item in kept.items() if item != {} or value[key] == {}}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value

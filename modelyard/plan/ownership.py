@@ -1,0 +1,95 @@
+"""Who holds a field, and whether taking it over is safe.
+
+An installer wrote a field once and will write it again only when somebody runs it; a controller writes it all the time
+and would fight. Managers are told apart by the names that Kubernetes and its ecosystem use.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from modelyard.findings import Finding, Severity
+from modelyard.merge import Owner
+
+FIELD_MANAGER = "modelyard"
+"""The name under which the API server keeps what we own."""
+
+PATCHES_ANNOTATION = "modelyard.dev/patches"
+MODE_ANNOTATION = "modelyard.dev/mode"
+
+Nature = Literal["installer", "controller"]
+
+CONTROLLERS = (
+    "kube-controller-manager",
+    "horizontal-pod-autoscaler",
+    "keda",
+    "vpa-",
+    "karpenter",
+    "kueue",
+    "kuberay",
+    "cluster-autoscaler",
+    "prometheus-adapter",
+)
+"""Beginnings of the names of managers that write by themselves."""
+
+GITOPS = ("argocd", "argo-cd", "kustomize-controller", "helm-controller", "fluxcd", "flux")
+"""Installers that run again by themselves: a take-over lasts until their next run."""
+
+
+def nature(owner: Owner) -> Nature:
+    """Whether an owner writes by itself. Whoever used the scale subresource is an autoscaler or a person's one-off."""
+    name = owner.manager.lower()
+    return "controller" if name.startswith(CONTROLLERS) or "operator" in name else "installer"
+
+
+def take_over(target: str, field: str, owners: Iterable[Owner]) -> Finding:
+    """The finding for one field that a plan would take from its present owners."""
+    who = sorted({owner.manager for owner in owners})
+    names = " and ".join(who)
+    if any(nature(owner) == "controller" for owner in owners):
+        return Finding(
+            "OWN002",
+            Severity.ERROR,
+            f"{names} keeps writing {field}",
+            target=target,
+            field=field,
+            detail="both would set the field again and again",
+            remedy="leave the field to it (drop the patch or its parameter), or remove that controller first",
+        )
+    if any(name.lower().startswith(GITOPS) for name in who):
+        return Finding(
+            "OWN003",
+            Severity.WARNING,
+            f"{names} holds {field} and will write it again at its next sync",
+            target=target,
+            field=field,
+            remedy="tell it to ignore the field, or change the value in its own source",
+        )
+    return Finding(
+        "OWN001",
+        Severity.ADVICE,
+        f"{field} is taken over from {names}",
+        target=target,
+        field=field,
+        remedy="nothing to do; running that installer again would conflict or set its value back",
+    )
+
+
+def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding | None:
+    """The finding where an object is held in the other mode, or is somebody else's and would be taken whole."""
+    annotations = live.get("metadata", {}).get("annotations") or {}
+    mode = annotations.get(MODE_ANNOTATION)
+    if mode == ("managed" if managed else "existing") or (mode is None and not managed):
+        return None
+    if managed and mode is None:
+        summary = f"{target} is there already and is not ours; managed mode would take the whole object over"
+    else:
+        wanted = "managed" if managed else "existing"
+        summary = f"{target} is held in mode {mode}; switching to {wanted} would replace what runs"
+    return Finding(
+        "OWN004",
+        Severity.ERROR,
+        summary,
+        target=target,
+        field="platform.mode",
+        remedy="keep the mode, or destroy the stack first and hand the old objects over (modelyard explain OWN004)",
+    )

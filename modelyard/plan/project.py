@@ -1,0 +1,113 @@
+"""Planning the stacks of a project: the one entry that the command line and the Pulumi program share."""
+
+from collections.abc import Iterable
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from modelyard.catalog import Library, Selected, load_library, select
+from modelyard.cluster import ClusterState, ObjectKey, load_recorded
+from modelyard.findings import Finding, Severity
+from modelyard.plan.build import make_plan
+from modelyard.plan.values import Plan
+from modelyard.stack import Stack, load
+from modelyard.workloads import facts, workloads
+
+
+class Planned(NamedTuple):
+    """A plan, or the findings that say why there is none."""
+
+    stack: Stack | None
+    plan: Plan | None
+    findings: tuple[Finding, ...]
+
+
+@lru_cache(maxsize=4)
+def library_of(root: Path) -> Library:
+    """The project's patches, read once."""
+    return load_library(root)
+
+
+def plan_recorded(root: Path, file: Path, today: date) -> Planned:
+    """Plans a stack file against its recorded platform."""
+    stack, findings = load(file, shown(root, file))
+    if stack is None:
+        return Planned(None, None, findings)
+    state, problems = load_recorded(root, stack.name)
+    if state is None:
+        return Planned(stack, None, (*findings, *problems))
+    return Planned(stack, _with(findings, make_plan(stack, library_of(root), state, today)), ())
+
+
+def plan_live(root: Path, file: Path, today: date) -> Planned:
+    """Plans a stack file against the cluster of its context.
+
+    Raises:
+        cluster.live.ClusterError: the cluster is out of reach.
+    """
+    stack, findings = load(file, shown(root, file))
+    if stack is None:
+        return Planned(None, None, findings)
+    state = read_live(root, stack)
+    other = tuple(_other_cluster(root, stack, state))
+    return Planned(stack, _with((*findings, *other), make_plan(stack, library_of(root), state, today)), ())
+
+
+def _other_cluster(root: Path, stack: Stack, state: ClusterState) -> Iterable[Finding]:
+    """A warning where the recorded platform is of another cluster."""
+    recorded, _ = load_recorded(root, stack.name)
+    if recorded is not None and recorded.identity != state.identity:
+        yield stack.place(
+            Finding(
+                "OWN005",
+                Severity.WARNING,
+                f"context {stack.context} leads to another cluster than stacks/recorded/{stack.name} is of",
+                detail=f"recorded {recorded.identity}, live {state.identity}",
+                remedy=f"check kubernetes:context and KUBECONFIG; for a rebuilt cluster: modelyard record {stack.name}",
+            ),
+            "kubernetes:context",
+        )
+
+
+def read_live(root: Path, stack: Stack) -> ClusterState:
+    """The live starting state of a stack."""
+    from modelyard.cluster.live import connect, snapshot, state_of
+
+    return state_of(snapshot(connect(stack.context), wanted_objects(root, stack)))
+
+
+def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
+    """Every object that a stack's patches and bases are about, and the platform's known Deployments."""
+    from modelyard.catalog import render, render_base
+    from modelyard.cluster import key_of
+
+    namespace = stack.config.platform.namespace
+    keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for target in stack.config.targets}
+    for one in chosen_patches(root, stack):
+        for document in render(one.patch, one.params).documents:
+            keys.add(ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target))
+        if stack.config.platform.mode == "managed":
+            keys.update(key_of(document.body, namespace) for document in render_base(one.patch, one.params).documents)
+    return tuple(sorted(keys))
+
+
+def chosen_patches(root: Path, stack: Stack) -> tuple[Selected, ...]:
+    """The patch versions and parameters of a stack."""
+    chosen, _ = select(library_of(root), stack, facts(stack.config, workloads(stack.config)))
+    return chosen
+
+
+def shown(root: Path, file: Path) -> str:
+    """A file's path as users see it: relative to the project where it lies inside."""
+    try:
+        return file.relative_to(root).as_posix()
+    except ValueError:
+        return str(file)
+
+
+def _with(findings: Iterable[Finding], plan: Plan) -> Plan:
+    from modelyard.findings import ordered
+
+    extra = tuple(findings)
+    return plan._replace(findings=ordered((*extra, *plan.findings))) if extra else plan

@@ -1,0 +1,206 @@
+"""A plan as JSON and back: what ``--json`` prints, ``--out`` writes and ``apply --plan`` reads."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from modelyard import __version__, merge
+from modelyard.cluster import ObjectKey, essence
+from modelyard.findings import Finding, Severity
+from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
+
+
+class PlanFileError(Exception):
+    """A plan file cannot be used: why, and what to do."""
+
+    def __init__(self, summary: str, remedy: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.remedy = remedy
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces: the same value always gives the same text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def starting_state(plan: Plan) -> dict[str, str | None]:
+    """SHA-256 of each target before the change, by ``kind/namespace/name``; None where there is no object."""
+    return {
+        "/".join(target.key[1:]): None
+        if target.before is None
+        else hashlib.sha256(canonical(essence(target.before)).encode()).hexdigest()
+        for target in plan.targets
+    }
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """The plan as plain JSON values, in the form that ``modelyard schema plan`` publishes."""
+    document: dict[str, Any] = {
+        "formatVersion": FORMAT_VERSION,
+        "modelyardVersion": __version__,
+        "stack": plan.stack,
+        "file": plan.file,
+        "headline": plan.headline,
+        "training": plan.training,
+        "mode": plan.mode,
+        "context": plan.context,
+        "namespace": plan.namespace,
+        "cluster": {"source": plan.source, "identity": plan.cluster, "version": plan.kubernetes},
+        "targets": [_target_to_json(target) for target in plan.targets],
+        "steps": [dict(step._asdict()) for step in plan.steps],
+        "findings": [finding_to_json(finding) for finding in plan.findings],
+        "summary": {
+            "changed": len(plan.changed),
+            "podsReplaced": sum(target.replaces_pods for target in plan.targets),
+            "gpusBefore": sum(target.gpus[0] for target in plan.targets),
+            "gpusAfter": sum(target.gpus[1] for target in plan.targets),
+            "blocked": plan.blocked,
+        },
+        "inputs": dict(plan.inputs),
+        "startingState": starting_state(plan),
+    }
+    document["sha256"] = seal(document)
+    return document
+
+
+def seal(document: Mapping[str, Any]) -> str:
+    """SHA-256 of a plan document but for its own seal."""
+    return hashlib.sha256(
+        canonical({key: value for key, value in document.items() if key != "sha256"}).encode()
+    ).hexdigest()
+
+
+def finding_to_json(finding: Finding) -> dict[str, Any]:
+    """A finding without its empty parts."""
+    values = {**finding._asdict(), "severity": finding.severity.value}
+    return {key: value for key, value in values.items() if value not in ("", 0)}
+
+
+def _target_to_json(target: TargetPlan) -> dict[str, Any]:
+    return {
+        "apiVersion": target.key.api_version,
+        "kind": target.key.kind,
+        "namespace": target.key.namespace,
+        "name": target.key.name,
+        "action": target.action,
+        "phase": target.phase,
+        "managed": target.managed,
+        "role": target.role,
+        "patches": list(target.patches),
+        "podsReplaced": target.replaces_pods,
+        "replicas": {"before": target.replicas[0], "after": target.replicas[1]},
+        "gpus": {"before": target.gpus[0], "after": target.gpus[1]},
+        "changes": [_change_to_json(change) for change in target.changes],
+        "applied": target.applied,
+        "before": target.before,
+        "after": target.after,
+    }
+
+
+def _change_to_json(change: FieldChange) -> dict[str, Any]:
+    values: dict[str, Any] = {"field": str(change.path)}
+    # A missing key is a missing field; null is the value null.
+    if change.before is not merge.ABSENT:
+        values["before"] = change.before
+    if change.after is not merge.ABSENT:
+        values["after"] = change.after
+    return {
+        **values,
+        "patch": change.patch,
+        "owners": [dict(owner._asdict()) for owner in change.owners],
+        "taken": change.taken,
+    }
+
+
+def plan_from_json(text: str, shown: str) -> Plan:
+    """The plan that a file holds.
+
+    Raises:
+        PlanFileError: the text is no plan, is newer than this tool, or was changed after it was written.
+    """
+    again = "make it again with modelyard plan STACK --out FILE"
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise PlanFileError(f"{shown} is not JSON (cut short?): {error}", again) from error
+    if not isinstance(document, dict) or "formatVersion" not in document:
+        raise PlanFileError(f"{shown} is not a modelyard plan", again)
+    if document["formatVersion"] != FORMAT_VERSION:
+        raise PlanFileError(
+            f"{shown} has formatVersion {document['formatVersion']}, this modelyard reads {FORMAT_VERSION}",
+            "use the modelyard that wrote it, or plan again",
+        )
+    if document.get("sha256") != seal(document):
+        raise PlanFileError(f"{shown} was changed after it was written", again)
+    try:
+        return _plan(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PlanFileError(f"{shown} lacks or misplaces {error}", again) from error
+
+
+def _plan(document: Mapping[str, Any]) -> Plan:
+    cluster = document["cluster"]
+    return Plan(
+        document["stack"],
+        document["file"],
+        document["headline"],
+        document["training"],
+        document["mode"],
+        document["context"],
+        document["namespace"],
+        cluster["source"],
+        cluster["identity"],
+        cluster["version"],
+        tuple(_target(target) for target in document["targets"]),
+        tuple(Step(**step) for step in document["steps"]),
+        tuple(Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]),
+        document["inputs"],
+    )
+
+
+def _target(value: Mapping[str, Any]) -> TargetPlan:
+    return TargetPlan(
+        ObjectKey(value["apiVersion"], value["kind"], value["namespace"], value["name"]),
+        value["action"],
+        value["phase"],
+        tuple(value["patches"]),
+        value["applied"],
+        value["before"],
+        value["after"],
+        tuple(
+            FieldChange(
+                merge.Path.parse(change["field"]),
+                change.get("before", merge.ABSENT),
+                change.get("after", merge.ABSENT),
+                change["patch"],
+                tuple(merge.Owner(**owner) for owner in change["owners"]),
+                change["taken"],
+            )
+            for change in value["changes"]
+        ),
+        value["podsReplaced"],
+        (value["replicas"]["before"], value["replicas"]["after"]),
+        (value["gpus"]["before"], value["gpus"]["after"]),
+        value["managed"],
+        value["role"],
+    )
+
+
+def moved(approved: Plan, now: Plan) -> tuple[str, ...]:
+    """What is different between the moment of approval and now, in words; empty where the approval still holds."""
+    differences = []
+    if approved.cluster != now.cluster:
+        differences.append(f"another cluster: approved for {approved.cluster}, this is {now.cluster}")
+    for name in sorted(approved.inputs.keys() | now.inputs.keys()):
+        if approved.inputs.get(name) != now.inputs.get(name):
+            verb = "is new" if name not in approved.inputs else "is gone" if name not in now.inputs else "changed"
+            differences.append(f"input {name} {verb}")
+    was, is_now = starting_state(approved), starting_state(now)
+    differences.extend(
+        f"{name} is not what it was when the plan was made"
+        for name in sorted(was.keys() | is_now.keys())
+        if was.get(name) != is_now.get(name)
+    )
+    return tuple(differences)

@@ -1,0 +1,146 @@
+"""From a field back to what set it: patches, owners, and the line of the stack file."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from modelyard import merge
+from modelyard.catalog import Selected, render
+from modelyard.findings import Finding
+from modelyard.merge import Owner, Path
+from modelyard.plan.values import TargetPlan
+from modelyard.stack.config import Path as ConfigPath
+from modelyard.stack.config import Stack
+
+
+class Source(NamedTuple):
+    """A parameter that decides a field, and where its value is written."""
+
+    param: str
+    value: Any
+    path: ConfigPath
+    """In the stack file; empty where the value is the patch's own default."""
+    line: int
+    """1-based line of the stack file, 0 where it is not written there."""
+
+
+class Setting(NamedTuple):
+    """One patch that sets the field, and what decides the value it gives."""
+
+    patch: str
+    file: str
+    value: Any
+    sources: tuple[Source, ...]
+
+
+class Trace(NamedTuple):
+    """The whole story of one field."""
+
+    target: TargetPlan
+    path: Path
+    before: Any
+    after: Any
+    owners: tuple[Owner, ...]
+    settings: tuple[Setting, ...]
+
+
+def place_field(finding: Finding, stack: Stack, _selected: Mapping[str, Selected]) -> Finding:
+    """The finding with its stack, and where it has no file yet, the line of the stack file that its field names."""
+    if finding.file:
+        return finding._replace(stack=stack.name)
+    return stack.place(finding, *finding.field.split("."))
+
+
+def trace(
+    target: TargetPlan, path: Path, schema: merge.Type, stack: Stack, chosen: tuple[Selected, ...]
+) -> Trace:
+    """Who gives a field its value.
+
+    A parameter decides a field when another value for it makes the patch render another value there; so this holds
+    for any template, with conditions and arithmetic, and needs no help from the patch's author.
+    """
+    return Trace(
+        target,
+        path,
+        _value_at(target.before, path, schema),
+        _value_at(target.after, path, schema),
+        merge.owners(target.before, path) if target.before is not None else (),
+        tuple(_settings(target, path, schema, stack, chosen)),
+    )
+
+
+def _settings(
+    target: TargetPlan, path: Path, schema: merge.Type, stack: Stack, chosen: tuple[Selected, ...]
+) -> Iterator[Setting]:
+    for one in chosen:
+        if one.patch.id not in target.patches:
+            continue
+        value = _rendered_value(one, dict(one.params), target.name, path, schema)
+        if value is None or value is merge.ABSENT:
+            continue
+        sources = []
+        for name in sorted(one.params):
+            other = {**one.params, name: _another(one.params[name])}
+            if _rendered_value(one, other, target.name, path, schema) not in (value, None):
+                where = one.sources.get(name, ())
+                sources.append(Source(name, one.params[name], where, _line(stack, where)))
+        yield Setting(one.patch.id, f"{one.patch.file}/patch.yaml.j2", value, tuple(sources))
+
+
+def _rendered_value(one: Selected, params: Mapping[str, Any], target: str, path: Path, schema: merge.Type) -> Any:
+    """The value that the patch gives the field, ABSENT where it does not set it, None where it misses the target."""
+    for document in render(one.patch, params).documents:
+        if document.target == target:
+            return _value_at(document.body, path, schema)
+    return None
+
+
+def _value_at(body: Mapping[str, Any] | None, path: Path, schema: merge.Type) -> Any:
+    """The value of a field or of the atomic field around it."""
+    if body is None:
+        return merge.ABSENT
+    for change in merge.diff(None, body, schema):
+        if path[: len(change.path)] == change.path:
+            return change.after
+    below = {
+        str(change.path): change.after for change in merge.diff(None, body, schema) if change.path[: len(path)] == path
+    }
+    return below or merge.ABSENT
+
+
+def _another(value: Any) -> Any:
+    """A value of the same kind that differs."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case float():
+            return value + 1.0
+        case str():
+            return f"{value}x"
+        case list():
+            return [*value, "x"]
+        case dict():
+            return {**value, "x": "x"}
+        case _:
+            return "x"
+
+
+def _line(stack: Stack, where: ConfigPath) -> int:
+    while where and where not in stack.positions:
+        where = where[:-1]
+    return stack.positions[where][0] if where else 0
+
+
+def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path, ...]:
+    """The fields of a target that a user's text names: a whole path, or the end of exactly those that end so.
+
+    Raises:
+        ValueError: the text is no path.
+    """
+    wanted = Path.parse(text)
+    leaves = [change.path for change in merge.diff(None, target.after, schema)]
+    whole = {Path(leaf[: len(wanted)]) for leaf in leaves if leaf[: len(wanted)] == wanted}
+    if whole:
+        return tuple(whole)
+    return tuple(leaf for leaf in leaves if leaf[-len(wanted) :] == wanted)

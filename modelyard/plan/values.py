@@ -1,0 +1,103 @@
+"""The values that a plan is made of."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from modelyard.catalog.library import Phase
+from modelyard.cluster import ObjectKey
+from modelyard.findings import Finding
+from modelyard.merge import Owner, Path
+
+FORMAT_VERSION = 1
+"""Of the plan's JSON form; grows when a reader of the old form would misread the new."""
+
+Action = Literal["create", "update", "none"]
+StepKind = Literal["apply", "drain"]
+
+
+class FieldChange(NamedTuple):
+    """One field that will be different."""
+
+    path: Path
+    before: Any
+    """The value now, ``merge.ABSENT`` where there is none."""
+    after: Any
+    patch: str | None
+    """``name@version`` that asks for it; None for what the plan itself writes."""
+    owners: tuple[Owner, ...]
+    """Who holds the field now."""
+    taken: bool
+    """Whether the change takes the field over from a present owner."""
+
+
+class TargetPlan(NamedTuple):
+    """What happens to one object."""
+
+    key: ObjectKey
+    action: Action
+    phase: Phase
+    patches: tuple[str, ...]
+    """``name@version`` in merge order."""
+    applied: Mapping[str, Any]
+    """What is sent: the one request that carries all patches of the target."""
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any]
+    changes: tuple[FieldChange, ...]
+    replaces_pods: int
+    """Running pods that a new template replaces; 0 where the template stays."""
+    replicas: tuple[int | None, int | None]
+    """Before and after; None where there is no such field or an autoscaler holds it."""
+    gpus: tuple[int, int]
+    """GPUs that the target's pods hold before and after: replicas times GPUs of a pod."""
+    managed: bool
+    """Whether the stack owns the whole object, not just the patched fields."""
+    role: str = ""
+    """The workload it belongs to (``rayWorker`` …), empty for a target of nobody's but its patch's."""
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self.key.name
+
+
+class Step(NamedTuple):
+    """One thing to do, in order. Steps of the same target never repeat."""
+
+    kind: StepKind
+    target: str
+    phase: Phase
+    why: str
+
+
+class Plan(NamedTuple):
+    """What will change in one environment, and everything there is to know about it."""
+
+    stack: str
+    file: str
+    headline: str
+    """The environment in a few words: training side, card, release, mode."""
+    training: str
+    mode: str
+    context: str | None
+    namespace: str
+    source: str
+    """``live`` or ``recorded``: where the starting state comes from."""
+    cluster: str
+    """UID of the namespace kube-system of that cluster."""
+    kubernetes: str
+    targets: tuple[TargetPlan, ...]
+    """In the order in which they are applied."""
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...]
+    inputs: Mapping[str, str]
+    """SHA-256 of each input by name: the stack file, every patch version in use, and the tool's version."""
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a finding stops the apply."""
+        return any(finding.blocks for finding in self.findings)
+
+    @property
+    def changed(self) -> tuple[TargetPlan, ...]:
+        """The targets that will be different, in order."""
+        return tuple(target for target in self.targets if target.action != "none")

@@ -1,0 +1,48 @@
+"""Explanations of finding codes for the terminal: Markdown with its marks turned into colours."""
+
+import re
+from collections.abc import Mapping
+
+from modelyard.explanations import Explanation
+from modelyard.report.style import PLAIN, WIDTH, Style, wrapped
+
+_BOLD = re.compile(r"\*\*(.+?)\*\*")
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
+    """One explanation, its paragraphs filled to the width; code blocks stay as they are."""
+    lines = [style.bold(f"{one.code}  {one.title}"), ""]
+    paragraph: list[str] = []
+    fenced = False
+
+    def fill() -> None:
+        if paragraph:
+            bullet = paragraph[0].startswith("- ")
+            text = " ".join(line.strip() for line in paragraph)
+            filled = wrapped(text[2:] if bullet else text, 2 if bullet else 0, WIDTH, "- " if bullet else "")
+            lines.extend(
+                _CODE.sub(lambda m: style.link(m[1]), _BOLD.sub(lambda m: style.bold(m[1]), line)) for line in filled
+            )
+            paragraph.clear()
+
+    for line in one.body.split("\n"):
+        if line.startswith("```"):
+            fill()
+            fenced = not fenced
+        elif fenced:
+            lines.append(style.link(f"    {line}") if line else "")
+        elif not line.strip():
+            fill()
+            lines.append("")
+        else:
+            if line.startswith("- "):
+                fill()
+            paragraph.append(line)
+    fill()
+    return lines
+
+
+def list_text(known: Mapping[str, Explanation], style: Style = PLAIN) -> list[str]:
+    """All codes with their titles."""
+    return [f"{style.bold(code)}  {one.title}" for code, one in known.items()]

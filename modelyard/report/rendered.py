@@ -1,0 +1,47 @@
+"""A plan's patches as files for other tools."""
+
+from collections.abc import Iterable
+
+from modelyard.catalog import Selected, render
+from modelyard.cluster import essence
+from modelyard.plan import Plan
+from modelyard.report.unified import yaml_text
+
+
+def vendor_files(plan: Plan, chosen: Iterable[Selected]) -> dict[str, str]:
+    """One file a document, numbered in the order in which they are applied, each with its ``# target:`` line."""
+    rank = {target.name: index for index, target in enumerate(plan.targets)}
+    documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
+    documents.sort(key=lambda item: rank.get(item[1].target, len(rank)))
+    return {
+        f"{number:02}-{patch.name}.{patch.version}.{document.target}.yaml": document.text
+        for number, (patch, document) in enumerate(documents, 1)
+    }
+
+
+def kustomize_files(plan: Plan) -> dict[str, str]:
+    """A base of the objects as they are and one patch a target; ``kubectl kustomize`` builds it to the plan's after.
+
+    The base leaves out what the API server adds by itself: status, versions, times. Objects that the stack creates
+    are resources of their own, without a patch.
+    """
+    files: dict[str, str] = {}
+    resources, patches = [], []
+    for target in plan.targets:
+        stem = f"{target.key.kind.lower()}-{target.name}.yaml"
+        if target.before is None:
+            resources.append(stem)
+            files[stem] = yaml_text(essence(target.after))
+            continue
+        resources.append(f"base/{stem}")
+        files[f"base/{stem}"] = yaml_text(essence(target.before))
+        patches.append({"path": f"patches/{stem}"})
+        files[f"patches/{stem}"] = f"# {', '.join(target.patches)}\n" + yaml_text(dict(target.applied))
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": resources,
+        "patches": patches,
+    }
+    files["kustomization.yaml"] = yaml_text({key: value for key, value in kustomization.items() if value})
+    return files

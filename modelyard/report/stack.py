@@ -1,0 +1,63 @@
+"""What a stack asks for, before any patch or cluster."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from modelyard.catalog import Selected
+from modelyard.hardware import Card, resolve, serves, verdict
+from modelyard.report.style import PLAIN, Style, table, wrapped
+from modelyard.stack import Stack
+from modelyard.workloads import Workload
+
+
+def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:
+    """Card, workloads and patches of an environment."""
+    config = stack.config
+    lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
+    lines.extend(wrapped(_card(stack), 14, first="  card"))
+    modes = ", ".join(serves(config)) or "none"
+    lines.extend(wrapped(f"{config.gpu.allocation} (the pod can serve: {modes})", 14, first="  allocation"))
+    lines.extend(wrapped(f"{config.platform.mode}, namespace {config.platform.namespace}", 14, first="  platform"))
+    lines.append("")
+    rows = [
+        (
+            workload.deployment,
+            _replicas(workload),
+            workload.cpu or "-",
+            workload.memory or "-",
+            str(workload.gpus) if workload.gpus else "-",
+            workload.volume or "-",
+        )
+        for workload in sized
+    ]
+    lines.extend(table(rows, ("DEPLOYMENT", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2))
+    lines.extend(["", "  patches: " + ", ".join(one.patch.id for one in chosen)])
+    return lines
+
+
+def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected]) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "formatVersion": 1,
+        "stack": stack.name,
+        "file": stack.file,
+        "training": stack.config.training,
+        "gpu": {**stack.config.gpu._asdict(), "serves": list(serves(stack.config))},
+        "workloads": [{**workload._asdict(), "products": list(workload.products)} for workload in sized],
+        "patches": [{"id": one.patch.id, "params": dict(one.params)} for one in chosen],
+    }
+
+
+def _card(stack: Stack) -> str:
+    config = stack.config
+    card = resolve(config.gpu.model)
+    if not isinstance(card, Card):
+        return f"{config.gpu.model} (not in the table)"
+    found = verdict(card, config.platform.cuda, config.platform.images_embed_ptx)
+    return f"{config.gpu.per_worker} × {card.name} a worker: {found.reason}"
+
+
+def _replicas(workload: Workload) -> str:
+    if workload.replicas is not None:
+        return str(workload.replicas)
+    return "as it is" if workload.role == "apiServer" else "autoscaled"

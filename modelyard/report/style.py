@@ -1,0 +1,89 @@
+"""Colour and layout of terminal text.
+
+A plan must be on the screen before a colour library would be imported, so the dozen codes that are needed stand here.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterable
+from typing import NamedTuple
+
+WIDTH = 100
+"""Columns that every text output fits in."""
+
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+class Style(NamedTuple):
+    """How to mark text up: with terminal colours, or not at all."""
+
+    colour: bool
+
+    def _wrap(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+
+    def bold(self, text: str) -> str:
+        """Headings and names."""
+        return self._wrap("1", text)
+
+    def dim(self, text: str) -> str:
+        """What most readers skip."""
+        return self._wrap("2", text)
+
+    def added(self, text: str) -> str:
+        """New values."""
+        return self._wrap("32", text)
+
+    def removed(self, text: str) -> str:
+        """Old values."""
+        return self._wrap("31", text)
+
+    def changed(self, text: str) -> str:
+        """The mark of a change, and warnings."""
+        return self._wrap("33", text)
+
+    def error(self, text: str) -> str:
+        """Errors."""
+        return self._wrap("1;31", text)
+
+    def link(self, text: str) -> str:
+        """Files, lines, and commands to run."""
+        return self._wrap("36", text)
+
+
+PLAIN = Style(colour=False)
+
+
+def safe(text: str) -> str:
+    """Text from outside without control characters or direction marks, so that it cannot steer a terminal."""
+    return _UNSAFE.sub(lambda found: f"\\x{ord(found.group()):02x}", text.replace("\r", "\\r"))
+
+
+def shorten(text: str, width: int) -> str:
+    """Text on one line of at most ``width`` columns, cut in the middle with an ellipsis."""
+    text = safe(text).replace("\n", "\\n").replace("\t", "\\t")
+    if len(text) <= width:
+        return text
+    head = (width - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def wrapped(text: str, indent: int, width: int = WIDTH, first: str = "") -> list[str]:
+    """A paragraph broken at words, every line indented; ``first`` stands in the indent of the first line."""
+    lead = f"{first:<{indent}}" if first else " " * indent
+    return textwrap.wrap(
+        safe(text), width, initial_indent=lead, subsequent_indent=" " * indent, break_on_hyphens=False
+    ) or [lead.rstrip()]
+
+
+def table(rows: Iterable[Iterable[str]], head: Iterable[str], style: Style, indent: int = 0) -> list[str]:
+    """Rows in aligned columns under a bold head; the last column is not padded."""
+    body = [[safe(cell) for cell in row] for row in rows]
+    titles = list(head)
+    widths = [max(len(row[column]) for row in [titles, *body]) for column in range(len(titles))]
+
+    def line(cells: list[str]) -> str:
+        padded = (f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+        return " " * indent + "  ".join(padded).rstrip()
+
+    return [style.bold(line(titles)), *(line(row) for row in body)]

@@ -1,0 +1,152 @@
+"""A plan for the eyes: what changes, why, what it means, what is wrong, what to do next."""
+
+from collections.abc import Iterable
+
+from modelyard import merge
+from modelyard.findings import Severity
+from modelyard.plan import FieldChange, Plan, TargetPlan
+from modelyard.report.finding import findings_text, tally
+from modelyard.report.style import PLAIN, WIDTH, Style, shorten, wrapped
+from modelyard.report.values import count, text_of
+
+_MARKS = {"create": "+", "update": "~", "none": " "}
+
+
+def plan_text(plan: Plan, style: Style = PLAIN, *, advice: bool = False) -> list[str]:
+    """The plan as lines of at most 100 columns.
+
+    A plan that changes nothing and complains about nothing is one line. Notes (advice) are counted and only shown
+    when asked for.
+    """
+    shown = [f for f in plan.findings if advice or (f.severity is not Severity.ADVICE and not f.waived)]
+    if not plan.changed and not shown:
+        return [f"{style.bold(plan.stack)}: no changes. {_state(plan)}"]
+    lines = [style.bold(f"{plan.stack}  {plan.headline}"), style.dim(_state(plan)), ""]
+    for target in plan.changed:
+        lines.extend([*_target(target, style), ""])
+    if len(plan.steps) > 1:
+        lines.extend([style.bold("Order"), *_steps(plan, style), ""])
+    if shown:
+        lines.extend([style.bold("Findings"), *findings_text(shown, style), ""])
+    lines.extend(_summary(plan, style))
+    return lines
+
+
+def _state(plan: Plan) -> str:
+    where = "the live cluster" if plan.source == "live" else f"stacks/recorded/{plan.stack}"
+    return f"against {where} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]}), namespace {plan.namespace}"
+
+
+def _target(target: TargetPlan, style: Style) -> list[str]:
+    mark = style.added("+") if target.action == "create" else style.changed("~")
+    effect = _effect(target)
+    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
+    head = f"{kind}{target.name}"
+    lines = [f"{mark} {style.bold(head)}" + (f"  {style.changed(effect)}" if effect else "")]
+    if target.action == "create":
+        lines.append(style.dim(f"    new, from {', '.join(target.patches) or 'its base'}"))
+        return lines
+    for patch, changes in _by_patch(target.changes):
+        lines.append(style.dim(f"    {patch}"))
+        width = max(len(_name(change)) for change in changes)
+        for change in changes:
+            lines.extend(_change(change, min(width, 46), style))
+    return lines
+
+
+def _effect(target: TargetPlan) -> str:
+    parts = []
+    before, after = target.replicas
+    if target.action == "create":
+        parts.append(count(after or 0, "pod") if after is not None else "")
+    elif before != after and after is not None:
+        parts.append(f"pods {before} → {after}")
+    if target.replaces_pods:
+        parts.append(f"{count(target.replaces_pods, 'pod')} replaced")
+    if target.gpus[0] != target.gpus[1]:
+        parts.append(f"GPUs {target.gpus[0]} → {target.gpus[1]}")
+    return " · ".join(part for part in parts if part)
+
+
+def _by_patch(changes: Iterable[FieldChange]) -> list[tuple[str, list[FieldChange]]]:
+    grouped: dict[str, list[FieldChange]] = {}
+    for change in changes:
+        grouped.setdefault(change.patch or "modelyard's own notes", []).append(change)
+    return sorted(grouped.items(), key=lambda item: (item[0] == "modelyard's own notes", item[0]))
+
+
+def _name(change: FieldChange) -> str:
+    """The field's path without the part that every pod template shares."""
+    text = str(change.path)
+    for long, short in (("spec.template.spec.", ""), ("spec.template.metadata.", "pod ")):
+        if text.startswith(long):
+            return short + text[len(long) :]
+    return text
+
+
+def _change(change: FieldChange, width: int, style: Style) -> list[str]:
+    name = _name(change)
+    owners = ", ".join(dict.fromkeys(owner.manager for owner in change.owners)) if change.taken else ""
+    note = f"  taken from {owners}" if owners else ""
+    room = WIDTH - 6
+    if len(name) > width:
+        width = len(name)
+    values = room - width - 2 - len(note) - 3
+    before, after = text_of(change.before), text_of(change.after)
+    if len(before) + len(after) <= values:
+        return [f"      {name:<{width}}  {_arrow(change, before, after, style)}{style.dim(note)}"]
+    lines = [f"      {shorten(name, room - len(note))}{style.dim(note)}"]
+    if change.before is not merge.ABSENT:
+        lines.append(f"        {style.removed('- ' + shorten(before, WIDTH - 10))}")
+    if change.after is not merge.ABSENT:
+        lines.append(f"        {style.added('+ ' + shorten(after, WIDTH - 10))}")
+    return lines
+
+
+def _arrow(change: FieldChange, before: str, after: str, style: Style) -> str:
+    before, after = shorten(before, WIDTH), shorten(after, WIDTH)
+    if change.before is merge.ABSENT:
+        return style.added(f"+ {after}")
+    if change.after is merge.ABSENT:
+        return style.removed(f"- {before}")
+    return f"{style.removed(before)} → {style.added(after)}"
+
+
+def _steps(plan: Plan, style: Style) -> list[str]:
+    lines = []
+    for number, step in enumerate(plan.steps, 1):
+        verb = "drain" if step.kind == "drain" else "apply"
+        first, *rest = wrapped(f"{verb} {step.target}: {step.why}", 6, WIDTH, f"  {number:>2}.")
+        lines.extend([first.replace(step.target, style.bold(step.target), 1), *rest])
+    return lines
+
+
+def _summary(plan: Plan, style: Style) -> list[str]:
+    changed = plan.changed
+    replaced = sum(target.replaces_pods for target in changed)
+    before, after = sum(t.gpus[0] for t in plan.targets), sum(t.gpus[1] for t in plan.targets)
+    parts = [f"{count(len(changed), 'target')} to change" if changed else "nothing to change"]
+    if replaced:
+        parts.append(f"{count(replaced, 'pod')} replaced")
+    parts.append(f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}")
+    found = tally(plan.findings)
+    line = style.bold(f"{plan.stack}: " + ", ".join(parts)) + (f"; {found}" if found else "")
+    return [line, _next(plan, style)]
+
+
+def _next(plan: Plan, style: Style) -> str:
+    if plan.blocked:
+        code = next(finding.code for finding in plan.findings if finding.blocks)
+        return f"Next: correct the errors above; {style.link(f'modelyard explain {code}')} tells more."
+    if plan.changed:
+        return f"Next: {style.link(f'modelyard apply {plan.stack}')}"
+    return "Next: nothing to apply."
+
+
+def overall_text(plans: Iterable[Plan], style: Style = PLAIN) -> list[str]:
+    """One line over many plans."""
+    every = list(plans)
+    changed = sum(bool(plan.changed) for plan in every)
+    blocked = sum(plan.blocked for plan in every)
+    line = f"{count(len(every), 'stack')}: {changed} with changes, {len(every) - changed} without"
+    return [style.bold(line) + (f"; {style.error(f'{blocked} with errors')}" if blocked else "")]

@@ -1,0 +1,56 @@
+"""Where a field's value comes from, as text and as JSON."""
+
+from typing import Any
+
+from modelyard import merge
+from modelyard.plan.trace import Trace
+from modelyard.report.style import PLAIN, Style, safe, shorten
+from modelyard.report.values import text_of
+
+
+def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str]:
+    """The story of a field, the newest first."""
+    lines = [f"{style.bold(traced.target.name)}  {safe(str(traced.path))}"]
+    lines.append(f"  after   {style.added(shorten(text_of(traced.after), 86))}")
+    for setting in traced.settings:
+        lines.append(f"    set by {style.bold(setting.patch)}  {style.link(setting.file)}")
+        for source in setting.sources:
+            where = f"{stack_file}:{source.line}" if source.line else "default of the patch"
+            value = shorten(text_of(source.value), 40)
+            lines.append(f"      {source.param} = {value}  {style.link(where)}")
+    if not traced.settings:
+        lines.append("    set by no patch")
+    lines.append(f"  before  {style.removed(shorten(text_of(traced.before), 86))}")
+    for owner in traced.owners:
+        when = f" at {owner.time}" if owner.time else ""
+        lines.append(f"    held by {style.bold(safe(owner.manager))} ({owner.operation}){when}")
+    if not traced.owners and traced.before is not merge.ABSENT:
+        lines.append("    held by nobody: a default of the API server")
+    return lines
+
+
+def trace_document(traced: Trace) -> dict[str, Any]:
+    """The same for machines; a missing key is a missing field."""
+    document: dict[str, Any] = {
+        "formatVersion": 1,
+        "target": traced.target.name,
+        "field": str(traced.path),
+        "owners": [dict(owner._asdict()) for owner in traced.owners],
+        "settings": [
+            {
+                "patch": setting.patch,
+                "file": setting.file,
+                "value": setting.value,
+                "sources": [
+                    {"param": source.param, "value": source.value, "path": list(source.path), "line": source.line}
+                    for source in setting.sources
+                ],
+            }
+            for setting in traced.settings
+        ],
+    }
+    if traced.before is not merge.ABSENT:
+        document["before"] = traced.before
+    if traced.after is not merge.ABSENT:
+        document["after"] = traced.after
+    return document

@@ -1,0 +1,59 @@
+"""Targets before and after as a unified diff of YAML."""
+
+from collections.abc import Iterable, Mapping
+from difflib import unified_diff
+from typing import Any
+
+import yaml
+
+from modelyard.cluster import essence
+from modelyard.plan import Plan, TargetPlan
+from modelyard.report.style import PLAIN, Style, safe
+
+
+def yaml_text(value: Any) -> str:
+    """A value as YAML in block style, keys in their own order."""
+    return str(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=10_000))
+
+
+def target_diff(target: TargetPlan, context: int = 3) -> list[str]:
+    """The lines of a unified diff of one target, without what changes by itself (status, versions, times)."""
+    return list(
+        unified_diff(
+            _lines(target.before),
+            _lines(target.after),
+            f"before/{target.name}",
+            f"after/{target.name}",
+            n=context,
+            lineterm="",
+        )
+    )
+
+
+def diff_text(targets: Iterable[TargetPlan], style: Style = PLAIN, context: int = 3) -> list[str]:
+    """Coloured lines of all diffs."""
+    return [_paint(line, style) for target in targets for line in target_diff(target, context)]
+
+
+def diff_document(plan: Plan, targets: Iterable[TargetPlan]) -> dict[str, Any]:
+    """The diffs by target."""
+    return {
+        "formatVersion": 1,
+        "stack": plan.stack,
+        "diffs": {target.name: "\n".join(target_diff(target)) + "\n" for target in targets},
+    }
+
+
+def _lines(body: Mapping[str, Any] | None) -> list[str]:
+    return [] if body is None else yaml_text(essence(body)).splitlines()
+
+
+def _paint(line: str, style: Style) -> str:
+    text = safe(line)
+    if line.startswith(("+++", "---")):
+        return style.bold(text)
+    if line.startswith("@@"):
+        return style.link(text)
+    if line.startswith("+"):
+        return style.added(text)
+    return style.removed(text) if line.startswith("-") else text

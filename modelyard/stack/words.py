@@ -1,0 +1,43 @@
+"""Foreign text made fit for a message: quoted, escaped, cut, and the nearest name to a misspelt one."""
+
+from collections.abc import Iterable
+
+_LONGEST = 60
+_NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
+
+
+def plain(text: str, longest: int = _LONGEST) -> str:
+    """One line that is safe on a terminal: what is not printable is escaped, what is too long is cut."""
+    cut = text[:longest]
+    if not cut.isprintable():
+        cut = "".join(c if c.isprintable() else _NAMES.get(c) or f"\\u{{{ord(c):x}}}" for c in cut)
+    return cut + "…" if len(text) > longest else cut
+
+
+def quoted(text: str, longest: int = _LONGEST) -> str:
+    """The text in double quotes, safe on a terminal."""
+    return f'"{plain(text, longest)}"'
+
+
+def listed(words: Iterable[str], conjunction: str = "or") -> str:
+    """``a, b or c``."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like this one, letter case aside; None where none is near."""
+    from difflib import get_close_matches
+
+    # The first of two names that differ in case only wins: they are given in the order they are documented in.
+    folded: dict[str, str] = {}
+    for name in known:
+        folded.setdefault(name.casefold(), name)
+    close = get_close_matches(word[:100].casefold(), folded, 1, 0.6)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``did you mean perWorker?``, or nothing."""
+    close = nearest(word, known)
+    return f"did you mean {close}?" if close is not None else ""

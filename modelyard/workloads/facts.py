@@ -1,0 +1,109 @@
+"""What patches may ask of a stack: one nested dictionary in the stack file's own spelling.
+
+A patch's ``meta.yaml`` names facts by dotted path (``rayWorker.memory``), both to fill its parameters and to say when
+it takes part. Because the paths are those of the stack file, a rendered value leads back to the line that set it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from modelyard.stack.config import Config, Path
+from modelyard.workloads.sizing import RAY_SINCE, Workload, ray_available
+
+Facts = Mapping[str, Any]
+
+VENDOR_QUERIES = {
+    "ray": 'max_over_time(clamp_min(sum(ray_tasks{State!~"FINISHED|FAILED"}[15s]), 0)[30m]) or vector(0)',
+    "celery": (
+        'max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])'
+        '&max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])'
+    ),
+}
+"""As the platform's documentation prints them. Neither is valid PromQL: see finding AUT001."""
+
+VALID_QUERIES = {
+    "ray": 'max_over_time(clamp_min(sum(ray_tasks{State!~"FINISHED|FAILED"}), 0)[30m:15s]) or vector(0)',
+    "celery": (
+        '(sum(max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])) or vector(0))'
+        ' + (sum(max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])) or vector(0))'
+    ),
+}
+"""The same questions as single PromQL expressions that give one number, also when no series exists."""
+
+
+def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
+    """Everything that patches can ask, as plain JSON-like values."""
+    queries = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
+    known: dict[str, Any] = {
+        "training": config.training,
+        "platform": {
+            "release": config.platform.release,
+            "mode": config.platform.mode,
+            "namespace": config.platform.namespace,
+        },
+        "gpu": {
+            "model": config.gpu.model,
+            "perWorker": config.gpu.per_worker,
+            "allocation": config.gpu.allocation,
+            "products": [],
+        },
+        "ray": {"available": ray_available(config), "since": "{}.{:02}".format(*RAY_SINCE)},
+        "autoscaling": {
+            "mode": config.autoscaling.mode,
+            "rayQueries": queries["ray"],
+            "celeryQueries": queries["celery"] % {"queue": config.celery.queue},
+            "maxReplicas": config.autoscaling.max_replicas,
+        },
+    }
+    for workload in workloads:
+        known[workload.role] = {
+            "deployment": workload.deployment,
+            "container": workload.container,
+            "replicas": workload.replicas,
+            "cpu": workload.cpu,
+            "memory": workload.memory,
+            "gpus": workload.gpus,
+            "volume": workload.volume,
+            "gracePeriod": workload.grace_period,
+            "image": workload.image,
+            "active": workload.active,
+            "maxReplicas": config.autoscaling.max_replicas if workload.active else 0,
+        }
+        if workload.products:
+            known["gpu"]["products"] = list(workload.products)
+    return known
+
+
+def fact_at(known: Facts, path: str) -> Any:
+    """The fact at a dotted path.
+
+    Raises:
+        KeyError: no such fact; the message is the path.
+    """
+    value: Any = known
+    for part in path.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            raise KeyError(path)
+        value = value[part]
+    return value
+
+
+_SOURCES: dict[str, Path] = {
+    "active": ("training",),
+    "gpus": ("gpu", "perWorker"),
+    "products": ("gpu", "model"),
+    "rayQueries": ("autoscaling", "queries"),
+    "celeryQueries": ("autoscaling", "queries"),
+    "maxReplicas": ("autoscaling", "maxReplicas"),
+}
+
+
+def source_of(path: str, known: Facts) -> Path:
+    """Where in the stack file the fact at a dotted path comes from."""
+    head, _, last = path.rpartition(".")
+    if last in ("deployment", "container"):
+        return ("targets", head, last)
+    if last in ("replicas", "maxReplicas") and head in known and known[head].get("active") is False:
+        # The idle side's zero is the training flag's doing.
+        return ("training",)
+    return _SOURCES.get(last) or tuple(path.split("."))

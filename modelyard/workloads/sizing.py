@@ -1,0 +1,98 @@
+"""From the stack's config to the size of each pod."""
+
+from typing import Literal, NamedTuple
+
+from modelyard import quantity
+from modelyard.hardware import Card, products, resolve
+from modelyard.stack.config import Config, Target
+
+Role = Literal["apiServer", "modelService", "rayHead", "rayWorker", "celery"]
+Nodes = Literal["any", "cpu", "gpu"]
+
+GPU_ROLES: tuple[Role, ...] = ("rayWorker", "celery")
+"""The two training sides, of which one is active."""
+
+RAY_SINCE = (23, 4)
+"""First platform release with Ray training (public preview)."""
+
+
+class Workload(NamedTuple):
+    """One Deployment of the platform as this environment wants it. Sizes are those of one pod."""
+
+    role: Role
+    deployment: str
+    container: str
+    replicas: int | None = None
+    """None where the number is not ours to set: an autoscaler's, or the platform's own."""
+    cpu: str | None = None
+    memory: str | None = None
+    gpus: int = 0
+    volume: str | None = None
+    grace_period: int | None = None
+    """Seconds."""
+    image: str | None = None
+    nodes: Nodes = "any"
+    products: tuple[str, ...] = ()
+    """Values of the nodes' ``nvidia.com/gpu.product`` label that may hold the pod; empty for CPU workloads."""
+    active: bool = True
+    """Whether new training jobs go here; always true for what does not train."""
+
+
+def ray_available(config: Config) -> bool:
+    """Whether the platform's release knows Ray training at all."""
+    year, month = config.platform.release.split(".")
+    return (int(year), int(month)) >= RAY_SINCE
+
+
+def workloads(config: Config) -> tuple[Workload, ...]:
+    """The environment's workloads in a fixed order: route, inference, then both training sides.
+
+    Memory of a GPU workload is the config's value times the GPUs of the pod, always from config and never from the
+    cluster, so that no second run multiplies again.
+    """
+    names, gpus = config.targets, config.gpu.per_worker
+    card = resolve(config.gpu.model)
+    labels = products(card) if isinstance(card, Card) else ()
+
+    def training(role: Literal["rayWorker", "celery"], target: Target, active: bool) -> Workload:
+        size = config.ray_worker if role == "rayWorker" else config.celery
+        scaled = config.autoscaling.mode != "none"
+        return Workload(
+            role,
+            *target,
+            replicas=None if scaled else size.replicas if active else 0,
+            cpu=size.cpu,
+            memory=quantity.times(size.memory, gpus),
+            gpus=gpus,
+            grace_period=size.grace_period,
+            image=size.image,
+            nodes="gpu",
+            products=labels,
+            active=active,
+        )
+
+    service, head = config.model_service, config.ray_head
+    return (
+        Workload("apiServer", *names.api_server),
+        Workload(
+            "modelService",
+            *names.model_service,
+            replicas=service.replicas,
+            cpu=service.cpu,
+            memory=service.memory,
+            volume=service.volume,
+            image=service.image,
+            nodes="cpu",
+        ),
+        Workload(
+            "rayHead",
+            *names.ray_head,
+            replicas=head.replicas,
+            cpu=head.cpu,
+            memory=head.memory,
+            image=head.image,
+            nodes="cpu",
+        ),
+        training("rayWorker", names.ray_worker, config.training == "ray"),
+        training("celery", names.celery, config.training == "celery"),
+    )

@@ -1,0 +1,47 @@
+"""Plays a server-side case step by step without a server."""
+
+from typing import Any, NamedTuple
+
+from modelyard.merge import MergeError, ServerSide, server_side, strategic, update
+from modelyard.merge.types import DEDUCED
+from tests.conformance.casefile import HERE, Case
+
+
+class Outcome(NamedTuple):
+    """What a step led to."""
+
+    object: dict[str, Any] | None
+    conflicts: dict[str, list[str]]
+    """Path as the server words it, to those who own it."""
+    error: dict[str, str]
+
+
+def start(case: Case) -> dict[str, Any] | None:
+    """The recorded object that a case starts from, None when it starts from nothing."""
+    import json
+
+    name = case.spec.get("start")
+    if name is None:
+        return None
+    found: dict[str, Any] = json.loads((HERE / "live" / f"{name}.json").read_text())
+    return found
+
+
+def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outcome:
+    """One step over the live object."""
+    by = step["by"]
+    if "create" in step:
+        return Outcome(update(None, case.whole(step["create"]), by, case.type), {}, {})
+    if "merge-patch" in step:
+        assert live is not None
+        return Outcome(update(live, strategic(live, step["merge-patch"], DEDUCED), by, case.type), {}, {})
+    try:
+        answer = server_side(live, case.whole(step["apply"]), by, case.type, bool(step.get("force")))
+    except MergeError as error:
+        return Outcome(live, {}, {str(problem.path): problem.message for problem in error.errors})
+    return Outcome(answer.object if answer.object else live, conflicts(answer), {})
+
+
+def conflicts(answer: ServerSide) -> dict[str, list[str]]:
+    """The conflicts by path, in the server's words."""
+    return {conflict.path.server_text: sorted(map(str, conflict.owners)) for conflict in answer.conflicts}

@@ -1,0 +1,89 @@
+"""Templates are strict, sandboxed, and bounded in time and size."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.catalog import Library, PatchVersion, Rendered, load_library, render
+
+GOOD = "# target: d\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: {{ replicas }}\n"
+
+
+def library(root: Path, template: str, schema: dict[str, Any] | None = None, meta: str = "description: x\n") -> Library:
+    folder = root / "patches" / "mine" / "v1"
+    folder.mkdir(parents=True)
+    (folder / "patch.yaml.j2").write_text(template)
+    (folder / "schema.json").write_text(json.dumps(schema or {"type": "object"}))
+    (folder / "meta.yaml").write_text(meta)
+    return load_library(root)
+
+
+def patch(root: Path, template: str) -> PatchVersion:
+    loaded = library(root, template)
+    assert not loaded.findings
+    return loaded.latest("mine")
+
+
+def rendered(root: Path, template: str, **params: Any) -> Rendered:
+    return render(patch(root, template), params)
+
+
+def test_a_document(tmp_path: Path) -> None:
+    (document,) = rendered(tmp_path, GOOD, replicas=2).documents
+    assert (document.target, document.phase) == ("d", "normal")
+    assert document.body == {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 2}}
+
+
+def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
+    text = GOOD.replace("# target: d", "# target: d\n# phase: up") + "---\n" + GOOD.replace("target: d", "target: e")
+    found = rendered(tmp_path, text, replicas=0).documents
+    assert [(document.target, document.phase) for document in found] == [("d", "up"), ("e", "normal")]
+
+
+@pytest.mark.parametrize(
+    ("template", "code", "words", "line"),
+    [
+        (GOOD.replace("replicas }}", "replica }}"), "PAT005", "'replica' is undefined", 5),
+        (GOOD.replace("{{ replicas }}", "{{ replicas"), "PAT005", "not a Jinja2 template", 5),
+        (GOOD + "{{ ''.__class__.__mro__ }}", "PAT005", "unsafe", 6),
+        (GOOD + "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "PAT006", "seconds", 0),
+        (GOOD + "{% for a in range(99999) %}{{ 'x' * 100 }}{% endfor %}", "PAT006", "characters", 0),
+        (GOOD + "{{ 'x' * 10000000 }}", "PAT006", "characters", 0),
+        (GOOD + "{{ 10 ** 10 ** 10 }}", "PAT006", "characters", 0),
+        (GOOD + "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "PAT005", "recursion", 6),
+        ("apiVersion: v1\nkind: Service\n", "PAT007", "target", 1),
+        ("# target: d\nkind: Service\n", "PAT007", "apiVersion", 1),
+        ("# target: d\n# phase: later\napiVersion: v1\nkind: Service\n", "PAT007", "phase", 1),
+        ("# target: d\napiVersion: v1\nkind: Service\nmetadata: {name: e}\n", "PAT007", "names e", 1),
+        ("# target: d\n- 1\n", "PAT007", "mapping", 1),
+        (GOOD + "\tx: 1\n", "PAT007", "tab", 6),
+        (GOOD + "a: 1\na: 2\n", "PAT007", "twice", 7),
+    ],
+)
+def test_what_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, code: str, words: str, line: int
+) -> None:
+    monkeypatch.setattr("modelyard.catalog.templates.SECONDS", 0.2)
+    result = rendered(tmp_path, template, replicas=1)
+    assert result.documents == ()
+    (finding,) = result.findings
+    assert finding.code == code
+    assert words in finding.summary
+    assert (finding.file, finding.line) == ("patches/mine/v1/patch.yaml.j2", line)
+    assert finding.remedy
+
+
+def test_equal_parameters_are_rendered_once(tmp_path: Path) -> None:
+    one = patch(tmp_path, GOOD)
+    assert render(one, {"replicas": 1}) is render(one, {"replicas": 1})
+    assert render(one, {"replicas": 1}) is not render(one, {"replicas": 2})
+
+
+def test_true_and_one_are_different_parameters(tmp_path: Path) -> None:
+    one = patch(tmp_path, GOOD)
+    (as_number,) = render(one, {"replicas": 1}).documents
+    (as_truth,) = render(one, {"replicas": True}).documents
+    assert as_number.body["spec"]["replicas"] == 1
+    assert as_truth.body["spec"]["replicas"] is True

@@ -1,0 +1,93 @@
+"""The vendor's documentation prints these patches; ours must say the same. Compared as parsed YAML."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from modelyard.catalog import Selected, load_library, render, select
+from modelyard.stack.config import Autoscaling, Config, Gpu, PatchChoice, Platform, RayWorker, Stack
+from modelyard.workloads import facts, workloads
+
+ROOT = Path(__file__).parents[3]
+VENDOR = Path(__file__).with_name("vendor")
+LIBRARY = load_library(ROOT)
+
+
+def printed(name: str) -> dict[str, Any]:
+    """The documents of a file by their target line."""
+    text = (VENDOR / f"{name}.yaml").read_text()
+    parts = [part.strip() for part in text.split("---\n")]
+    return {part.splitlines()[0].removeprefix("# target: "): yaml.safe_load(part) for part in parts}
+
+
+def ours(config: Config, *names: str) -> dict[str, Any]:
+    chosen: tuple[Selected, ...]
+    stack = Stack("s", "stacks/Pulumi.s.yaml", "", config, None, {})
+    chosen, findings = select(LIBRARY, stack, facts(config, workloads(config)))
+    assert not findings
+    documents = [
+        document for one in chosen if one.patch.name in names for document in render(one.patch, one.params).documents
+    ]
+    return {document.target: yaml.safe_load(document.text) for document in documents}
+
+
+PLATFORM = Platform("23.07")
+RAY = Config("ray", PLATFORM, Gpu("A10"))
+CELERY = RAY._replace(training="celery")
+BINARY = Autoscaling("annotations", 1, "vendor")
+WITHOUT_REPLICAS = tuple(
+    PatchChoice(name, params={"leaveReplicas": False}) for name in ("autoscaling-ray", "autoscaling-celery")
+)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "config", "names"),
+    [
+        ("route-celery", CELERY, ["training-route"]),
+        ("replicas-celery", CELERY, ["training-replicas"]),
+        (
+            "autoscaled-celery",
+            CELERY._replace(autoscaling=BINARY, patches=WITHOUT_REPLICAS),
+            ["autoscaling-ray", "autoscaling-celery"],
+        ),
+        (
+            "multi-gpu",
+            RAY._replace(gpu=Gpu("A100", 4, "multi_gpu"), ray_worker=RayWorker(cpu="4000m", memory="12Gi")),
+            ["ray-worker-multi-gpu"],
+        ),
+        ("autoscaling-celery", CELERY._replace(autoscaling=BINARY), ["autoscaling-celery"]),
+        ("autoscaling-ray", RAY._replace(autoscaling=BINARY), ["autoscaling-ray"]),
+    ],
+)
+def test_equal_in_meaning(vendor: str, config: Config, names: list[str]) -> None:
+    assert ours(config, *names) == printed(vendor)
+
+
+def test_the_way_back_to_ray() -> None:
+    route = ours(RAY, "training-route")["deployment-api-server"]
+    (container,) = route["spec"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "ENABLE_RAY_MODEL_TRAINING", "value": "True"}]
+    replicas = ours(RAY, "training-replicas")
+    assert {name: body["spec"]["replicas"] for name, body in replicas.items()} == {
+        "deployment-model-training-tasks-gpu": 0,
+        "deployment-ray-model-training-worker": 1,
+    }
+
+
+def test_the_multi_gpu_patch_agrees_with_the_worker_patch() -> None:
+    config = RAY._replace(gpu=Gpu("A100", 4, "multi_gpu"), ray_worker=RayWorker(cpu="4000m", memory="12Gi"))
+    worker = ours(config, "ray-worker")["deployment-ray-model-training-worker"]
+    multi = ours(config, "ray-worker-multi-gpu")["deployment-ray-model-training-worker"]
+    (of_worker,) = worker["spec"]["template"]["spec"]["containers"]
+    (of_multi,) = multi["spec"]["template"]["spec"]["containers"]
+    assert of_worker["resources"] == of_multi["resources"]
+
+
+def test_no_ray_before_its_first_release() -> None:
+    old = CELERY._replace(platform=Platform("22.10"))
+    stack = Stack("s", "f", "", old, None, {})
+    chosen, _ = select(LIBRARY, stack, facts(old, workloads(old)))
+    assert [one.patch.name for one in chosen] == ["celery-training", "model-service", "training-replicas"]
+    assert list(ours(old, "training-replicas")) == ["deployment-model-training-tasks-gpu"]

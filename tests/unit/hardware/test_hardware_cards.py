@@ -1,0 +1,205 @@
+"""Names of cards: exact, through every table, and never by likeness."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from modelyard.hardware import Ambiguous, Card, Unknown, find, near_cards, products, resolve
+from modelyard.hardware.cards import cards, families, labels, version
+from modelyard.hardware.instances import by_type, instances
+from modelyard.hardware.limits import LISTED
+
+DATA = Path(__file__).parents[3] / "modelyard" / "hardware" / "data"
+
+
+def read(name):
+    with (DATA / name).open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize(
+    ("name", "card"),
+    [
+        ("a10", "a10"),
+        ("A10", "a10"),
+        (" A10 ", "a10"),
+        ("NVIDIA A10", "a10"),
+        ("NVIDIA-A10", "a10"),
+        ("A10G", "a10g"),
+        ("nvidia-a10g", "a10g"),
+        ("A100", "a100"),
+        ("V100", "v100"),
+        ("A30", "a30"),
+        ("A40", "a40"),
+        ("V100S", "v100s-pcie-32gb"),
+        ("NVIDIA-A100-SXM4-80GB", "a100-80gb"),
+        ("NVIDIA-A100-80GB-PCIe", "a100-80gb"),
+        ("nvidia-tesla-a100", "a100-40gb"),
+        ("nvidia-a100-80gb", "a100-80gb"),
+        ("A100-SXM4-40GB", "a100-40gb"),
+        ("Tesla V100-SXM2-32GB", "v100-sxm2-32gb"),
+        ("Tesla V100 SXM2 32GB", "v100-sxm2-32gb"),
+        ("NVIDIA GeForce RTX 4090", "rtx-4090"),
+        ("RTX 4090", "rtx-4090"),
+        ("NVIDIA-H100-80GB-HBM3", "h100-sxm5-80gb"),
+        ("nvidia-h100-mega-80gb", "h100-sxm5-80gb"),
+        ("RTXPRO6000BSE", "rtx-pro-6000-bw"),
+        ("H200", "h200-sxm-141gb"),
+        ("NVIDIA-H20", "h20-96gb"),
+        ("NVIDIA-H20-3e", "h20-3e-141gb"),
+        ("L40S", "l40s"),
+        ("L40", "l40"),
+    ],
+)
+def test_names_resolve_exactly(name, card):
+    found = find(name)
+    assert isinstance(found, Card)
+    assert found.id == card
+    assert resolve(name) is found
+    assert near_cards(name) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("H100", ("h100-nvl-94gb", "h100-pcie-80gb", "h100-sxm5-80gb")),
+        ("P100", ("p100-pcie-16gb", "p100-sxm2-16gb")),
+        ("a800", ("a800-40gb", "a800-80gb")),
+        ("GH200", ("gh200-144gb", "gh200-96gb")),
+    ],
+)
+def test_a_name_of_several_cards_is_ambiguous(name, ids):
+    found = find(name)
+    assert resolve(name) is None
+    assert near_cards(name) == f"name one of them: {', '.join(ids)}"
+    assert isinstance(found, Ambiguous)
+    assert tuple(card.id for card in found.cards) == ids
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("A10X", "a10"),
+        ("A-100", "a100"),
+        ("NVIDIA A10 G", "a10g"),
+        ("L40 S", "l40s"),
+        ("RTX4090", "rtx-4090"),
+        ("V1000", "v100"),
+    ],
+)
+def test_a_near_miss_is_unknown_and_gets_suggestions_that_resolve(name, suggestion):
+    found = find(name)
+    assert resolve(name) is None
+    assert suggestion in near_cards(name)
+    assert isinstance(found, Unknown)
+    assert suggestion in found.suggestions
+    assert all(not isinstance(find(near), Unknown) for near in found.suggestions)
+
+
+@pytest.mark.parametrize("name", ["", "GPU", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A10-SHARED", "NVIDIA-A10-24Q"])
+def test_slices_shares_and_nonsense_are_no_cards(name):
+    assert isinstance(find(name), Unknown)
+
+
+def test_a_listed_family_stands_for_its_row_and_all_its_variants():
+    a100, v100 = families()["a100"], families()["v100"]
+    assert (a100.memory_gb, a100.tflops) == (40, 312)
+    assert (v100.memory_gb, v100.tflops) == (32, 112)
+    assert products(a100) == (
+        "NVIDIA-A100-80GB-PCIe",
+        "NVIDIA-A100-PCIE-40GB",
+        "NVIDIA-A100-SXM4-40GB",
+        "NVIDIA-A100-SXM4-80GB",
+    )
+    assert "Tesla-V100S-PCIE-32GB" not in products(v100)
+    assert len(products(v100)) == 4
+    assert set(families()) == {"a100", "v100"}
+
+
+def test_the_list_of_supported_gpus_agrees_with_the_card_table():
+    differing = {}
+    for name, row in LISTED.items():
+        for card in (card for card in cards().values() if card.family == name):
+            if (round(card.tflops or 0), card.memory_gb, card.nvlink) != (row.tflops, row.memory_gb, row.nvlink):
+                differing[card.id] = (card.tflops, card.memory_gb, card.nvlink)
+    # Variants that the list does not describe; its V100 row mixes the PCIe card's 112 with the SXM2 card's NVLink.
+    assert differing == {
+        "a100-80gb": (312, 80, True),
+        "v100-pcie-16gb": (112, 16, False),
+        "v100-pcie-32gb": (112, 32, False),
+        "v100-sxm2-16gb": (125, 16, True),
+        "v100-sxm2-32gb": (125, 32, True),
+    }
+
+
+def test_every_row_is_whole_and_keeps_its_source():
+    rows = read("gpus.csv")
+    assert len({row["gpu_id"] for row in rows}) == len(rows) == len(cards())
+    for row in rows:
+        assert row["source"]
+        assert row["compute_capability"]
+        assert set(row["unverified"].split()) | set(row["weak_source"].split()) <= set(row)
+        assert (row["nvlink"] == "yes") == bool(row["nvlink_link"])
+        assert row["fp16_tensor_dense_tflops"] or "fp16_tensor_dense_tflops" in row["unverified"]
+
+
+def test_what_the_source_column_calls_unverified_is_marked():
+    column = {
+        "fp16": "fp16_tensor_dense_tflops",
+        "vram": "vram_gb",
+        "cc": "compute_capability",
+        "cuda_first": "cuda_first_native",
+    }
+    for row in read("gpus.csv"):
+        for part in row["source"].split("; "):
+            name, _, source = part.partition("=")
+            if source.startswith(("unverified", "several public", "hmc-tech", "waredb", "ecer")):
+                marks = (row["unverified"] + " " + row["weak_source"]).split()
+                marked = column.get(name, name)
+                # A column copied from a marked source is marked itself; the reseller's 16 GB is the one exception.
+                assert marked in marks or (row["gpu_id"], name) == ("rtx-a4000", "vram"), (row["gpu_id"], part)
+
+
+def test_every_short_source_is_in_the_legend():
+    rows = [line.split("|") for line in (DATA / "README.md").read_text(encoding="utf-8").splitlines() if "|" in line]
+    own = {"SKU", "SXM", "NVIDIA"}
+    legend = {name.strip() for row in rows for name in row[1].split(",")}
+    for table in ("gpus.csv", "labels.csv", "instances.csv"):
+        for row in read(table):
+            for source in re.sub(r"\(.*?\)", "", row["source"]).split("; "):
+                for word in re.split(r"[+ ]", source.partition("=")[2] or source):
+                    # A word in capitals that is not a thing's own name is an abbreviation.
+                    assert word in legend or not re.fullmatch(r"[A-Z][A-Z0-9.]{2,}", word) or word in own, word
+
+
+def test_labels_name_known_cards_and_follow_the_device_plugins_rule():
+    for row in read("labels.csv"):
+        assert row["gpu_id"] in cards()
+        assert row["gfd_gpu_product"] == row["nvml_name"].replace(" ", "-")
+    assert {card for card in cards() if not products(cards()[card])} == set()
+    owners = [product for names in labels().products.values() for product in names]
+    assert len(owners) == len(set(owners))
+
+
+def test_versions():
+    assert version("11.7") == (11, 7)
+    assert version("12.4.1") == (12, 4)
+    assert version("12") == (12, 0)
+    with pytest.raises(ValueError):
+        version("latest")
+
+
+def test_instances_are_read_with_their_marks():
+    assert len(instances()) == len(read("instances.csv")) == len(by_type())
+    a10g = by_type()["g5.xlarge"]
+    assert (a10g.card_id, a10g.gpus, a10g.usd_per_hour, a10g.whole_gpus) == ("a10g", 1, 1.006, True)
+    assert a10g.card is cards()["a10g"]
+    assert by_type()["p5e.48xlarge"].usd_per_hour is None
+    assert by_type()["g4-standard-6"].whole == "no"
+    assert by_type()["Standard_NC8ads_A10_v4"].whole == "unknown"
+    assert {one.card_id for one in instances() if one.card is None} == {"m60", "t4g", "rtx6000-turing"}
+    for one in instances():
+        if one.whole_gpus and one.card and one.gpu_memory_gb is not None:
+            assert one.gpu_memory_gb == one.card.memory_gb, one.type

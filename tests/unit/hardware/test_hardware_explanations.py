@@ -1,0 +1,66 @@
+"""Every code is explained, and every example shows the message that modelyard really prints."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from modelyard.hardware import check
+from modelyard.hardware.nodes import check_nodes
+from modelyard.quantity import parse
+
+PACKAGE = Path(__file__).parents[3] / "modelyard"
+FAMILIES = ("GPU", "RES", "RAY", "CEL")
+SECTION = re.compile(r"^## (?P<code>[A-Z]{3}\d{3}) (?P<title>.+?)\n(?P<body>.*?)(?=^## |\Z)", re.M | re.S)
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
+NOT_REACHABLE = {"GPU006"}
+"""No card of the table is that old; test_hardware_verdict makes one up."""
+
+
+def explained():
+    found = {}
+    for family in FAMILIES:
+        text = (PACKAGE / "explanations" / f"{family}.md").read_text(encoding="utf-8")
+        for section in SECTION.finditer(text):
+            assert section["code"].startswith(family)
+            assert section["code"] not in found, "a code is never reused"
+            found[section["code"]] = section["body"]
+    return found
+
+
+def raised():
+    source = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "hardware").rglob("*.py"))
+    return set(re.findall(rf'"((?:{"|".join(FAMILIES)})\d{{3}})"', source))
+
+
+def test_every_code_is_explained_and_every_explanation_has_a_code():
+    assert set(explained()) == raised()
+
+
+@pytest.mark.parametrize("code", sorted(explained()))
+def test_an_explanation_has_its_parts_in_order(code):
+    assert re.findall(r"^\*\*(\w+)\*\*", explained()[code], re.M) == ["Why", "Example", "Fix"]
+
+
+@pytest.mark.parametrize("code", sorted(set(explained()) - NOT_REACHABLE))
+def test_an_example_prints_its_message(make_stack, code):
+    blocks = BLOCK.findall(explained()[code])
+    (message,) = [text.strip() for kind, text in blocks if kind == "text"]
+    config, *of_node = [text for kind, text in blocks if kind == "yaml"]
+    sections = {key.removeprefix("modelyard:"): value for key, value in yaml.safe_load(config).items()}
+    for section in sections.values():
+        if isinstance(section, dict):
+            section.update({key: str(section[key]) for key in ("cpu", "memory", "volume") if key in section})
+    training = sections.pop("training", "ray")
+    if code == "CEL005":
+        sections["celery"] = {"consumerTimeout": None}
+    stack = make_stack(training, **sections)
+    found = {finding.summary: finding.code for finding in check(stack)}
+    for text in of_node:
+        facts = yaml.safe_load(text)
+        disk = {name: parse(amount) for name, amount in facts.items() if name == "ephemeral-storage"}
+        node = SimpleNamespace(name="gpu-1", labels=facts, allocatable=disk)
+        found |= {finding.summary: finding.code for finding in check_nodes(stack, [node])}
+    assert found.get(message) == code

@@ -1,0 +1,155 @@
+"""What nodes offer, by their labels alone."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+import pytest
+
+from modelyard.findings import Severity
+from modelyard.hardware.cards import cards
+from modelyard.hardware.nodes import check_nodes, driver_verdict, node_gpus
+from modelyard.quantity import parse
+
+P = "nvidia.com/gpu.product"
+
+
+class Node(NamedTuple):
+    name: str
+    labels: Mapping[str, str]
+    allocatable: Mapping[str, Fraction]
+
+
+def amounts(resources):
+    return {name: parse(amount) for name, amount in resources.items()}
+
+
+@pytest.mark.parametrize(
+    ("labels", "allocatable", "card", "whole", "kind"),
+    [
+        ({}, {"cpu": "8"}, None, 0, "none"),
+        ({P: "NVIDIA-A10"}, {"nvidia.com/gpu": "4"}, "a10", 4, "whole"),
+        ({P: "NVIDIA-A10"}, {"nvidia.com/gpu": "0"}, "a10", 0, "none"),
+        ({P: "NVIDIA-A10"}, {}, "a10", 0, "none"),
+        ({P: "NVIDIA-A10G", "nvidia.com/gpu.memory": "23028"}, {"nvidia.com/gpu": "1"}, "a10g", 1, "whole"),
+        ({P: "A100-SXM4-40GB"}, {"nvidia.com/gpu": "8"}, "a100-40gb", 8, "whole"),
+        ({P: "NVIDIA-A10", "nvidia.com/gpu.memory": "12288"}, {"nvidia.com/gpu": "1"}, "a10", 0, "fraction"),
+        ({P: "NVIDIA-A10-SHARED", "nvidia.com/gpu.replicas": "4"}, {"nvidia.com/gpu": "16"}, "a10", 0, "shared"),
+        ({P: "NVIDIA-A10", "nvidia.com/gpu.replicas": "4"}, {"nvidia.com/gpu.shared": "16"}, "a10", 0, "shared"),
+        ({P: "NVIDIA-A10", "nvidia.com/gpu.replicas": "1"}, {"nvidia.com/gpu": "2"}, "a10", 2, "whole"),
+        ({P: "NVIDIA-A10", "nvidia.com/gpu.sharing-strategy": "mps"}, {"nvidia.com/gpu": "8"}, "a10", 0, "shared"),
+        ({P: "NVIDIA-A10", "nvidia.com/gpu.sharing-strategy": "none"}, {"nvidia.com/gpu": "1"}, "a10", 1, "whole"),
+        ({P: "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}, {"nvidia.com/gpu": "56"}, "a100-40gb", 0, "mig"),
+        ({P: "NVIDIA-A100-SXM4-40GB"}, {"nvidia.com/mig-1g.5gb": "56"}, "a100-40gb", 0, "mig"),
+        ({P: "NVIDIA-A100-SXM4-40GB"}, {"nvidia.com/gpu": "6", "nvidia.com/mig-1g.5gb": "14"}, "a100-40gb", 6, "whole"),
+        ({P: "NVIDIA-A10-24Q"}, {"nvidia.com/gpu": "1"}, None, 1, "unknown"),
+        ({}, {"nvidia.com/gpu": "1"}, None, 1, "unknown"),
+        ({"cloud.google.com/gke-accelerator": "nvidia-l4"}, {"nvidia.com/gpu": "1"}, "l4", 1, "whole"),
+        (
+            {
+                "cloud.google.com/gke-accelerator": "nvidia-tesla-a100",
+                "cloud.google.com/gke-gpu-partition-size": "1g.5gb",
+            },
+            {"nvidia.com/gpu": "7"},
+            "a100-40gb",
+            0,
+            "mig",
+        ),
+        (
+            {"karpenter.k8s.aws/instance-gpu-name": "a100", "karpenter.k8s.aws/instance-gpu-memory": "81920"},
+            {"nvidia.com/gpu": "8"},
+            "a100-80gb",
+            8,
+            "whole",
+        ),
+        ({"node.kubernetes.io/instance-type": "p4d.24xlarge"}, {"nvidia.com/gpu": "8"}, "a100-40gb", 8, "whole"),
+        ({"node.kubernetes.io/instance-type": "g4-standard-6"}, {"nvidia.com/gpu": "1"}, None, 1, "unknown"),
+        ({"node.kubernetes.io/instance-type": "m7i.large"}, {"cpu": "2"}, None, 0, "none"),
+    ],
+)
+def test_whole_cards_of_a_node(labels, allocatable, card, whole, kind):
+    found = node_gpus(labels, amounts(allocatable))
+    assert (found.card.id if found.card else None, found.whole, found.kind) == (card, whole, kind)
+
+
+def test_slices_are_listed_apart():
+    found = node_gpus(
+        {P: "NVIDIA-A30"}, amounts({"nvidia.com/mig-2g.12gb": "2", "nvidia.com/mig-1g.6gb": "0", "cpu": "8"})
+    )
+    assert found.slices == (("nvidia.com/mig-2g.12gb", 2),)
+    assert found.card is cards()["a30"]
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "runs", "minor_only"),
+    [
+        ("515.43.04", "11.7", True, False),
+        ("515.43.03", "11.7", True, True),
+        ("450.80.02", "11.7", True, True),
+        ("450.80.01", "11.7", False, False),
+        ("450.51.06", "11.7", False, False),
+        ("580.126.16", "11.7", True, False),
+        ("550.54.14", "12.4", True, False),
+        ("525.60.13", "12.4", True, True),
+        ("515.105.01", "12.4", False, False),
+        ("575.57.08", "13.0", False, False),
+        ("570.26", "12.8", True, False),
+        ("440.33", "10.2", None, False),
+        ("", "11.7", None, False),
+        ("beta", "11.7", None, False),
+    ],
+)
+def test_driver_floor(driver, cuda, runs, minor_only):
+    found = driver_verdict({"nvidia.com/cuda.driver-version.full": driver}, cuda)
+    assert (found.runs, found.minor_only) == (runs, minor_only)
+    assert found.reason
+
+
+def test_old_driver_labels():
+    parts = {
+        "nvidia.com/cuda.driver.major": "450",
+        "nvidia.com/cuda.driver.minor": "80",
+        "nvidia.com/cuda.driver.rev": "02",
+    }
+    assert driver_verdict(parts).version == "450.80.02"
+    parts["nvidia.com/cuda.driver.rev"] = ""
+    assert driver_verdict(parts).version == "450.80"
+    assert driver_verdict(parts).runs is False
+
+
+def node(name, labels=None, **allocatable):
+    return Node(name, labels or {}, amounts(allocatable))
+
+
+def gpu_node(name, driver, product="NVIDIA-A10"):
+    return node(name, {P: product, "nvidia.com/cuda.driver-version.full": driver})
+
+
+def test_nodes_with_one_old_driver_are_one_finding(make_stack):
+    nodes = [gpu_node(f"gpu-{number}", "440.33.01") for number in range(5, 0, -1)]
+    nodes += [gpu_node("other", "440.33.01", "Tesla-T4"), gpu_node("new", "535.54.03"), node("cpu")]
+    (found,) = check_nodes(make_stack(), nodes)
+    assert (found.code, found.severity, found.field) == ("GPU011", Severity.ERROR, "platform.cuda")
+    assert (
+        found.summary
+        == "driver 440.33.01 is older than 450.80.02, the least for CUDA 11.7 (gpu-1, gpu-2, gpu-3 and 2 more)"
+    )
+    assert found.line == 104
+
+
+def test_minor_version_compatibility_is_advice(make_stack):
+    (found,) = check_nodes(make_stack(), [gpu_node("gpu-1", "470.57.02")])
+    assert (found.code, found.severity) == ("GPU011", Severity.ADVICE)
+    assert "515.43.04" in found.remedy
+
+
+@pytest.mark.parametrize(("disk", "codes"), [("49Gi", ["RES008"]), ("50Gi", []), ("53687091200", []), (None, [])])
+def test_disk_for_the_model_service(make_stack, disk, codes):
+    nodes = [node("small", **{"ephemeral-storage": "10Gi"})] if disk else [node("bare", cpu="4")]
+    if disk:
+        nodes.append(node("large", **{"ephemeral-storage": disk}))
+    assert [found.code for found in check_nodes(make_stack(), nodes)] == codes
+
+
+def test_an_unknown_card_leaves_nodes_alone(make_stack):
+    assert check_nodes(make_stack(gpu={"model": "A11"}), [gpu_node("gpu-1", "1.0")]) == ()
