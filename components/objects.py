@@ -37,7 +37,7 @@ def declare(
             f"{target.key.kind} {target.key.api_version} cannot be {'owned' if target.managed else 'patched'}"
         )
     options = pulumi.ResourceOptions(parent=parent, depends_on=list(depends_on))
-    resource: pulumi.CustomResource = kind(target.name, **_arguments(target), opts=options)  # type: ignore[arg-type]
+    resource: pulumi.CustomResource = kind(target.name, **_arguments(target), opts=options)
     return resource
 
 

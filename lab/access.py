@@ -1,5 +1,6 @@
 """Who may do what in a lab: users, tokens and kubeconfigs."""
 
+import base64
 import json
 from pathlib import Path
 from typing import NamedTuple
@@ -49,13 +50,13 @@ def tokens() -> str:
 
 
 def kubeconfig(context: str, port: int, pki: Path, user: User) -> str:
-    """A kubeconfig, as JSON (which is YAML), with one context for one user."""
+    """A kubeconfig, as JSON (which is YAML), with one context for one user and nothing outside the file."""
     credentials = (
         {"token": user.token}
         if user.token
         else {
-            "client-certificate": str(pki / f"{user.name}.crt"),
-            "client-key": str(pki / f"{user.name}.key"),
+            "client-certificate-data": _base64(pki / f"{user.name}.crt"),
+            "client-key-data": _base64(pki / f"{user.name}.key"),
         }
     )
     document = {
@@ -66,7 +67,7 @@ def kubeconfig(context: str, port: int, pki: Path, user: User) -> str:
                 "name": context,
                 "cluster": {
                     "server": f"https://127.0.0.1:{port}",
-                    "certificate-authority": str(pki / "ca.crt"),
+                    "certificate-authority-data": _base64(pki / "ca.crt"),
                 },
             }
         ],
@@ -75,3 +76,7 @@ def kubeconfig(context: str, port: int, pki: Path, user: User) -> str:
         "current-context": context,
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _base64(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()

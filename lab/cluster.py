@@ -24,6 +24,8 @@ from lab.process import Process
 from lab.toolset import Toolset, ready_toolset
 
 STAGES = Path(__file__).resolve().parent / "kwok" / "stages.yaml"
+_FOREIGN = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_STACK")
+"""What would take Pulumi somewhere else than the lab."""
 _ATTEMPTS = 4
 _READY_WITHIN = 120.0
 _POLL = 0.05
@@ -33,6 +35,8 @@ class State(NamedTuple):
     """What a lab's folder remembers, so that another process can find, use and stop it."""
 
     context: str
+    tools: Path
+    """The toolset it was started with, which may be another than this checkout's by now."""
     ports: Ports
     processes: tuple[Process, ...]
 
@@ -44,20 +48,18 @@ class Lab:
     several folders do not meet. Times are seconds.
     """
 
-    def __init__(self, folder: Path, state: State, tools: Toolset) -> None:
-        """Use ``start`` or ``attach``."""
+    def __init__(self, folder: Path, state: State) -> None:
+        """Use ``start``, ``attach`` or ``find``."""
         self.folder = folder
         self.context = state.context
-        self.tools = tools
+        self.tools = Toolset(state.tools)
         self._ports = state.ports
         self._processes = {process.name: process for process in state.processes}
         self._tied = False
         self._clients: dict[str, Client] = {}
 
     @classmethod
-    def start(
-        cls, folder: Path, *, context: str = "lab", detach: bool = False, tools: Toolset | None = None
-    ) -> "Lab":
+    def start(cls, folder: Path, *, context: str = "lab", detach: bool = False, tools: Toolset | None = None) -> "Lab":
         """Start a lab and return when ``/readyz`` answers ``ok`` and default service accounts are made.
 
         Args:
@@ -73,14 +75,14 @@ class Lab:
         folder = folder.resolve()
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder):
-            before = _read(folder)
+            before = cls.find(folder)
             if before is not None:
-                if all(map(process.alive, before.processes)) and len(before.processes) == len(components.NAMES):
+                if before.running:
                     raise LabError(f"a lab is already running in {folder}; stop it first, or take another folder")
-                process.stop(before.processes, patience=1)
-            ports = before.ports if before is not None and _all_free(before.ports) else _free_ports()
+                before._end(patience=1)
+            ports = before._ports if before is not None and all(map(_free, before._ports)) else _free_ports()
             for attempt in range(1, _ATTEMPTS + 1):
-                lab = cls(folder, State(context, ports, ()), tools)
+                lab = cls(folder, State(context, tools.folder, ports, ()))
                 lab._tied = not detach
                 try:
                     lab._boot()
@@ -98,20 +100,30 @@ class Lab:
 
     @classmethod
     def attach(cls, folder: Path) -> "Lab":
-        """The lab that runs in ``folder``.
+        """The lab that runs in ``folder``, started by this process or another.
 
         Raises:
             LabError: none runs there, or only a part of it.
         """
+        lab = cls.find(folder)
+        if lab is None or not any(lab.status().values()):
+            raise LabError(f"no lab is running in {folder}; start one with: modelyard-lab up")
+        if not lab.running:
+            lost = ", ".join(name for name in components.NAMES if not lab.status().get(name))
+            raise LabError(f"the lab in {folder} has lost {lost}; start it again with: modelyard-lab up")
+        return lab
+
+    @classmethod
+    def find(cls, folder: Path) -> "Lab | None":
+        """The lab that ``folder`` remembers, running or not; None where there never was one."""
         folder = folder.resolve()
         state = _read(folder)
-        if state is None or not any(map(process.alive, state.processes)):
-            raise LabError(f"no lab is running in {folder}; start one with: modelyard-lab up")
-        lab = cls(folder, state, ready_toolset())
-        dead = [name for name, running in lab.status().items() if not running]
-        if dead:
-            raise LabError(f"the lab in {folder} has lost {', '.join(dead)}; start it again with: modelyard-lab up")
-        return lab
+        return None if state is None else cls(folder, state)
+
+    @property
+    def running(self) -> bool:
+        """Whether every component runs."""
+        return self.status() == dict.fromkeys(components.NAMES, True)
 
     @property
     def kubeconfig(self) -> Path:
@@ -146,7 +158,7 @@ class Lab:
 
     def env(self, user: str = "admin") -> dict[str, str]:
         """This process's environment with ``variables`` in it, for ``subprocess``."""
-        return {**os.environ, **self.variables(user)}
+        return {name: text for name, text in os.environ.items() if name not in _FOREIGN} | self.variables(user)
 
     def request(
         self,
@@ -300,7 +312,7 @@ class Lab:
         except OSError as error:
             raise LabError(f"cannot start {name}: {error}") from error
         # Recorded at once, so that whoever comes after a crash finds every process.
-        _save(self.folder, State(self.context, self._ports, tuple(self._processes.values())))
+        self._save()
 
     def _await_server(self) -> None:
         def ready() -> bool:
@@ -328,7 +340,17 @@ class Lab:
             found = [self._processes[name] for name in names if name in self._processes]
             process.stop(found, patience)
         self._clients.clear()
-        _save(self.folder, State(self.context, self._ports, ()))
+        self._processes.clear()
+        self._save()
+
+    def _save(self) -> None:
+        document = {
+            "context": self.context,
+            "tools": str(self.tools.folder),
+            "ports": self._ports._asdict(),
+            "processes": [each._asdict() for each in self._processes.values()],
+        }
+        _write(self.folder / "lab.json", json.dumps(document, indent=2) + "\n")
 
 
 @contextmanager
@@ -343,20 +365,12 @@ def _read(folder: Path) -> State | None:
         found = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
         return State(
             found["context"],
+            Path(found["tools"]),
             Ports(**found["ports"]),
             tuple(Process(**each) for each in found["processes"]),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-
-
-def _save(folder: Path, state: State) -> None:
-    document = {
-        "context": state.context,
-        "ports": state.ports._asdict(),
-        "processes": [each._asdict() for each in state.processes],
-    }
-    _write(folder / "lab.json", json.dumps(document, indent=2) + "\n")
 
 
 def _write(path: Path, text: str) -> None:
@@ -381,10 +395,6 @@ def _free_ports() -> Ports:
         if port not in chosen and _free(port):
             chosen.append(port)
     return Ports(*chosen)
-
-
-def _all_free(ports: Ports) -> bool:
-    return all(map(_free, ports))
 
 
 def _free(port: int) -> bool:

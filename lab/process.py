@@ -3,6 +3,7 @@
 A pid is used again sooner or later, so a process is known by its pid and its start time together.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -85,10 +86,8 @@ def alive(process: Process) -> bool:
 def send(process: Process, number: signal.Signals) -> None:
     """Signal the process if it is still the one that was started."""
     if alive(process):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
-        except ProcessLookupError:
-            pass
 
 
 def stop(processes: Sequence[Process], patience: float) -> None:

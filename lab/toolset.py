@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lab.errors import LabError
+from lab.tools import PROVIDER_VERSION
 
 PROVIDER = "pulumi-resource-kubernetes"
-PROVIDER_VERSION = "4.25.0"
+
 OVERRIDE = "MODELYARD_LAB_TOOLS"
 """Environment variable that names a folder with ``bin/``, ``plugins/`` and ``crds/`` to use instead of building."""
 

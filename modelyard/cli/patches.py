@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from modelyard.cli.app import wants_colour
 from modelyard.cli.common import json_option, project_root, say
@@ -40,7 +41,7 @@ def run(args: Namespace) -> Exit:
     return _report(library.findings)
 
 
-def _release(root) -> Exit:  # type: ignore[no-untyped-def]
+def _release(root: Path) -> Exit:
     from modelyard.catalog import PATCHES_FOLDER, load_library
     from modelyard.catalog.lock import LOCK_FILE, lock_text, read_lock
     from modelyard.files import write_atomically

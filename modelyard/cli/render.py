@@ -6,6 +6,7 @@ from pathlib import Path
 from modelyard.cli.common import exit_code, planned, project_root, say, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.files import write_atomically
+from modelyard.findings import Finding
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def run(args: Namespace) -> Exit:
     if failed:
         raise Stop(Exit.USAGE, "nothing was written", "", failed)
     out = Path(args.out) if args.out else root / "out" / args.format
-    findings = []
+    findings: list[Finding] = []
     written: list[Path] = []
     for result in results:
         assert result.plan is not None

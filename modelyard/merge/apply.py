@@ -23,12 +23,16 @@ from modelyard.merge.managed import (
 )
 from modelyard.merge.path import ROOT, Path
 from modelyard.merge.prune import pruned
-from modelyard.merge.stored import stored
+from modelyard.merge.stored import refused_nulls, stored
 from modelyard.merge.typed import UnfitError, compare, field_set, merge
 from modelyard.merge.types import Type
 from modelyard.merge.update import BEFORE_FIRST_APPLY, created_entry
 from modelyard.merge.validate import misfits
 from modelyard.merge.values import value_at
+
+_NULL = (
+    "null is no value of this field; a list or map whose last entry is given up is null too: give up the field itself"
+)
 
 
 class Conflict(NamedTuple):
@@ -68,7 +72,8 @@ def server_side(
     Defaults that only the server's code knows are not filled in; those that the schema declares are.
 
     Raises:
-        MergeError: ``applied`` is not of the schema's type, or not a thing one can apply; every reason at once.
+        MergeError: ``applied`` is not of the schema's type, or not a thing one can apply, or it leaves a null that a
+            custom resource refuses; every reason at once.
     """
     config = _request(applied, schema)
     mine = (manager, "Apply", "", "")
@@ -108,6 +113,8 @@ def server_side(
             sets[who] = fieldset.difference(fields, change.removed)
     sets[mine] = fieldset.difference(applied_set, UNTRACKED)
     merged = stored(schema, merged, before)
+    if not schema.native and (nulls := [*refused_nulls(schema, merged, before)]):
+        raise MergeError(SchemaError(path, _NULL) for path in nulls)
     unchanged = merged is before
     result = []
     for who, fields in sets.items():

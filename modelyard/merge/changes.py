@@ -23,8 +23,8 @@ class Change(NamedTuple):
 def diff(before: dict[str, Any] | None, after: dict[str, Any] | None, schema: Type) -> tuple[Change, ...]:
     """The changed leaves from one object to another, sorted by path; None is an object that is not there.
 
-    Items of associative lists and sets are matched by key and value, whatever their place. Empty maps and lists count
-    as leaves.
+    Items of associative lists and sets are matched by key and value, whatever their place. A map or list that is
+    empty on one side and missing on the other counts as a leaf; else only what is in it does.
     """
     found: list[Change] = []
     if before is not after:
@@ -36,22 +36,21 @@ def diff(before: dict[str, Any] | None, after: dict[str, Any] | None, schema: Ty
 def _values(kind: Type, path: Path, before: Any, after: Any, found: list[Change]) -> None:
     if before is after:
         return
-    left = before if type(before) is dict and before and kind.separable else None
-    right = after if type(after) is dict and after and kind.separable else None
-    if (left or before is ABSENT) and (right or after is ABSENT):
-        _maps(kind, path, left or {}, right or {}, found)
+    if (before or after) and kind.separable and _both(dict, before, after):
+        _maps(kind, path, before or {}, after or {}, found)
         return
-    if kind.list_kind in ("set", "map"):
-        left_items = before if type(before) is list and before else None
-        right_items = after if type(after) is list and after else None
-        if (left_items or before is ABSENT) and (right_items or after is ABSENT):
-            try:
-                _lists(kind, path, left_items or [], right_items or [], found)
-            except UnfitError:
-                found.append(Change(path, before, after))
-            return
+    if (before or after) and kind.list_kind in ("set", "map") and _both(list, before, after):
+        try:
+            _lists(kind, path, before or [], after or [], found)
+        except UnfitError:
+            found.append(Change(path, before, after))
+        return
     if not same(before, after):
         found.append(Change(path, before, after))
+
+
+def _both(sort: type, before: Any, after: Any) -> bool:
+    return (before is ABSENT or type(before) is sort) and (after is ABSENT or type(after) is sort)
 
 
 def _maps(kind: Type, path: Path, before: dict[str, Any], after: dict[str, Any], found: list[Change]) -> None:

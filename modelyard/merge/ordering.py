@@ -53,6 +53,28 @@ def arrange(patched: Items, others: Items, patch_order: Items, live_order: Items
     return out + patched[right:] + others[left:]
 
 
+def after_in_place_merge(live: Items, patch: Items, merge_key: str) -> Items:
+    """The live order by which the API server puts items that the patch does not name, once it merged the patch.
+
+    It merges in place: an item that the patch deletes makes the others move up, and new items take the room this
+    leaves at the end. So the order is that of what stands in the old list's memory by then.
+    """
+    if not merge_key:
+        return live
+    memory = list(live)
+    size = len(memory)
+    for item in patch:
+        if _to_delete(item):
+            while (at := place(memory[:size], item, merge_key)) >= 0:
+                memory[at : size - 1] = memory[at + 1 : size]
+                size -= 1
+    for item in patch:
+        if size < len(memory) and "$patch" not in item and place(memory[:size], item, merge_key) < 0:
+            memory[size] = item
+            size += 1
+    return memory
+
+
 def unique(items: Items) -> Items:
     """Scalars without repeats; the last one takes the place of a repeat, as upstream has it."""
     out = list(items)

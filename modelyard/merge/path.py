@@ -99,10 +99,14 @@ ROOT = Path()
 
 def _bracketed(element: int | Key | Value, plain: bool = True) -> str:
     if isinstance(element, Key):
-        return "[" + ",".join(f"{name}={_scalar(value, plain)}" for name, value in element.fields) + "]"
+        return "[" + ",".join(f"{_name(name)}={_scalar(value, plain)}" for name, value in element.fields) + "]"
     if isinstance(element, Value):
         return f"[={_scalar(element.value, plain)}]"
     return f"[{element}]"
+
+
+def _name(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else encode_basestring(name)
 
 
 def _scalar(value: Scalar, plain: bool) -> str:

@@ -7,10 +7,12 @@ code knows (an image's pull policy, a probe's period) are not.
 """
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from modelyard.merge.path import ROOT, Path
 from modelyard.merge.types import Type
 
 _QUANTITY = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?")
@@ -128,7 +130,8 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
 def _is_nothing(kind: Type, type_: Type, name: str, value: Any) -> bool:
     """Whether the server drops the field."""
     if value is None:
-        return not type_.nullable
+        # A custom resource keeps a null that no default replaces, and its validation refuses it.
+        return type_.native or (not type_.nullable and name in kind.defaults)
     if value or not type_.native or name in kind.required:
         return False
     if type(value) is list:
@@ -144,3 +147,23 @@ def _copied(value: Any) -> Any:
     if type(value) is list:
         return [_copied(item) for item in value]
     return value
+
+
+def refused_nulls(kind: Type, value: Any, before: Any, path: Path = ROOT) -> Iterator[Path]:
+    """Where a custom resource holds a null that its schema does not allow, among what differs from ``before``."""
+    if value is before:
+        return
+    if type(value) is dict:
+        known = before if type(before) is dict else {}
+        for name, inner in value.items():
+            type_ = kind.child[name]
+            if type_ is None or type_.native or inner is known.get(name, kind):
+                continue
+            if inner is None:
+                if not type_.nullable:
+                    yield path / name
+            else:
+                yield from refused_nulls(type_, inner, known.get(name), path / name)
+    elif type(value) is list and kind.is_list:
+        for index, item in enumerate(value):
+            yield from refused_nulls(kind.item, item, _counterpart(kind, item, before), path / index)

@@ -92,7 +92,7 @@ class Merger:
         for item in patch:
             at = ordering.place(out, item, key)
             if at >= 0:
-                out[at] = self.maps(kind.item, path / at, out[at], item)
+                out[at] = self.maps(item_type(kind), path / at, out[at], item)
             else:
                 out.append(self.appended(item))
         return out
@@ -116,7 +116,7 @@ class Merger:
         elif name in out:
             merged = original or []
         elif name in rest:
-            merged = without_directives(patch)[0]
+            merged = self.added(patch)[0]
         else:
             return
         if not original and not patch:
@@ -124,7 +124,8 @@ class Merger:
         item_sort(path / name, original or [], patch or [])
         require_key(path / name, key, merged, wanted, original or [])
         inside, outside = ordering.split(merged, wanted, key)
-        out[name] = ordering.arrange(inside, outside, wanted, original or [], key)
+        live_order = ordering.after_in_place_merge(original or [], patch or [], key)
+        out[name] = ordering.arrange(inside, outside, wanted, live_order, key)
         rest.pop(name, None)
 
     def retain_keys(self, path: Path, out: Object, rest: Object) -> None:
@@ -182,7 +183,8 @@ class _Applied(Merger):
         out.pop(name, None)
 
     def added(self, value: Any) -> tuple[Any, bool]:
-        return without_directives(_without_nulls(value))
+        left, kept = without_marked(value)
+        return _plain(left), kept
 
     def appended(self, item: Any) -> Any:
         return _plain(item)
@@ -239,6 +241,11 @@ def field_type(kind: Type, path: Path, name: str) -> Type:
     return found
 
 
+def item_type(kind: Type) -> Type:
+    """The type of a list's items; a list where the schema has a single one is a list of those."""
+    return kind if kind.child.properties or not kind.is_list else kind.item
+
+
 def item_sort(path: Path, *lists: list[Any]) -> type:
     """The one type that all items have."""
     sorts = {type(item) for items in lists for item in items}
@@ -261,24 +268,16 @@ def require_key(path: Path, key: str, *lists: list[Any]) -> None:
                 fail(path / at, f"the item needs {key}, by which items of this list are matched")
 
 
-def without_directives(value: Any) -> tuple[Any, bool]:
-    """The value without its maps that hold a directive, and whether it is none itself."""
+def without_marked(value: Any) -> tuple[Any, bool]:
+    """The value without its maps that hold ``$patch``, and whether it is none itself."""
     if type(value) is dict:
         if PATCH in value:
             return None, False
-        parts = {name: without_directives(inner) for name, inner in value.items() if not _is_directive(name)}
+        parts = {name: without_marked(inner) for name, inner in value.items()}
         return {name: inner for name, (inner, kept) in parts.items() if kept}, True
     if type(value) is list:
-        return [inner for inner, kept in map(without_directives, value) if kept], True
+        return [inner for inner, kept in map(without_marked, value) if kept], True
     return value, True
-
-
-def _without_nulls(value: Any) -> Any:
-    if type(value) is dict:
-        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
-    if type(value) is list:
-        return [_without_nulls(item) for item in value]
-    return value
 
 
 def _plain(value: Any) -> Any:

@@ -19,8 +19,9 @@ from modelyard.merge.strategic import (
     fail,
     field_type,
     item_sort,
+    item_type,
     require_key,
-    without_directives,
+    without_marked,
 )
 from modelyard.merge.typed import same
 from modelyard.merge.types import Type
@@ -74,7 +75,7 @@ class _Combined(Merger):
         out[name] = None
 
     def added(self, value: Any) -> tuple[Any, bool]:
-        return without_directives(value) if type(value) is dict and PATCH in value else (value, True)
+        return without_marked(value)
 
     def appended(self, item: Any) -> Any:
         return item
@@ -161,7 +162,7 @@ class _Difference:
             old = _text(lefts[left][key]) if left < len(lefts) else None
             new = _text(rights[right][key]) if right < len(rights) else None
             if old is not None and old == new:
-                inner = self.maps(kind.item, path / right, lefts[left], rights[right], kind.retain_keys)
+                inner = self.maps(item_type(kind), path / right, lefts[left], rights[right], kind.retain_keys)
                 if inner:
                     changed.append({**inner, key: rights[right][key]})
                 left, right = left + 1, right + 1

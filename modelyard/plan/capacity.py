@@ -83,9 +83,7 @@ def _on_node(
         if room < count:
             count = int(room)
             word = _WORDS.get(name, name)
-            short = (
-                f"{_amount(name, free)} of {_amount(name, have)} {word} free, a pod needs {_amount(name, wanted)}"
-            )
+            short = f"{_amount(name, free)} of {_amount(name, have)} {word} free, a pod needs {_amount(name, wanted)}"
     return count, short
 
 

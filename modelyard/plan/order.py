@@ -1,14 +1,18 @@
 """In which order the targets change: by free GPUs, so that no pod waits for a card that its rival still holds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from modelyard.catalog.library import Phase
 from modelyard.cluster import ClusterState
 from modelyard.findings import Finding, Severity
 from modelyard.plan.capacity import fit
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.stack.config import Config
 from modelyard.workloads import GPU_ROLES, Workload
+
+LONGEST_JOB = 21600
+"""Seconds: a training job runs for up to six hours."""
 
 
 class Order(NamedTuple):
@@ -45,24 +49,18 @@ def order(targets: Iterable[TargetPlan], workloads: Iterable[Workload], config: 
             wanted = _new_pods(by_name[name])
             free = fit(sides[name], state, (), wanted).pods
             if free < wanted:
-                spare, why = False, f"{free} of {wanted} new pods fit beside the old side"
+                spare, why = False, f"{free} of {wanted} new pods fit beside it"
     switching = _switches(by_name, ups, downs)
-    sequence = [*routes, *normal, *(ups + downs if spare else downs + ups)]
-    steps: list[Step] = []
-    for name in sequence:
-        target = by_name[name]
-        phase = _phase(target)
-        if target.action == "none":
-            continue
-        if switching and phase == "down":
-            steps.append(
-                Step("drain", name, "down", "wait until its jobs are done; new ones already go to the other side")
-            )
-        steps.append(Step("apply", name, phase, _why(target, phase, spare, why, switching)))
-    return Order(tuple(sequence), tuple(steps), findings)
+    sequence = (*routes, *normal, *(ups + downs if spare else downs + ups))
+    steps = tuple(
+        Step(name, _phase(by_name[name]), _why(by_name[name], spare, why, switching))
+        for name in sequence
+        if by_name[name].action != "none"
+    )
+    return Order(sequence, steps, (*findings, *_killed(by_name.values(), sides)))
 
 
-def _phase(target: TargetPlan) -> str:
+def _phase(target: TargetPlan) -> Phase:
     """Up and down follow what really happens to the pods where the numbers are known."""
     before, after = target.replicas
     if target.phase in ("up", "down") and before is not None and after is not None:
@@ -76,29 +74,68 @@ def _new_pods(target: TargetPlan) -> int:
 
 
 def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str]) -> bool:
-    changing = [name for name in (*ups, *downs) if by_name[name].action != "none"]
-    return bool(changing) and any(target.phase == "route" and target.action != "none" for target in by_name.values())
+    """Whether training moves from one side to the other: the route's own field changes, and a side with it."""
+    sides = any(by_name[name].action != "none" for name in (*ups, *downs))
+    return sides and any(
+        target.phase == "route" and any(change.patch is not None for change in target.changes)
+        for target in by_name.values()
+    )
 
 
-def _why(target: TargetPlan, phase: str, spare: bool, why: str, switching: bool) -> str:
-    match phase:
-        case "route":
-            return "new training requests go to the active side from here on" if switching else "the training route"
-        case "up":
-            if not switching:
-                return "the active training side"
-            return "there are GPUs for both sides" if spare else "its GPUs are free now"
-        case "down":
-            if not switching:
-                return "the idle training side"
-            return "the other side runs" if spare else f"frees the GPUs first: {why}"
-        case _:
-            if target.replaces_pods:
-                return f"replaces {target.replaces_pods} running pod{'s' if target.replaces_pods > 1 else ''}"
-            return "changes no running pod"
+def _why(target: TargetPlan, spare: bool, why: str, switching: bool) -> str:
+    phase = _phase(target)
+    if switching and phase == "route":
+        return "new training requests go to the other side from here on"
+    if switching and phase == "up":
+        return (
+            "comes up beside the old side: there are GPUs for both"
+            if spare
+            else "comes up on the GPUs that are free now"
+        )
+    if switching and phase == "down":
+        jobs = f"jobs that still run get {_span(_grace(target))} to finish" if target.replicas[0] else "it runs nothing"
+        return f"goes down; {jobs}" if spare else f"goes down first ({why}); {jobs}"
+    if target.replaces_pods:
+        jobs = f"; their jobs get {_span(_grace(target))} to finish" if target.gpus[0] else ""
+        return f"replaces {target.replaces_pods} running pod{'s' if target.replaces_pods > 1 else ''}{jobs}"
+    return "replaces no running pod"
 
 
-def _schedulable(workload: Workload, rivals: list[str], config: Config, state: ClusterState) -> Iterable[Finding]:
+def _grace(target: TargetPlan) -> int:
+    """Seconds that the pods which run now have between being told to stop and being killed."""
+    pod = (((target.before or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
+    return int(pod.get("terminationGracePeriodSeconds", 30))
+
+
+def _span(seconds: int) -> str:
+    hours, minutes = seconds // 3600, seconds % 3600 // 60
+    if not hours:
+        return f"{minutes} min" if minutes and not seconds % 60 else f"{seconds} s"
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Iterator[Finding]:
+    """Running GPU pods that this change stops before the longest job could end."""
+    for target in targets:
+        workload = sides.get(target.name)
+        if workload is None or target.action != "update":
+            continue
+        before, after = target.replicas
+        stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
+        if stopped and _grace(target) < LONGEST_JOB:
+            yield Finding(
+                "RES102",
+                Severity.WARNING,
+                f"{stopped} running pod{'s' if stopped > 1 else ''} of {target.name} will be stopped; "
+                f"a job in it has {_span(_grace(target))} to finish",
+                target=target.name,
+                field=f"{workload.role}.gracePeriod",
+                detail=f"jobs may take up to {_span(LONGEST_JOB)}; pods that run now keep the grace period they have",
+                remedy="apply while no training job runs on this side",
+            )
+
+
+def _schedulable(workload: Workload, rivals: list[str], config: Config, state: ClusterState) -> Iterator[Finding]:
     """Whether the nodes could hold the side at all, with nobody of either training side on them."""
     scaled = config.autoscaling.mode != "none"
     wanted = config.autoscaling.max_replicas if scaled else workload.replicas or 0

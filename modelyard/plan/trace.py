@@ -50,9 +50,7 @@ def place_field(finding: Finding, stack: Stack, _selected: Mapping[str, Selected
     return stack.place(finding, *finding.field.split("."))
 
 
-def trace(
-    target: TargetPlan, path: Path, schema: merge.Type, stack: Stack, chosen: tuple[Selected, ...]
-) -> Trace:
+def trace(target: TargetPlan, path: Path, schema: merge.Type, stack: Stack, chosen: tuple[Selected, ...]) -> Trace:
     """Who gives a field its value.
 
     A parameter decides a field when another value for it makes the patch render another value there; so this holds
@@ -94,7 +92,7 @@ def _rendered_value(one: Selected, params: Mapping[str, Any], target: str, path:
     return None
 
 
-def _value_at(body: Mapping[str, Any] | None, path: Path, schema: merge.Type) -> Any:
+def _value_at(body: dict[str, Any] | None, path: Path, schema: merge.Type) -> Any:
     """The value of a field or of the atomic field around it."""
     if body is None:
         return merge.ABSENT

@@ -12,7 +12,6 @@ FORMAT_VERSION = 1
 """Of the plan's JSON form; grows when a reader of the old form would misread the new."""
 
 Action = Literal["create", "update", "none"]
-StepKind = Literal["apply", "drain"]
 
 
 class FieldChange(NamedTuple):
@@ -38,10 +37,10 @@ class TargetPlan(NamedTuple):
     phase: Phase
     patches: tuple[str, ...]
     """``name@version`` in merge order."""
-    applied: Mapping[str, Any]
+    applied: dict[str, Any]
     """What is sent: the one request that carries all patches of the target."""
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any]
+    before: dict[str, Any] | None
+    after: dict[str, Any]
     changes: tuple[FieldChange, ...]
     replaces_pods: int
     """Running pods that a new template replaces; 0 where the template stays."""
@@ -61,12 +60,12 @@ class TargetPlan(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One thing to do, in order. Steps of the same target never repeat."""
+    """One target's turn. Each changed target has exactly one, so it rolls out at most once."""
 
-    kind: StepKind
     target: str
     phase: Phase
     why: str
+    """Why now, and what it means for running jobs."""
 
 
 class Plan(NamedTuple):

@@ -1,6 +1,6 @@
 """Findings as text."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from modelyard.findings import Finding, Severity
 from modelyard.report.style import PLAIN, WIDTH, Style, safe, wrapped
@@ -34,7 +34,7 @@ def _one(finding: Finding, style: Style) -> list[str]:
     return lines
 
 
-def _paint(severity: Severity, style: Style):  # type: ignore[no-untyped-def]
+def _paint(severity: Severity, style: Style) -> Callable[[str], str]:
     match severity:
         case Severity.ERROR:
             return style.error

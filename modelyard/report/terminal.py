@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from modelyard import merge
 from modelyard.findings import Severity
 from modelyard.plan import FieldChange, Plan, TargetPlan
+from modelyard.report.fields import Line, is_own_note, lines_of
 from modelyard.report.finding import findings_text, tally
-from modelyard.report.style import PLAIN, WIDTH, Style, shorten, wrapped
+from modelyard.report.style import PLAIN, WIDTH, Style, safe, shorten, wrapped
 from modelyard.report.values import count, text_of
-
-_MARKS = {"create": "+", "update": "~", "none": " "}
 
 
 def plan_text(plan: Plan, style: Style = PLAIN, *, advice: bool = False) -> list[str]:
@@ -41,16 +40,23 @@ def _target(target: TargetPlan, style: Style) -> list[str]:
     mark = style.added("+") if target.action == "create" else style.changed("~")
     effect = _effect(target)
     kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
-    head = f"{kind}{target.name}"
-    lines = [f"{mark} {style.bold(head)}" + (f"  {style.changed(effect)}" if effect else "")]
+    lines = [f"{mark} {style.bold(kind + target.name)}" + (f"  {style.changed(effect)}" if effect else "")]
     if target.action == "create":
         lines.append(style.dim(f"    new, from {', '.join(target.patches) or 'its base'}"))
         return lines
-    for patch, changes in _by_patch(target.changes):
-        lines.append(style.dim(f"    {patch}"))
-        width = max(len(_name(change)) for change in changes)
-        for change in changes:
-            lines.extend(_change(change, min(width, 46), style))
+    real = [change for change in target.changes if not is_own_note(change)]
+    if not real:
+        return [*lines, style.dim(f"    only notes which patches it has: {', '.join(target.patches)}")]
+    taken = {manager for line in lines_of(real) for manager in line.taken_from}
+    for patch, changes in _by_patch(real):
+        shown = lines_of(changes)
+        width = min(max(len(line.name) for line in shown), 56)
+        lines.append(f"    {style.link(patch)}")
+        for line in shown:
+            lines.extend(_line(line, width, style, several_owners=len(taken) > 1))
+    if len(taken) == 1:
+        number = sum(change.taken for change in real)
+        lines.append(style.dim(f"    takes {count(number, 'field')} over from {taken.pop()}"))
     return lines
 
 
@@ -71,43 +77,29 @@ def _effect(target: TargetPlan) -> str:
 def _by_patch(changes: Iterable[FieldChange]) -> list[tuple[str, list[FieldChange]]]:
     grouped: dict[str, list[FieldChange]] = {}
     for change in changes:
-        grouped.setdefault(change.patch or "modelyard's own notes", []).append(change)
-    return sorted(grouped.items(), key=lambda item: (item[0] == "modelyard's own notes", item[0]))
+        grouped.setdefault(change.patch or "given up", []).append(change)
+    return sorted(grouped.items())
 
 
-def _name(change: FieldChange) -> str:
-    """The field's path without the part that every pod template shares."""
-    text = str(change.path)
-    for long, short in (("spec.template.spec.", ""), ("spec.template.metadata.", "pod ")):
-        if text.startswith(long):
-            return short + text[len(long) :]
-    return text
-
-
-def _change(change: FieldChange, width: int, style: Style) -> list[str]:
-    name = _name(change)
-    owners = ", ".join(dict.fromkeys(owner.manager for owner in change.owners)) if change.taken else ""
-    note = f"  taken from {owners}" if owners else ""
-    room = WIDTH - 6
-    if len(name) > width:
-        width = len(name)
-    values = room - width - 2 - len(note) - 3
-    before, after = text_of(change.before), text_of(change.after)
-    if len(before) + len(after) <= values:
-        return [f"      {name:<{width}}  {_arrow(change, before, after, style)}{style.dim(note)}"]
-    lines = [f"      {shorten(name, room - len(note))}{style.dim(note)}"]
-    if change.before is not merge.ABSENT:
+def _line(line: Line, width: int, style: Style, several_owners: bool) -> list[str]:
+    note = f"  from {', '.join(line.taken_from)}" if several_owners and line.taken_from else ""
+    before, after = text_of(line.before), text_of(line.after)
+    name = safe(line.name)
+    if len(name) <= width and 6 + width + 2 + len(before) + 3 + len(after) + len(note) <= WIDTH:
+        return [f"      {name:<{width}}  {_arrow(line, before, after, style)}{style.dim(note)}"]
+    lines = [f"      {shorten(name, WIDTH - 6 - len(note))}{style.dim(note)}"]
+    if line.before is not merge.ABSENT:
         lines.append(f"        {style.removed('- ' + shorten(before, WIDTH - 10))}")
-    if change.after is not merge.ABSENT:
+    if line.after is not merge.ABSENT:
         lines.append(f"        {style.added('+ ' + shorten(after, WIDTH - 10))}")
     return lines
 
 
-def _arrow(change: FieldChange, before: str, after: str, style: Style) -> str:
+def _arrow(line: Line, before: str, after: str, style: Style) -> str:
     before, after = shorten(before, WIDTH), shorten(after, WIDTH)
-    if change.before is merge.ABSENT:
+    if line.before is merge.ABSENT:
         return style.added(f"+ {after}")
-    if change.after is merge.ABSENT:
+    if line.after is merge.ABSENT:
         return style.removed(f"- {before}")
     return f"{style.removed(before)} → {style.added(after)}"
 
@@ -115,8 +107,7 @@ def _arrow(change: FieldChange, before: str, after: str, style: Style) -> str:
 def _steps(plan: Plan, style: Style) -> list[str]:
     lines = []
     for number, step in enumerate(plan.steps, 1):
-        verb = "drain" if step.kind == "drain" else "apply"
-        first, *rest = wrapped(f"{verb} {step.target}: {step.why}", 6, WIDTH, f"  {number:>2}.")
+        first, *rest = wrapped(f"{step.target}: {step.why}", 6, WIDTH, f"  {number:>2}.")
         lines.extend([first.replace(step.target, style.bold(step.target), 1), *rest])
     return lines
 

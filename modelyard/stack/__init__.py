@@ -1,0 +1,30 @@
+"""Stack files: what an environment asks for, read, checked and frozen.
+
+Owns the form of ``Pulumi.<stack>.yaml`` (its JSON Schema, ``stack.schema.json``), the mistakes one can make in it (the
+CFG findings, all at once, each with its line and column), the values that everything else is computed from
+(``config``), where the files of a project lie, and waivers.
+
+Does not write stack files, decrypt secrets, or judge whether what is asked for makes sense: that a GPU exists or a
+worker has memory enough is for ``hardware``, that a patch exists for ``catalog``.
+"""
+
+from modelyard.stack.config import Config, Secret, Stack, Waiver
+from modelyard.stack.loader import load, load_text
+from modelyard.stack.project import StackFile, discover, find_project, stack_folder
+from modelyard.stack.schema import schema_text
+from modelyard.stack.waivers import apply_waivers
+
+__all__ = [
+    "Config",
+    "Secret",
+    "Stack",
+    "StackFile",
+    "Waiver",
+    "apply_waivers",
+    "discover",
+    "find_project",
+    "load",
+    "load_text",
+    "schema_text",
+    "stack_folder",
+]

@@ -1,4 +1,4 @@
-"""The codes of what can be wrong with a stack file, one for a kind of mistake; explanations/CFG.md tells their story."""
+"""The codes of what can be wrong with a stack file, one a kind of mistake; explained in explanations/CFG.md."""
 
 UNREADABLE = "CFG001"
 ENCODING = "CFG002"
@@ -18,11 +18,10 @@ UNQUOTED = "CFG015"
 SECRET = "CFG016"
 UNAVAILABLE = "CFG017"
 FORM = "CFG018"
-DUPLICATE_PATCH = "CFG019"
-WAIVER_EXPIRED = "CFG020"
-WAIVER_REASON = "CFG021"
-WAIVER_CODE = "CFG022"
-WAIVER_UNUSED = "CFG023"
+WAIVER_EXPIRED = "CFG019"
+WAIVER_REASON = "CFG020"
+WAIVER_CODE = "CFG021"
+WAIVER_UNUSED = "CFG022"
 
 FAMILIES = ("GPU", "RES", "RAY", "CEL", "PAT", "OWN", "AUT", "QUE", "REM", "POL")
 """Families of codes that can be waived: all but CFG."""

@@ -19,6 +19,16 @@ Path = tuple[str | int, ...]
 """Where a value stands in a stack file, section first: ``("rayWorker", "memory")``."""
 
 
+class Secret(NamedTuple):
+    """An encrypted value. What it encrypts is not known here, so nothing can print it."""
+
+    path: Path
+    """Where it stands in the stack file, for whoever may decrypt it."""
+
+    def __repr__(self) -> str:
+        return "[secret]"
+
+
 class Platform(NamedTuple):
     """The platform that the workloads belong to."""
 

@@ -4,18 +4,15 @@ The C parser's events are read one by one, so nothing recurses and every limit i
 is refused that two readers would read differently: duplicate keys, several documents, tags.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from yaml._yaml import CParser
-from yaml.error import MarkedYAMLError, YAMLError
+from yaml.error import YAMLError
 from yaml.events import (
     AliasEvent,
-    CollectionStartEvent,
     DocumentStartEvent,
-    Event,
     MappingEndEvent,
     MappingStartEvent,
-    NodeEvent,
     ScalarEvent,
     SequenceEndEvent,
     SequenceStartEvent,
@@ -25,34 +22,15 @@ from yaml.events import (
 from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.scalars import resolve
+from modelyard.stack.source import Place, Problem, Refused, checked, syntax
 from modelyard.stack.words import plain, quoted
 
-MAX_BYTES = 1024 * 1024
-"""Size of the largest file that is parsed. A stack file of 40 lines has about 1,000 bytes."""
 MAX_DEPTH = 64
 MAX_NODES = 50_000
-"""Keys, items and values of one file, aliases counted as often as they are used."""
+"""Values of one file, scalars and containers, aliases counted as often as they are used."""
 
-Place = tuple[int, int]
-"""1-based line and column."""
 
-_CONTROL: Final = bytes({*range(32), 127} - {9, 10, 13})
 _TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
-_BOMS = (b"\xff\xfe", b"\xfe\xff")
-
-
-class Problem(NamedTuple):
-    """What is wrong with a text, before it is known whose text it is."""
-
-    code: str
-    message: str
-    line: int = 0
-    """1-based, 0 where there is none."""
-    column: int = 0
-    remedy: str = ""
-    detail: str = ""
-    harmless: bool = False
-    """Whether the text was read nevertheless."""
 
 
 class Document(NamedTuple):
@@ -69,23 +47,17 @@ class Document(NamedTuple):
     """Where Pulumi's encrypted values stand: mappings whose only key is ``secure``."""
 
 
-class _Refused(Exception):
-    """Carries the one problem after which a text cannot be read on."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-
-
 def parse(content: bytes) -> tuple[Document | None, tuple[Problem, ...]]:
-    """The document with its positions. Problems do not always stop the reading: a duplicate key's first value holds."""
+    """The document with its positions. Not every problem stops the reading: of a duplicate key, the last holds."""
     problems: list[Problem] = []
     try:
-        text = _checked(content, problems)
+        text = checked(content, problems)
         builder = _Builder(text, problems)
         value = builder.build()
-    except _Refused as refused:
+    except Refused as refused:
         return None, (*problems, refused.problem)
-    return Document(value, builder.keys, builder.values, builder.texts, tuple(builder.secrets)), tuple(problems)
+    secrets = tuple(path for path in builder.secrets if "<<" not in path)
+    return Document(value, builder.keys, builder.values, builder.texts, secrets), tuple(problems)
 
 
 def parse_plain(content: bytes) -> tuple[Any, Problem | None]:
@@ -95,48 +67,13 @@ def parse_plain(content: bytes) -> tuple[Any, Problem | None]:
     return (None, serious) if document is None or serious is not None else (document.value, None)
 
 
-def _checked(content: bytes, problems: list[Problem]) -> bytes:
-    """The bytes of a text that is small enough, UTF-8, and free of control characters."""
-    if len(content) > MAX_BYTES:
-        raise _Refused(too_large(len(content)))
-    if content.startswith(b"\xef\xbb\xbf"):
-        content = content[3:]
-        remedy = "save the file as UTF-8 without a byte-order mark"
-        problems.append(Problem(codes.ENCODING, "starts with a byte-order mark", 1, 1, remedy, harmless=True))
-    try:
-        content.decode()
-    except UnicodeDecodeError as error:
-        line, column = _place(content, error.start)
-        what = f"is not UTF-8: byte 0x{content[error.start]:02x} at offset {error.start}"
-        if content.startswith(_BOMS):
-            what = "is UTF-16 text, not UTF-8"
-        raise _Refused(Problem(codes.ENCODING, what, line, column, "save the file as UTF-8")) from None
-    if len(content.translate(None, _CONTROL)) != len(content):
-        at = next(i for i, byte in enumerate(content) if byte in _CONTROL)
-        what = f"has the control character 0x{content[at]:02x}"
-        raise _Refused(Problem(codes.ENCODING, what, *_place(content, at), "remove it, or write it as an escape"))
-    return content
-
-
-def too_large(size: int) -> Problem:
-    """The problem of a file of ``size`` bytes."""
-    limit = f"the limit is {MAX_BYTES:,} bytes"
-    return Problem(codes.LIMIT, f"has {size:,} bytes; {limit}", remedy="move what is not configuration elsewhere")
-
-
-def _place(content: bytes, offset: int) -> Place:
-    before = content[:offset]
-    start = before.rfind(b"\n") + 1
-    return before.count(b"\n") + 1, len(before[start:].decode(errors="replace")) + 1
-
-
 class _Frame:
     """A mapping or list that is being read."""
 
     __slots__ = ("anchor", "key", "merges", "nodes", "path", "value")
 
     def __init__(self, value: dict[str, Any] | list[Any], path: Path, anchor: str | None, nodes: int) -> None:
-        self.value = value
+        self.value: Any = value
         self.path = path
         self.anchor = anchor
         self.nodes = nodes
@@ -166,6 +103,7 @@ class _Builder:
         self.values: dict[Path, Place] = {}
         self.texts: dict[Path, str] = {}
         self.secrets: list[Path] = []
+        self._tables: tuple[dict[Path, Any], ...] = (self.keys, self.values, self.texts)
 
     def build(self) -> Any:
         """The value of the only document, None when there is none."""
@@ -178,9 +116,9 @@ class _Builder:
             self._parser.get_event()
             event = self._parser.get_event()
         except YAMLError as error:
-            raise _Refused(_syntax(error, self._content)) from None
+            raise Refused(syntax(error, self._content)) from None
         if isinstance(event, DocumentStartEvent):
-            raise _at(event, codes.FEATURE, "starts a second document", "keep one document: a file is one stack")
+            raise _at(event, codes.FEATURE, "the text has a second document", "keep one document: a file is one stack")
         return value
 
     def _node(self) -> Any:
@@ -188,7 +126,7 @@ class _Builder:
         frames, next_event = self._frames, self._parser.get_event
         frame: _Frame | None = None
         while True:
-            event = next_event()
+            event: Any = next_event()
             kind = event.__class__
             if kind is ScalarEvent:
                 if frame is not None and frame.key is None and frame.value.__class__ is dict:
@@ -203,7 +141,7 @@ class _Builder:
                 continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 assert frame is not None
-                value, path = self._close(frame, event), frame.path
+                value, path = self._close(frame), frame.path
                 frames.pop()
                 frame = frames[-1] if frames else None
             else:
@@ -212,23 +150,27 @@ class _Builder:
             if frame is None:
                 return value
             if frame.value.__class__ is dict:
-                frame.value[frame.key] = value  # type: ignore[call-overload]
+                frame.value[frame.key or ""] = value
                 frame.key = None
             else:
-                frame.value.append(value)  # type: ignore[union-attr]
+                frame.value.append(value)
 
-    def _enter(self, frame: _Frame | None, event: NodeEvent) -> Path:
+    def _enter(self, frame: _Frame | None, event: Any) -> Path:
         """Counts the node and notes where it starts."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            raise _at(event, codes.LIMIT, f"has more than {MAX_NODES:,} keys and values", "make the file smaller")
+            raise _at(event, codes.LIMIT, f"the text has more than {MAX_NODES:,} values", "make the file smaller")
         mark = event.start_mark
         place = (mark.line + 1, mark.column + 1)
         if frame is None:
             path: Path = ()
         elif frame.value.__class__ is dict:
             if frame.key is None:
-                what = "has an alias as a key" if isinstance(event, AliasEvent) else "has a list or mapping as a key"
+                what = (
+                    "the mapping has an alias as a key"
+                    if isinstance(event, AliasEvent)
+                    else "the mapping has a list or mapping as a key"
+                )
                 raise _at(event, codes.FEATURE, what, "write keys as plain text")
             path = (*frame.path, frame.key)
         else:
@@ -237,7 +179,7 @@ class _Builder:
         self.values[path] = place
         return path
 
-    def _key(self, frame: _Frame, event: ScalarEvent) -> None:
+    def _key(self, frame: _Frame, event: Any) -> None:
         key: str = event.value
         mark = event.start_mark
         path = (*frame.path, key)
@@ -246,18 +188,14 @@ class _Builder:
         frame.key = key
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchored(key, path, 1)
-        first = self.keys.get(path)
-        if first is None:
-            self.keys[path] = (mark.line + 1, mark.column + 1)
-            return
-        what = f"{quoted(key)} is given twice, first on line {first[0]}"
-        self._problems.append(
-            Problem(
-                codes.DUPLICATE_KEY, what, mark.line + 1, mark.column + 1, "keep one of them; readers disagree which counts"
-            )
-        )
+        place = (mark.line + 1, mark.column + 1)
+        if key in frame.value:
+            what = f"{quoted(key)} is given twice, first on line {self.keys[path][0]}"
+            remedy = "keep one of them; readers disagree which counts"
+            self._problems.append(Problem(codes.DUPLICATE_KEY, what, *place, remedy))
+        self.keys[path] = place
 
-    def _scalar(self, event: ScalarEvent, path: Path) -> Any:
+    def _scalar(self, event: Any, path: Path) -> Any:
         text: str = event.value
         value: Any = text
         if event.implicit[0]:
@@ -270,36 +208,36 @@ class _Builder:
             self._anchors[event.anchor] = _Anchored(value, path, 1)
         return value
 
-    def _open(self, event: CollectionStartEvent, path: Path) -> _Frame:
+    def _open(self, event: Any, path: Path) -> _Frame:
         if event.tag is not None and not event.implicit:
             raise _tagged(event)
         if len(self._frames) >= MAX_DEPTH:
-            what = f"is nested deeper than {MAX_DEPTH} levels"
+            what = f"the text is nested deeper than {MAX_DEPTH} levels"
             raise _at(event, codes.LIMIT, what, "flatten it: stack files need six levels")
         value: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
         # Until it is closed, an alias to this anchor would be an alias to itself.
         self._anchors.pop(event.anchor, None) if event.anchor is not None else None
         return _Frame(value, path, event.anchor, self._nodes - 1)
 
-    def _close(self, frame: _Frame, event: Event) -> Any:
+    def _close(self, frame: _Frame) -> Any:
         value = frame.value
         if isinstance(value, dict):
             if frame.merges:
-                self._merge(value, frame.path, event)
+                self._merge(value, frame.path)
             if len(value) == 1 and isinstance(value.get("secure"), str):
                 self.secrets.append(frame.path)
         if frame.anchor is not None:
             self._anchors[frame.anchor] = _Anchored(value, frame.path, self._nodes - frame.nodes)
         return value
 
-    def _alias(self, event: NodeEvent, path: Path) -> Any:
+    def _alias(self, event: Any, path: Path) -> Any:
         anchored = self._anchors.get(event.anchor or "")
         if anchored is None:
             what = f"the alias *{plain(event.anchor or '')} has no anchor before it, or stands inside it"
             raise _at(event, codes.FEATURE, what, "anchor the value first, or write it out")
         self._nodes += anchored.nodes
         if self._nodes > MAX_NODES:
-            what = f"has aliases that expand to more than {MAX_NODES:,} values"
+            what = f"the text has aliases that expand to more than {MAX_NODES:,} values"
             raise _at(event, codes.LIMIT, what, "write the values out instead of aliasing aliases")
         if anchored.nodes > 1:
             self._copy_places(anchored.path, path)
@@ -310,13 +248,13 @@ class _Builder:
     def _copy_places(self, source: Path, target: Path) -> None:
         """What stands below ``source`` now also stands below ``target``: errors point at the anchored lines."""
         depth = len(source)
-        for table in (self.keys, self.values, self.texts):
+        for table in self._tables:
             below = [(path, at) for path, at in table.items() if len(path) > depth and path[:depth] == source]
             for path, at in below:
-                table[(*target, *path[depth:])] = at  # type: ignore[assignment]
+                table[(*target, *path[depth:])] = at
         self.secrets += [(*target, *path[depth:]) for path in self.secrets if path[:depth] == source]
 
-    def _merge(self, value: dict[str, Any], path: Path, event: Event) -> None:
+    def _merge(self, value: dict[str, Any], path: Path) -> None:
         """``<<``: keys of the merged mappings that this one has not itself; the first of several wins."""
         merged = value.pop("<<")
         place = (*path, "<<")
@@ -324,57 +262,24 @@ class _Builder:
         for index, source in enumerate(merged if several else (merged,)):
             if not isinstance(source, dict):
                 line, column = self.values[place]
-                what = "merges something other than a mapping"
-                raise _Refused(Problem(codes.FEATURE, what, line, column, "merge an alias of a mapping: `<<: *name`"))
+                what = "`<<` merges something other than a mapping"
+                raise Refused(Problem(codes.FEATURE, what, line, column, "merge an alias of a mapping: `<<: *name`"))
             origin = (*place, index) if several else place
             for key, inner in source.items():
                 if key in value:
                     continue
                 value[key] = inner
-                for table in (self.keys, self.values, self.texts):
+                for table in self._tables:
                     if (*origin, key) in table:
-                        table[(*path, key)] = table[(*origin, key)]  # type: ignore[index]
+                        table[(*path, key)] = table[(*origin, key)]
                 self._copy_places((*origin, key), (*path, key))
 
 
-def _at(event: Event, code: str, message: str, remedy: str) -> _Refused:
+def _at(event: Any, code: str, message: str, remedy: str) -> Refused:
     mark = event.start_mark
-    return _Refused(Problem(code, message, mark.line + 1, mark.column + 1, remedy))
+    return Refused(Problem(code, message, mark.line + 1, mark.column + 1, remedy))
 
 
-def _tagged(event: NodeEvent) -> _Refused:
+def _tagged(event: Any) -> Refused:
     tag = plain(getattr(event, "tag", ""))
-    return _at(event, codes.FEATURE, f"has the tag {tag}", "remove the tag; for text, use quotes")
-
-
-def _syntax(error: YAMLError, content: bytes) -> Problem:
-    """The parser's complaint in the operator's words."""
-    if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
-        # The reader's own: a character that YAML does not allow, with its offset in characters.
-        character = getattr(error, "character", None)
-        position = getattr(error, "position", 0)
-        before = content.decode()[:position] if isinstance(position, int) else ""
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        what = f"has the character U+{character:04X}, which YAML does not allow" if isinstance(character, int) else str(error)
-        return Problem(codes.ENCODING, plain(what, 200), line, column, "remove it, or write it as an escape")
-    mark = error.problem_mark
-    line, column = mark.line + 1, mark.column + 1
-    lines = content.split(b"\n")
-    source = lines[mark.line] if mark.line < len(lines) else b""
-    indent = source[: len(source) - len(source.lstrip())]
-    if b"\t" in indent:
-        what = "is indented with a tab"
-        return Problem(codes.SYNTAX, what, line, indent.index(b"\t") + 1, "indent with spaces; YAML takes no tabs there")
-    problem = plain(error.problem or "cannot be read", 200)
-    context = f" {plain(error.context, 200)}" if error.context else ""
-    return Problem(codes.SYNTAX, f"is not YAML:{context} {problem}", line, column, _hint(problem, source))
-
-
-def _hint(problem: str, source: bytes) -> str:
-    if "mapping values are not allowed" in problem:
-        return "put quotes around a value that holds `: `, or correct the indentation"
-    if source.lstrip()[:1] in (b"{", b"[") or "flow" in problem:
-        return "close every bracket, and put a comma between items"
-    if "cannot start any token" in problem:
-        return "put quotes around a value that starts with a special character"
-    return "correct the YAML here or just above"
+    return _at(event, codes.FEATURE, f"the value has the tag {tag}", "remove the tag; for text, use quotes")

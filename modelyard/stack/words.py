@@ -16,7 +16,8 @@ def plain(text: str, longest: int = _LONGEST) -> str:
 
 def quoted(text: str, longest: int = _LONGEST) -> str:
     """The text in double quotes, safe on a terminal."""
-    return f'"{plain(text, longest)}"'
+    escaped = plain(text, longest).replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def listed(words: Iterable[str], conjunction: str = "or") -> str:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from modelyard.merge import MergeSchema, Path as FieldPath, Type
+from modelyard.merge import ABSENT, MergeSchema, Type, diff
+from modelyard.merge import Path as FieldPath
 from modelyard.merge.managed import ownership
 
 HERE = Path(__file__).parent
@@ -31,11 +32,15 @@ class Case(NamedTuple):
 
     @property
     def type(self) -> Type:
-        """The schema's type."""
+        """The schema's type; a single word names a definition of ``schemas/merge-item.yaml``."""
+        if not self.kind:
+            return merge_items().of(self.api_version)
         return schema_of(self.api_version).of(self.api_version, self.kind)
 
     def whole(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields as an object of the case's type."""
+        if not self.kind:
+            return fields
         metadata = {"name": "case", **(fields.get("metadata") or {})}
         return {"apiVersion": self.api_version, "kind": self.kind, **fields, "metadata": metadata}
 
@@ -53,12 +58,26 @@ def schema_of(api_version: str) -> MergeSchema:
     return MergeSchema.kubernetes(KUBERNETES)
 
 
+@cache
+def merge_items() -> MergeSchema:
+    """The schema of the cases that no server answers."""
+    return MergeSchema.from_openapi(yaml.safe_load((HERE / "schemas" / "merge-item.yaml").read_text()))
+
+
+def recorded(case: Case) -> dict[str, Any] | None:
+    """The recorded object that a case starts from, None when it starts from nothing."""
+    if "start" not in case.spec:
+        return None
+    found: dict[str, Any] = json.loads((HERE / "live" / f"{case.spec['start']}.json").read_text())
+    return found
+
+
 def cases(folder: str) -> Iterator[Case]:
     """The cases below a folder of ``cases/``, in order."""
     for path in sorted((HERE / "cases").glob(f"{folder}/*.yaml")):
         head, *documents = yaml.safe_load_all(path.read_text())
         for spec in documents:
-            api_version, kind = spec.get("type", head["type"]).split()
+            api_version, _, kind = spec.get("type", head["type"]).partition(" ")
             yield Case(f"{folder}/{path.stem}", spec.pop("case"), api_version, kind, spec)
 
 
@@ -79,11 +98,27 @@ def comparable(obj: dict[str, Any]) -> dict[str, Any]:
     return {**obj, "metadata": metadata}
 
 
+def without_nulls(value: Any) -> Any:
+    """The value without null fields: Go prints null for some empty lists, and means that nothing is there."""
+    if isinstance(value, dict):
+        return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
 def owned(obj: dict[str, Any]) -> dict[str, list[str]]:
     """The paths of each owner, as a case's ``owners`` spells them: ``name`` for an apply, ``name Update`` else."""
     return {
         managed.owner.manager + ("" if managed.owner.operation == "Apply" else " Update"): [*map(str, managed.paths())]
         for managed in ownership(obj)
+    }
+
+
+def changed(kind: Type, before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[str, list[Any]]:
+    """What differs, as a case's ``changes`` spells it: the value before and after by path, null where there is none."""
+    return {
+        str(change.path): [None if side is ABSENT else side for side in (change.before, change.after)]
+        for change in diff(before, after, kind)
+        if str(change.path) not in ("metadata.managedFields", "metadata.resourceVersion", "metadata.generation")
     }
 
 

@@ -5,15 +5,22 @@ import http.client
 import json
 import ssl
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import yaml
 
+from lab import Lab
+from lab.components import CONTROLLERS
+
 APPLY = "application/apply-patch+yaml"
 STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
+
+NAMESPACE = "merge"
 
 
 class Server:
@@ -76,3 +83,23 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
             pem.flush()
             tls.load_cert_chain(pem.name)
     return tls
+
+
+@contextmanager
+def conformance_server(lab: Lab) -> Iterator[Server]:
+    """A lab's API server with the sample custom resource and the namespace ``merge``, which nobody else writes to.
+
+    The controllers are asleep meanwhile: they would write into the objects between a case's steps.
+    """
+    from tests.conformance.record import install_sample
+
+    server = Server(lab.kubeconfig)
+    for name in CONTROLLERS:
+        lab.pause(name)
+    try:
+        install_sample(server)
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        yield server
+    finally:
+        for name in CONTROLLERS:
+            lab.resume(name)

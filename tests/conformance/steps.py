@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from modelyard.merge import MergeError, ServerSide, server_side, strategic, update
 from modelyard.merge.types import DEDUCED
-from tests.conformance.casefile import HERE, Case
+from tests.conformance.casefile import Case
 
 
 class Outcome(NamedTuple):
@@ -14,17 +14,6 @@ class Outcome(NamedTuple):
     conflicts: dict[str, list[str]]
     """Path as the server words it, to those who own it."""
     error: dict[str, str]
-
-
-def start(case: Case) -> dict[str, Any] | None:
-    """The recorded object that a case starts from, None when it starts from nothing."""
-    import json
-
-    name = case.spec.get("start")
-    if name is None:
-        return None
-    found: dict[str, Any] = json.loads((HERE / "live" / f"{name}.json").read_text())
-    return found
 
 
 def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outcome:

@@ -4,13 +4,13 @@ import copy
 
 import pytest
 
-from tests.conformance.casefile import Case, cases, essence, expected_owners, owned
-from tests.conformance.steps import play, start
+from tests.conformance.casefile import Case, cases, changed, essence, expected_owners, owned, recorded
+from tests.conformance.steps import play
 
 
 @pytest.mark.parametrize("case", list(cases("server_side")), ids=str)
 def test_server_side(case: Case) -> None:
-    live = start(case)
+    live = recorded(case)
     for step in case.spec["steps"]:
         before = copy.deepcopy((live, step))
         outcome = play(case, step, live)
@@ -21,6 +21,8 @@ def test_server_side(case: Case) -> None:
     if "result" in case.spec:
         assert live is not None
         assert essence(live) == case.spec["result"]
+    if "changes" in case.spec:
+        assert changed(case.type, recorded(case), live) == case.spec["changes"]
     if "owners" in case.spec:
         assert live is not None
         assert owned(live) == expected_owners(case.spec["owners"])

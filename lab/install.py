@@ -1,0 +1,98 @@
+"""What is installed into a running lab: CRDs, simulated nodes, and platforms as their vendor installs them.
+
+Each environment of ``lab/platform/`` is installed the way its vendor would: the fields of its objects then belong to
+another field manager, by another operation, in each. Installing twice changes nothing.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.errors import LabError
+
+if TYPE_CHECKING:
+    from lab.cluster import Lab
+
+PLATFORMS = Path(__file__).resolve().parent / "platform"
+NAMESPACE = "ml-platform"
+
+APPLY = ("apply",)
+APPLY_SERVER_SIDE = ("apply", "--server-side", "--field-manager=helm")
+CREATE = ("create", "--field-manager=deployment-manager")
+REPLACE = ("replace", "--field-manager=deployment-manager")
+WAYS = {"dev": APPLY, "staging": APPLY_SERVER_SIDE, "prod": CREATE}
+"""How the vendor of each environment installs: the owner and the operation that managedFields then show."""
+
+
+def crds(lab: "Lab") -> None:
+    """Install every operator's CRDs and return when all are established.
+
+    Server-side, because KEDA's are too large for the annotation that a client-side apply leaves.
+    """
+    manifests = sorted(lab.tools.crds.glob("*/*.yaml"))
+    if not manifests:
+        raise LabError(f"there are no CRDs in {lab.tools.crds}; build the tools again with: modelyard-lab build")
+    files = [f"--filename={path}" for path in manifests]
+    lab.kubectl("apply", "--server-side", "--field-manager=lab", *files)
+
+    def established() -> bool:
+        found = lab.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").body["items"]
+        return len(found) >= len(manifests) and all(map(_established, found))
+
+    lab.wait("the CRDs to be established", established)
+
+
+def environments() -> list[str]:
+    """The environments that have a platform, sorted."""
+    return sorted(path.name for path in PLATFORMS.iterdir() if (path / "platform.yaml").is_file())
+
+
+def platform(lab: "Lab", environment: str) -> None:
+    """Install the nodes and the platform of one environment, and return when every Deployment has rolled out.
+
+    Raises:
+        LabError: there is no such environment, the server refuses, or pods do not come up.
+    """
+    if environment not in WAYS:
+        raise LabError(f"there is no platform {environment!r}; there are {', '.join(environments())}")
+    nodes(lab, PLATFORMS / environment / "nodes.yaml")
+    manifest = f"--filename={PLATFORMS / environment / 'platform.yaml'}"
+    way = WAYS[environment]
+    if way is CREATE and lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}").status == 200:
+        way = REPLACE
+    lab.kubectl(*way, manifest)
+    lab.wait(f"the platform {environment} to roll out", lambda: rolled_out(lab))
+
+
+def nodes(lab: "Lab", manifest: Path) -> None:
+    """Create the nodes of a manifest as their kubelets would, and return when kwok has made them ready."""
+    created = lab.kubectl("create", "--field-manager=kubelet", f"--filename={manifest}", check=False)
+    refused = [line for line in created.stderr.splitlines() if line.strip() and "AlreadyExists" not in line]
+    if refused:
+        raise LabError(f"cannot create the nodes of {manifest}:\n" + "\n".join(refused))
+    lab.wait("the nodes to be ready", lambda: all(map(_settled, lab.request("GET", "/api/v1/nodes").body["items"])))
+
+
+def rolled_out(lab: "Lab", namespace: str = NAMESPACE) -> bool:
+    """Whether every Deployment of a namespace runs what its spec says, and nothing of an older one is left."""
+    base = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    found = lab.request("GET", base).body["items"]
+    pods = lab.request("GET", f"/api/v1/namespaces/{namespace}/pods").body["items"]
+    return all(map(_complete, found)) and not any("deletionTimestamp" in pod["metadata"] for pod in pods)
+
+
+def _established(crd: dict[str, Any]) -> bool:
+    conditions = crd.get("status", {}).get("conditions", [])
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+def _settled(node: dict[str, Any]) -> bool:
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"].get("conditions", []))
+    tainted = any(each["key"].startswith("node.kubernetes.io/") for each in node["spec"].get("taints", []))
+    # The controller manager's last word on a new node is this annotation; a recording taken earlier would lack it.
+    return ready and not tainted and "node.alpha.kubernetes.io/ttl" in node["metadata"].get("annotations", {})
+
+
+def _complete(deployment: dict[str, Any]) -> bool:
+    wanted, status = deployment["spec"]["replicas"], deployment.get("status", {})
+    counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")]
+    return status.get("observedGeneration") == deployment["metadata"]["generation"] and counts == [wanted] * 4

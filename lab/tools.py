@@ -1,0 +1,112 @@
+"""What the lab builds: one row a tool, each with its own pinned Go module in ``lab/<name>/``.
+
+One module per tool because their dependencies disagree. Adding an operator's binary is giving its row a ``package``.
+"""
+
+from typing import NamedTuple
+
+PROVIDER_VERSION = "4.25.0"
+
+
+class Copy(NamedTuple):
+    """Files that are taken as they are out of a Go module of the tool."""
+
+    module: str
+    patterns: tuple[str, ...]
+    """Globs below the module's folder; each must match."""
+    to: str
+    """Folder in the toolset: ``bin`` (made executable), ``crds/<operator>``, or ``source`` (beside main.go)."""
+
+
+class Tool(NamedTuple):
+    """One tool: what to build, how to stamp it, what to copy."""
+
+    name: str
+    version: str
+    seconds: int
+    """Expected time of a cold build on two cores; measured, downloads included."""
+    package: str | None = None
+    """Main package; None where nothing is built."""
+    to: str = "bin"
+    stamps: tuple[tuple[str, str], ...] = ()
+    """Go variables and the text that the linker sets them to."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the binary, which acts by the name it is called by."""
+    copies: tuple[Copy, ...] = ()
+
+
+_PULUMI_SDK = "github.com/pulumi/pulumi/sdk/v3"
+_PROVIDER = "github.com/pulumi/pulumi-kubernetes/provider/v4"
+
+TOOLS = (
+    Tool("pki", "1", 15, "."),
+    Tool(
+        "kubernetes",
+        "1.35.4",
+        270,
+        ".",
+        stamps=(
+            # Unstamped, kubectl and Kueue cannot read the server's version.
+            ("k8s.io/component-base/version.gitVersion", "v1.35.4"),
+            ("k8s.io/component-base/version.gitMajor", "1"),
+            ("k8s.io/component-base/version.gitMinor", "35"),
+        ),
+        aliases=("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"),
+    ),
+    Tool("kwok", "0.7.0", 75, "sigs.k8s.io/kwok/cmd/kwok"),
+    Tool(
+        "pulumi",
+        "3.259.0",
+        170,
+        "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+        stamps=((f"{_PULUMI_SDK}/go/common/version.Version", "v3.259.0"),),
+    ),
+    Tool(
+        "pulumi-language-python",
+        "3.187.0",
+        60,
+        "github.com/pulumi/pulumi/sdk/python/cmd/pulumi-language-python/v3",
+        copies=(
+            Copy(
+                _PULUMI_SDK,
+                (
+                    "python/cmd/pulumi-language-python-exec",
+                    "python/dist/pulumi-resource-pulumi-python",
+                    "python/dist/pulumi-analyzer-policy-python",
+                ),
+                "bin",
+            ),
+        ),
+    ),
+    Tool(
+        "pulumi-resource-kubernetes",
+        PROVIDER_VERSION,
+        350,
+        ".",
+        # Not in bin: found on PATH, Pulumi warns about it in every run.
+        to="plugins",
+        stamps=(("main.version", PROVIDER_VERSION),),
+        copies=(
+            Copy(
+                _PROVIDER,
+                ("cmd/pulumi-resource-kubernetes/schema.json", "cmd/pulumi-resource-kubernetes/terraform-mapping.json"),
+                "source",
+            ),
+        ),
+    ),
+    Tool(
+        "kueue",
+        "0.19.2",
+        10,
+        copies=(Copy("sigs.k8s.io/kueue", ("config/components/crd/bases/*.yaml",), "crds/kueue"),),
+    ),
+    Tool(
+        "keda", "2.20.2", 10, copies=(Copy("github.com/kedacore/keda/v2", ("config/crd/bases/*.yaml",), "crds/keda"),)
+    ),
+    Tool(
+        "kuberay",
+        "1.5.1",
+        10,
+        copies=(Copy("github.com/ray-project/kuberay/ray-operator", ("config/crd/bases/*.yaml",), "crds/kuberay"),),
+    ),
+)

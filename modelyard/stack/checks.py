@@ -1,0 +1,100 @@
+"""What a JSON Schema cannot say about a stack's config: secrets out of place, absurd units.
+
+These hold for valid config and are looked for in invalid config too, so that all mistakes come at once: nothing here
+trusts the shape of what it is given.
+"""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from modelyard import quantity
+from modelyard.stack import codes, durations
+from modelyard.stack.config import Path
+from modelyard.stack.mistakes import Mistake, given, name
+from modelyard.stack.schema import PREFIX
+
+MOST_CPU: Final = Fraction(4096)
+"""Cores. Four times the largest machine that a cloud rents."""
+LEAST_BYTES: Final = Fraction(2**20)
+"""A pod below 1Mi cannot start; such a number has lost its unit."""
+MOST_BYTES: Final = Fraction(2**50)
+
+_SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery")
+_DURATIONS: Final = (
+    ("rayWorker", "gracePeriod"),
+    ("celery", "jobLimit"),
+    ("celery", "gracePeriod"),
+    ("celery", "consumerTimeout"),
+)
+
+
+def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
+    """The mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` by the same paths."""
+    found = [*_units(config, texts), *_lengths(config, texts)]
+    if secrets:
+        found += _misplaced(secrets)
+    return found
+
+
+def may_be_secret(path: Path) -> bool:
+    """Whether an encrypted value may stand there: only below the parameters of a patch."""
+    return len(path) > 3 and path[0] == PREFIX + "patches" and path[2] == "params"
+
+
+def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
+    for path in secrets:
+        if not may_be_secret(path):
+            summary = f"{name(path)} is encrypted, but the plan needs its plain value"
+            remedy = "set it without --secret; encrypted values may stand in parameters of patches"
+            yield Mistake(path, codes.SECRET, summary, remedy)
+
+
+def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mistake]:
+    for section in _SIZED:
+        values = config.get(PREFIX + section)
+        if not isinstance(values, dict):
+            continue
+        for key in ("cpu", "memory", "volume"):
+            if key not in values:
+                continue
+            path: Path = (PREFIX + section, key)
+            amount = _amount(values[key], texts.get(path))
+            if amount is None or amount <= 0:
+                continue
+            if key == "cpu":
+                if amount > MOST_CPU:
+                    text = given(values[key], path, texts)
+                    summary = f"{name(path)} is {text}: more than {MOST_CPU} cores"
+                    yield Mistake(path, codes.QUANTITY, summary, "500M is 500 million cores, 500m half a core")
+            elif not LEAST_BYTES <= amount <= MOST_BYTES:
+                small = amount < LEAST_BYTES
+                side = "less than 1Mi" if small else "more than 1Pi"
+                remedy = "write the unit: 16Gi; 16 is 16 bytes" if small else "write an amount such as 16Gi"
+                summary = f"{name(path)} is {given(values[key], path, texts)}: {side}"
+                yield Mistake(path, codes.QUANTITY, summary, remedy)
+
+
+def _amount(value: Any, text: str | None) -> Fraction | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return quantity.parse(value if isinstance(value, str) or text is None or text[:2] in ("0x", "0o") else text)
+    except ValueError:
+        return None
+
+
+def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mistake]:
+    for section, key in _DURATIONS:
+        values = config.get(PREFIX + section)
+        value = values.get(key) if isinstance(values, dict) else None
+        if not isinstance(value, str):
+            continue
+        try:
+            length = durations.seconds(value)
+        except ValueError:
+            continue
+        if length > durations.LONGEST:
+            path: Path = (PREFIX + section, key)
+            summary = f"{name(path)} is {given(value, path, texts)}: more than 31 days"
+            yield Mistake(path, codes.RANGE, summary, "give seconds or text such as 6h5m, not milliseconds")

@@ -1,0 +1,198 @@
+"""From config that follows the schema to the frozen values of ``config``. Defaults stand there, and only there."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any, Final
+
+from modelyard.stack import durations
+from modelyard.stack.config import (
+    Autoscaling,
+    Celery,
+    Config,
+    Gpu,
+    ModelService,
+    PatchChoice,
+    Path,
+    Platform,
+    RayHead,
+    RayWorker,
+    Secret,
+    Targets,
+    Training,
+    Waiver,
+)
+from modelyard.stack.schema import PREFIX
+
+RAY_DEFAULT_SINCE = (23, 7)
+"""The platform release from which on Ray is the default backend of training."""
+
+Convert = Callable[[Any, str | None], Any]
+"""From a value and, where it is a number, its source text."""
+
+
+def _same(value: Any, _: str | None) -> Any:
+    return value
+
+
+def _line(value: Any, _: str | None) -> str:
+    return " ".join(value.split())
+
+
+def _count(value: Any, _: str | None) -> int:
+    return int(value)
+
+
+def _flag(value: Any, _: str | None) -> bool:
+    return value is True or value == "true"
+
+
+def _quantity(value: Any, text: str | None) -> str:
+    if isinstance(value, str):
+        return value
+    # A hexadecimal number's source text is no quantity; its value is.
+    return text if text is not None and text[:2] not in ("0x", "0o") else str(value)
+
+
+def _seconds(value: Any, _: str | None) -> int:
+    return durations.seconds(value)
+
+
+def _date(value: Any, _: str | None) -> date:
+    return date.fromisoformat(value)
+
+
+_SIZE: Final[dict[str, tuple[str, Convert]]] = {
+    "replicas": ("replicas", _count),
+    "cpu": ("cpu", _quantity),
+    "memory": ("memory", _quantity),
+    "image": ("image", _same),
+}
+Fields = Mapping[str, tuple[str, Convert]]
+"""By key of the file: field of the value, and how it is read."""
+
+SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
+    "platform": (
+        "platform",
+        Platform,
+        {
+            "release": ("release", _same),
+            "mode": ("mode", _same),
+            "namespace": ("namespace", _same),
+            "cuda": ("cuda", _same),
+            "imagesEmbedPtx": ("images_embed_ptx", _flag),
+        },
+    ),
+    "gpu": (
+        "gpu",
+        Gpu,
+        {"model": ("model", _same), "perWorker": ("per_worker", _count), "allocation": ("allocation", _same)},
+    ),
+    "modelService": (
+        "model_service",
+        ModelService,
+        {**_SIZE, "volume": ("volume", _quantity), "gpu": ("gpu", _count)},
+    ),
+    "rayHead": ("ray_head", RayHead, {**_SIZE, "gpu": ("gpu", _count)}),
+    "rayWorker": ("ray_worker", RayWorker, {**_SIZE, "gracePeriod": ("grace_period", _seconds)}),
+    "celery": (
+        "celery",
+        Celery,
+        {
+            **_SIZE,
+            "concurrency": ("concurrency", _count),
+            "queue": ("queue", _same),
+            "jobLimit": ("job_limit", _seconds),
+            "gracePeriod": ("grace_period", _seconds),
+            "consumerTimeout": ("consumer_timeout", _seconds),
+        },
+    ),
+    "autoscaling": (
+        "autoscaling",
+        Autoscaling,
+        {"mode": ("mode", _same), "maxReplicas": ("max_replicas", _count), "queries": ("queries", _same)},
+    ),
+}
+"""Sections that are flat mappings, by key of the file: field of the config, its type, its fields."""
+
+TARGETS: Final[dict[str, str]] = {
+    "apiServer": "api_server",
+    "modelService": "model_service",
+    "rayHead": "ray_head",
+    "rayWorker": "ray_worker",
+    "celery": "celery",
+}
+PATCH: Final[Fields] = {
+    "name": ("name", _same),
+    "version": ("version", _same),
+    "params": ("params", _same),
+    "enabled": ("enabled", _flag),
+}
+WAIVER: Final[Fields] = {
+    "code": ("code", _same),
+    "reason": ("reason", _line),
+    "expires": ("expires", _date),
+    "target": ("target", _same),
+    "by": ("by", _same),
+}
+
+
+def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> Config:
+    """The config of a stack file.
+
+    Args:
+        config: by key with its prefix, as the schema wants it.
+        texts: source text of numbers, by path below ``config`` of the document.
+        secrets: paths of encrypted values in it; all stand in parameters of patches.
+    """
+    made: dict[str, Any] = {}
+    for section, (field, kind, fields) in SECTIONS.items():
+        key = PREFIX + section
+        if key in config:
+            made[field] = kind(**_fields(config[key], fields, texts, (key,)))
+    if (targets := config.get(PREFIX + "targets")) is not None:
+        made["targets"] = Targets(
+            **{TARGETS[name]: getattr(Targets(), TARGETS[name])._replace(**given) for name, given in targets.items()}
+        )
+    made["patches"] = tuple(
+        _patch(patch, (PREFIX + "patches", index), secrets)
+        for index, patch in enumerate(config.get(PREFIX + "patches", ()))
+    )
+    made["waivers"] = tuple(
+        Waiver(**_fields(waiver, WAIVER, texts, (PREFIX + "waivers", index)))
+        for index, waiver in enumerate(config.get(PREFIX + "waivers", ()))
+    )
+    if (version := config.get(PREFIX + "kubernetesVersion")) is not None:
+        made["kubernetes_version"] = version
+    return Config(config.get(PREFIX + "training") or default_training(made["platform"].release), **made)
+
+
+def default_training(release: str) -> Training:
+    """The backend that a release trains on unless told otherwise."""
+    year, month = release.split(".")
+    return "ray" if (int(year), int(month)) >= RAY_DEFAULT_SINCE else "celery"
+
+
+def _fields(given: Mapping[str, Any], fields: Fields, texts: Mapping[Path, str], path: Path) -> dict[str, Any]:
+    made = {}
+    for key, value in given.items():
+        field, convert = fields[key]
+        made[field] = convert(value, texts.get((*path, key)))
+    return made
+
+
+def _patch(given: Mapping[str, Any], path: Path, secrets: tuple[Path, ...]) -> PatchChoice:
+    made = _fields(given, PATCH, {}, path)
+    if secrets and "params" in made:
+        made["params"] = _sealed(made["params"], (*path, "params"), frozenset(secrets))
+    return PatchChoice(**made)
+
+
+def _sealed(value: Any, path: Path, secrets: frozenset[Path]) -> Any:
+    """The value with a ``Secret`` in the place of each encrypted one."""
+    if path in secrets:
+        return Secret((str(path[0]).removeprefix(PREFIX), *path[1:]))
+    if isinstance(value, dict):
+        return {key: _sealed(inner, (*path, key), secrets) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_sealed(inner, (*path, index), secrets) for index, inner in enumerate(value)]
+    return value

@@ -1,0 +1,259 @@
+"""What is wrong with config that the gate refused, in the operator's words. Loaded only when something is wrong.
+
+The ``jsonschema`` package walks the schema and says where which keyword failed; here each failure becomes a mistake
+with a code, the value that was given and what to write instead. One mistake a place: the most telling one.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from modelyard import quantity
+from modelyard.stack import codes
+from modelyard.stack.config import Path
+from modelyard.stack.mistakes import Mistake, given, name
+from modelyard.stack.schema import PREFIX, schema_text
+from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
+
+_TELLING = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
+"""Keywords whose failure says most first."""
+
+_KINDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number", "number": "a number"}
+
+_FORMS: dict[str, tuple[str, str]] = {
+    "release": ("a platform release", 'write year and month in quotes, such as "23.10"'),
+    "version": ("a version", 'write major and minor in quotes, such as "11.7"'),
+    "date": ("a day", "write YYYY-MM-DD, such as 2027-03-01"),
+    "dns-label": ("a Kubernetes name", "use lower-case letters, digits and -, at most 63 of them"),
+    "dns-name": ("a Kubernetes name", "use lower-case letters, digits, - and ., at most 253 of them"),
+    "text": ("plain text", "remove control characters and marks of writing direction"),
+    "gpu": ("the name of a GPU", "write one that `modelyard gpus` lists"),
+    "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
+    "image": ("the name of an image", "write registry/repository:tag"),
+    "patch-version": ("a version of a patch", "write v1, v2, …"),
+}
+"""By format of the schema: what is wanted, and how it is written."""
+
+
+def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistake]:
+    """The mistakes in ``config``, one a place, in the order of the paths; empty when the schema holds.
+
+    Args:
+        config: by key with its prefix.
+        texts: source text of numbers, by path below ``config``.
+    """
+    best: dict[Path, tuple[int, Mistake]] = {}
+    for error in _validator().iter_errors({"config": config}):
+        rank = _TELLING.index(error.validator) if error.validator in _TELLING else 0
+        for mistake in _mistakes(error, texts):
+            # A missing key is reported at its parent, beside whatever else is wrong there.
+            place = (*mistake.path, mistake.summary) if mistake.code == codes.MISSING_KEY else mistake.path
+            if place not in best or rank < best[place][0]:
+                best[place] = (rank, mistake)
+    return [mistake for _, (_, mistake) in sorted(best.items(), key=lambda item: [str(part) for part in item[0]])]
+
+
+@cache
+def _validator() -> Validator:
+    kind: Any = extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+    made: Validator = kind(json.loads(schema_text()), format_checker=FormatChecker(formats=["date"]))
+    return made
+
+
+def _pattern(_: Validator, pattern: str, instance: Any, __: Mapping[str, Any]) -> Iterator[ValidationError]:
+    """``pattern`` as ECMA 262 and the gate have it: ``$`` is the end of the text, not a newline before it."""
+    if isinstance(instance, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), instance):
+        yield ValidationError("does not match")
+
+
+def _mistakes(error: ValidationError, texts: Mapping[Path, str]) -> Iterator[Mistake]:
+    path: Path = tuple(error.absolute_path)[1:]
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    # Typed as possibly unset, which it is only before a validator has filled them in.
+    value: Any = error.instance
+    wanted: Any = error.validator_value
+    if "propertyNames" in error.absolute_schema_path:
+        yield _unknown_section(value, wanted)
+    elif error.validator == "additionalProperties":
+        known = list(schema["properties"])
+        yield from (_unknown(path, key, known) for key in value if key not in known)
+    elif error.validator == "required":
+        yield from (_missing(path, key, schema) for key in schema["required"] if key not in value)
+    elif error.validator == "enum":
+        yield _choice(path, value, wanted, texts)
+    else:
+        yield _of_format(path, value, schema, error, texts)
+
+
+def _unknown_section(key: str, known: list[str]) -> Mistake:
+    section, dot, rest = key.removeprefix(PREFIX).partition(".")
+    remedy = did_you_mean(key.removeprefix(PREFIX).removeprefix("config:"), [k.removeprefix(PREFIX) for k in known])
+    if dot and PREFIX + section in known:
+        section, rest = plain(section), plain(rest)
+        remedy = f"nest it, as `pulumi config set --path '{PREFIX}{section}.{rest}' …` does"
+    elif not remedy:
+        remedy = f"the keys are {listed([k.removeprefix(PREFIX) for k in known], 'and')}"
+    return Mistake((key,), codes.UNKNOWN_KEY, f"unknown key {plain(key)}", remedy, at_key=True)
+
+
+def _unknown(path: Path, key: str, known: list[str]) -> Mistake:
+    remedy = did_you_mean(key, known) or f"{name(path)} has the keys {listed(known, 'and')}"
+    return Mistake((*path, key), codes.UNKNOWN_KEY, f"unknown key {name((*path, key))}", remedy, at_key=True)
+
+
+def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
+    full = name((*path, key))
+    if key == "reason":
+        remedy = "say why this stack accepts the finding"
+        return Mistake(path, codes.WAIVER_REASON, f"{name(path)} has no reason", remedy, at_key=True)
+    examples = schema.get("properties", {}).get(key, {}).get("examples") or ["…"]
+    remedy = f"add `{key}: {json.dumps(examples[0])}` to {name(path)}"
+    if not path:
+        full = key
+        example = "{model: A10}" if key == PREFIX + "gpu" else '{release: "23.10"}'
+        remedy = f"add `{key}: {example}`, with your own value"
+    return Mistake(path, codes.MISSING_KEY, f"{full} is missing", remedy, at_key=True)
+
+
+def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str]) -> Mistake:
+    said, full = given(value, path, texts), name(path)
+    if True in allowed:
+        remedy = "write true or false"
+        return Mistake(path, codes.KIND, f"{full} is {said}; it is either true or false", remedy)
+    if value == "keda" and full == "autoscaling.mode":
+        summary = "autoscaling.mode keda is not available in this version"
+        return Mistake(path, codes.UNAVAILABLE, summary, "use annotations, or none")
+    if full == "kubernetesVersion" and isinstance(value, int | float) and not isinstance(value, bool):
+        return _unquoted(path, texts.get(path, str(value)), value, texts)
+    words = [str(word) for word in allowed]
+    close = nearest(value, words) if isinstance(value, str) else None
+    remedy = f"did you mean {close}?" if close is not None else f"write {listed(words)}"
+    return Mistake(path, codes.CHOICE, f"{full} is {said}; it is one of {listed(words)}", remedy)
+
+
+def _unquoted(path: Path, text: str, value: Any, texts: Mapping[Path, str]) -> Mistake:
+    full = name(path)
+    summary = f"{full} is {given(value, path, texts)} without quotes"
+    if isinstance(value, float) and str(value) != texts.get(path):
+        summary += f", which YAML reads as the number {value}"
+    return Mistake(path, codes.UNQUOTED, summary, f'write it in quotes: "{plain(text)}"')
+
+
+def _of_format(
+    path: Path, value: Any, schema: Mapping[str, Any], error: ValidationError, texts: Mapping[Path, str]
+) -> Mistake:
+    form = schema.get("format")
+    if form == "quantity":
+        return _quantity(path, value, texts)
+    if form == "count":
+        return _count(path, value, schema, texts)
+    if form == "duration-text":
+        return _duration(path, value, texts)
+    full, said = name(path), given(value, path, texts)
+    if error.validator == "type":
+        plain_type = schema["type"] == "string" and isinstance(value, bool | int | float)
+        if plain_type and "enum" in schema:
+            return _choice(path, value, schema["enum"], texts)
+        meant = texts.get(path, said)
+        meant = (_month(meant) if form == "release" else "") or meant
+        if not plain_type:
+            return _kind(path, value, schema["type"], texts)
+        if "pattern" not in schema or re.search(schema["pattern"], meant):
+            return _unquoted(path, meant, value, texts)
+    elif form == "finding-code":
+        return _finding_code(path, str(value))
+    elif form == "reason":
+        return Mistake(path, codes.WAIVER_REASON, f"{full} says nothing", "say why this stack accepts the finding")
+    elif value == "":
+        return Mistake(path, codes.FORM, f"{full} is empty", "give a value")
+    elif error.validator == "maxLength":
+        remedy = "give a shorter text"
+        return Mistake(path, codes.FORM, f"{full} is longer than {error.validator_value} characters", remedy)
+    wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
+    if form == "release" and (month := _month(str(value))):
+        remedy = f'did you mean "{month}"?'
+    return Mistake(path, codes.FORM, f"{full} is {said}, not {wanted}", remedy)
+
+
+def _kind(path: Path, value: Any, kinds: str | list[str], texts: Mapping[Path, str]) -> Mistake:
+    wanted = listed([_KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)])
+    remedy = "give a value, or remove the key to take its default" if value is None else f"write {wanted}"
+    summary = f"{name(path)} is {given(value, path, texts)}; it must be {wanted}"
+    return Mistake(path, codes.KIND, summary, remedy)
+
+
+def _month(text: str) -> str:
+    """The release that was meant by ``23.7`` or ``23.10.4``; empty where nobody can tell."""
+    found = re.fullmatch(r"([0-9]{2})\.([0-9]{1,2})(?:\..*)?", text)
+    return f"{found[1]}.{int(found[2]):02}" if found and 1 <= int(found[2]) <= 12 else ""
+
+
+def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
+    full, said = name(path), given(value, path, texts)
+    example = "write a number of cores such as 4 or 500m" if path[-1] == "cpu" else "write an amount such as 16Gi"
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a Kubernetes quantity", example)
+    try:
+        amount = quantity.parse(texts.get(path, value))
+    except ValueError:
+        meant = quantity.suggest(value) if isinstance(value, str) else ""
+        remedy = f"did you mean {meant}?" if meant else example
+        return Mistake(path, codes.QUANTITY, f"{full} is {said}, not a Kubernetes quantity", remedy)
+    if amount == 0:
+        return Mistake(path, codes.RANGE, f"{full} is {said}; it must be above zero", example)
+    return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be negative", example)
+
+
+def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
+    full, said = name(path), given(value, path, texts)
+    least = schema["minimum"]
+    remedy = f"write a whole number, {least} or more"
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None:
+        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a whole number", remedy)
+    if number < 0:
+        return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be negative", remedy)
+    if number != number // 1:
+        return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be a fraction", remedy)
+    if number < least:
+        return Mistake(path, codes.RANGE, f"{full} is {said}; it must be {least} or more", remedy)
+    if number > schema["maximum"]:
+        return Mistake(path, codes.RANGE, f"{full} is {said}; it is too large", remedy)
+    return Mistake(path, codes.KIND, f"{full} is {said}; it must be written as a whole number", remedy)
+
+
+def _duration(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
+    full, said = name(path), given(value, path, texts)
+    remedy = "write seconds, or text such as 6h5m or 90m"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if value <= 0:
+            return Mistake(path, codes.RANGE, f"{full} is {said}; it must be above zero", remedy)
+        if value != value // 1:
+            return Mistake(path, codes.RANGE, f"{full} is {said}; seconds are whole numbers", remedy)
+        remedy = "give seconds or text such as 6h5m, not milliseconds"
+        return Mistake(path, codes.RANGE, f"{full} is {said}: more than 31 days", remedy)
+    if not isinstance(value, str):
+        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a duration", remedy)
+    return Mistake(path, codes.DURATION, f"{full} is {said}, not a duration above zero", remedy)
+
+
+def _finding_code(path: Path, value: str) -> Mistake:
+    full = name(path)
+    families = listed(codes.FAMILIES, "and")
+    if re.fullmatch(r"CFG[0-9]{3}", value):
+        remedy = "correct what the finding names, and remove the waiver"
+        return Mistake(path, codes.WAIVER_CODE, f"{full} is {value}: mistakes in a stack file cannot be waived", remedy)
+    found = re.fullmatch(r"([A-Za-z]+)[ _-]?([0-9]{1,3})", value)
+    close = nearest(found[1], codes.FAMILIES) if found else None
+    remedy = f"did you mean {close}{int(found[2]):03}?" if found and close else f"the families are {families}"
+    return Mistake(path, codes.WAIVER_CODE, f"{full} is {quoted(value)}, not the code of a finding", remedy)

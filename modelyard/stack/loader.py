@@ -1,0 +1,243 @@
+"""From a stack file to a ``Stack``, or to everything that is wrong with it."""
+
+import hashlib
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from modelyard.findings import Finding, Severity, ordered
+from modelyard.stack import codes
+from modelyard.stack.checks import check
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.decode import decode
+from modelyard.stack.document import Document, parse
+from modelyard.stack.mistakes import Mistake, name
+from modelyard.stack.schema import PREFIX, is_valid
+from modelyard.stack.source import MAX_BYTES, Problem, too_large
+from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
+
+Loaded = tuple[Stack | None, tuple[Finding, ...]]
+
+FILE_NAME = re.compile(r"Pulumi\.([A-Za-z0-9_.-]{1,100})\.yaml")
+"""The names that Pulumi gives stack files, by the stack's name."""
+CONTEXT = "kubernetes:context"
+_TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
+_LISTS = ("patches", "waivers")
+_SECTIONS = ("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery", "autoscaling", "targets", *_LISTS)
+_SCALARS = ("training", "kubernetesVersion")
+_LETTERS = frozenset("modelyard")
+
+
+def load(path: FilePath, shown: str) -> Loaded:
+    """The stack of a file, with all findings about it; without a stack when one of them is an error.
+
+    A file that cannot be read is a finding too: nothing is raised.
+
+    Args:
+        path: a file named ``Pulumi.<stack>.yaml``.
+        shown: the path as findings name it.
+    """
+    found = FILE_NAME.fullmatch(path.name)
+    if found is None:
+        summary = f"{plain(path.name)} is not the name of a stack file"
+        remedy = "name it Pulumi.<stack>.yaml; a stack's name has letters, digits, - _ and ."
+        return None, (Finding(codes.UNREADABLE, Severity.ERROR, summary, file=plain(shown, 200), remedy=remedy),)
+    stack = found[1]
+    content = _read(path, stack)
+    if isinstance(content, Problem):
+        return None, (_finding(content, stack, shown),)
+    return load_text(content, stack, shown)
+
+
+def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
+    """The stack of a file's content, with all findings about it; without a stack when one of them is an error."""
+    if isinstance(content, str):
+        # Lone surrogates become bytes that are no UTF-8, which is found below.
+        content = content.encode(errors="surrogatepass")
+    document, problems = parse(content)
+    findings = [_finding(problem, stack, shown) for problem in problems]
+    if document is None:
+        return None, ordered(findings)
+    problems = tuple(_shape(document))
+    findings += [_finding(problem, stack, shown) for problem in problems]
+    config = document.value.get("config") if isinstance(document.value, dict) else None
+    if not isinstance(config, dict):
+        return None, ordered(findings)
+
+    texts = {path[1:]: text for path, text in document.texts.items() if path[0] == "config"}
+    encrypted = [path[1:] for path in document.secrets if str(path[1]).startswith(PREFIX) or path[1] == CONTEXT]
+    ours = {key: value for key, value in config.items() if key.startswith(PREFIX) or key == CONTEXT}
+    mistakes = [*_namespaces(config), *_unpack(ours, texts, encrypted)]
+    secrets = tuple(encrypted)
+    mistakes += check(ours, texts, secrets)
+    if not is_valid(ours):
+        from modelyard.stack.explain import explain
+
+        # An encrypted value has the wrong shape for what belongs there; that it is encrypted is the news.
+        wrong = [mistake.path for mistake in mistakes]
+        mistakes += [m for m in explain(ours, texts) if not any(m.path[: len(path)] == path for path in wrong)]
+    findings += [_placed(mistake, document, stack, shown) for mistake in mistakes]
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        return None, ordered(findings)
+    made = Stack(
+        stack,
+        shown,
+        hashlib.sha256(content).hexdigest(),
+        decode(ours, texts, secrets),
+        config.get(CONTEXT),
+        _positions(document),
+    )
+    return made, ordered(findings)
+
+
+def _read(path: FilePath, stack: str) -> bytes | Problem:
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            return Problem(codes.UNREADABLE, f"{plain(path.name)} is not a regular file", remedy="put a file there")
+        if found.st_size > MAX_BYTES:
+            return too_large(found.st_size)
+        with path.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        known = stacks_in(path.parent)
+        have = (
+            f"the stacks are {listed(known, 'and')}" if known else f"there are no stacks in {plain(path.parent.name)}/"
+        )
+        close = did_you_mean(stack, known)
+        remedy = f"{close} {have}" if close else have
+        return Problem(codes.UNREADABLE, f"there is no stack {quoted(stack)}", remedy=remedy)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        return Problem(codes.UNREADABLE, f"{plain(path.name)} cannot be read: {reason}", remedy="make it readable")
+
+
+def stacks_in(folder: FilePath) -> list[str]:
+    """The names of the stacks whose files lie in a folder, sorted; none when it cannot be listed."""
+    try:
+        names = [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []
+    return sorted(found[1] for found in map(FILE_NAME.fullmatch, names) if found)
+
+
+def _shape(document: Document) -> Iterator[Problem]:
+    """What is wrong around ``config``."""
+    value = document.value
+    if value is None:
+        yield Problem(
+            codes.SHAPE, "the stack file is empty", 1, 1, "add `config:` with modelyard:platform and modelyard:gpu"
+        )
+        return
+    if not isinstance(value, dict):
+        what = "a list" if isinstance(value, list) else "one plain value"
+        yield Problem(codes.SHAPE, f"the stack file is {what}, not a mapping", 1, 1, "start with `config:`")
+        return
+    elsewhere = False
+    for key in value:
+        if key in _TOP:
+            continue
+        if ":" in key:
+            remedy = "indent it under `config:`"
+            elsewhere = True
+            yield Problem(codes.UNKNOWN_KEY, f"{plain(key)} stands beside config", *document.keys[(key,)], remedy)
+        elif close := nearest(key, _TOP):
+            elsewhere = elsewhere or close == "config"
+            yield Problem(
+                codes.UNKNOWN_KEY, f"unknown key {plain(key)}", *document.keys[(key,)], f"did you mean {close}?"
+            )
+    if "config" not in value and not elsewhere:
+        yield Problem(codes.SHAPE, "the stack file has no config", 1, 1, "put the modelyard: keys under `config:`")
+    elif "config" in value and not isinstance(value["config"], dict):
+        what = "empty" if value["config"] is None else "not a mapping"
+        yield Problem(
+            codes.SHAPE, f"config is {what}", *document.values[("config",)], "put the modelyard: keys under it"
+        )
+
+
+def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Keys that were meant to be modelyard's."""
+    for key in config:
+        space, colon, rest = key.partition(":")
+        if space == "modelyard" and colon:
+            continue
+        meant = ""
+        if not colon:
+            section = key.partition(".")[0]
+            if section in _SECTIONS or section in _SCALARS:
+                meant = PREFIX + section
+            elif key.startswith("modelyard"):
+                rest = key.removeprefix("modelyard").strip("./-_ ")
+                meant = PREFIX + (nearest(rest, (*_SECTIONS, *_SCALARS)) or "…")
+        # Most other packages' names share few letters with ours, and cost no more than this line.
+        elif len(_LETTERS.intersection(space.casefold())) > 5 and nearest(space, ["modelyard"]):
+            meant = PREFIX + rest
+        if meant:
+            summary = f"unknown key {plain(key)}"
+            yield Mistake((key,), codes.UNKNOWN_KEY, summary, f"did you mean {plain(meant)}?", at_key=True)
+
+
+def _unpack(config: dict[str, Any], texts: dict[Path, str], secrets: list[Path]) -> Iterator[Mistake]:
+    """Puts the value in the place of the JSON text that `pulumi config set` without --path writes for it."""
+    for section in _SECTIONS:
+        key = PREFIX + section
+        text = config.get(key)
+        if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
+            continue
+        # JSON is YAML too, so the same limits hold and numbers keep their source text.
+        document, problems = parse(text.encode(errors="surrogatepass"))
+        if problems:
+            yield Mistake(
+                (key,), problems[0].code, f"{section} holds text in which {problems[0].message}", "write it as YAML"
+            )
+        elif document is not None:
+            config[key] = document.value
+            texts.update({(key, *path): source for path, source in document.texts.items()})
+            secrets += [(key, *path) for path in document.secrets]
+
+
+def _finding(problem: Problem, stack: str, shown: str) -> Finding:
+    return Finding(
+        problem.code,
+        Severity.WARNING if problem.harmless else Severity.ERROR,
+        problem.message,
+        stack=stack,
+        detail=problem.detail,
+        remedy=problem.remedy,
+        file=plain(shown, 200),
+        line=problem.line,
+        column=problem.column,
+    )
+
+
+def _placed(mistake: Mistake, document: Document, stack: str, shown: str) -> Finding:
+    """The finding at the key or value, or at the nearest thing above it that has a place."""
+    path: Path = ("config", *mistake.path)
+    table = document.keys if mistake.at_key else document.values
+    while path and path not in table:
+        path = path[:-1]
+    line, column = table.get(path, (0, 0))
+    return Finding(
+        mistake.code,
+        Severity.ERROR,
+        mistake.summary,
+        stack=stack,
+        field=name(mistake.path),
+        detail=mistake.detail,
+        remedy=mistake.remedy,
+        file=plain(shown, 200),
+        line=line,
+        column=column,
+    )
+
+
+def _positions(document: Document) -> dict[Path, tuple[int, int]]:
+    """Places of our keys without their prefix; the empty path is ``config`` itself."""
+    cut = len(PREFIX)
+    made: dict[Path, tuple[int, int]] = {(): document.keys[("config",)]}
+    for path, place in document.keys.items():
+        if len(path) > 1 and path[0] == "config" and path[1].startswith(PREFIX):  # type: ignore[union-attr]
+            made[(path[1][cut:], *path[2:])] = place  # type: ignore[index]
+    return made

@@ -1,0 +1,44 @@
+"""One mistake in the config of a stack file: what ``explain`` and ``checks`` find, before it has a file and a line."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from modelyard.stack.config import Path
+from modelyard.stack.schema import PREFIX
+from modelyard.stack.words import plain, quoted
+
+
+class Mistake(NamedTuple):
+    """What is wrong with one key or value."""
+
+    path: Path
+    """Below ``config``, first part with its prefix: ``("modelyard:gpu", "model")``; of a missing key, its parent's."""
+    code: str
+    summary: str
+    remedy: str = ""
+    detail: str = ""
+    at_key: bool = False
+    """Whether the key is wrong, not its value."""
+
+
+def name(path: Path) -> str:
+    """The path as people write it: ``rayWorker.memory``, ``patches[0].name``."""
+    if not path:
+        return "config"
+    text = str(path[0]).removeprefix(PREFIX)
+    for part in path[1:]:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return plain(text, 120)
+
+
+def given(value: Any, path: Path, texts: Mapping[Path, str]) -> str:
+    """A wrong value in words. Containers are not printed: they may hold what nobody should read."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return quoted(value) if isinstance(value, str) else plain(texts.get(path, str(value)))

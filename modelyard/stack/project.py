@@ -1,0 +1,56 @@
+"""Where a project is, and which stack files it has."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from modelyard.stack.document import parse_plain
+from modelyard.stack.loader import stacks_in
+
+PROJECT_FILES = ("Pulumi.yaml", "Pulumi.yml")
+DEFAULT_FOLDER = "stacks"
+
+
+class StackFile(NamedTuple):
+    """The file of one stack."""
+
+    name: str
+    path: Path
+    shown: str
+    """The path as findings name it: from the project's root, with slashes."""
+
+
+def find_project(start: Path) -> Path | None:
+    """The nearest folder, from ``start`` upward, that holds Pulumi.yaml; None where there is none."""
+    start = start.absolute()
+    for folder in (start, *start.parents):
+        if any((folder / file).is_file() for file in PROJECT_FILES):
+            return folder
+    return None
+
+
+def stack_folder(root: Path) -> Path:
+    """The folder of the stack files: ``stackConfigDir`` of Pulumi.yaml, else ``stacks``.
+
+    A Pulumi.yaml that cannot be read or parsed has no say here; the engine complains about it.
+    """
+    for file in PROJECT_FILES:
+        try:
+            content = (root / file).read_bytes()
+        except OSError:
+            continue
+        # The key is rare, and looking for it is cheaper than parsing.
+        project = parse_plain(content)[0] if b"stackConfigDir" in content else None
+        folder = project.get("stackConfigDir") if isinstance(project, dict) else None
+        return root / (folder if isinstance(folder, str) and folder else DEFAULT_FOLDER)
+    return root / DEFAULT_FOLDER
+
+
+def discover(root: Path) -> tuple[StackFile, ...]:
+    """The stack files of a project, sorted by name."""
+    folder = stack_folder(root)
+    paths = ((name, folder / f"Pulumi.{name}.yaml") for name in stacks_in(folder))
+    return tuple(StackFile(name, path, _shown(path, root)) for name, path in paths)
+
+
+def _shown(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()

@@ -1,0 +1,114 @@
+"""The bytes of a YAML file before the parser sees them, and what the parser says when it cannot go on."""
+
+from typing import Final, NamedTuple
+
+from yaml.error import MarkedYAMLError, YAMLError
+
+from modelyard.stack import codes
+from modelyard.stack.words import plain
+
+MAX_BYTES = 1024 * 1024
+"""Size of the largest file that is parsed. A stack file of 40 lines has about 1,000 bytes."""
+
+Place = tuple[int, int]
+"""1-based line and column."""
+
+_CONTROL: Final = bytes({*range(32), 127} - {9, 10, 13})
+_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Problem(NamedTuple):
+    """What is wrong with a text, before it is known whose text it is."""
+
+    code: str
+    message: str
+    line: int = 0
+    """1-based, 0 where there is none."""
+    column: int = 0
+    remedy: str = ""
+    detail: str = ""
+    harmless: bool = False
+    """Whether the text was read nevertheless."""
+
+
+class Refused(Exception):
+    """Carries the one problem after which a text cannot be read on."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+
+def checked(content: bytes, problems: list[Problem]) -> bytes:
+    """The bytes of a text that is small enough, UTF-8, and free of control characters."""
+    if len(content) > MAX_BYTES:
+        raise Refused(too_large(len(content)))
+    if content.startswith(b"\xef\xbb\xbf"):
+        content = content[3:]
+        remedy = "save the file as UTF-8 without a byte-order mark"
+        problems.append(Problem(codes.ENCODING, "the text starts with a byte-order mark", 1, 1, remedy, harmless=True))
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line, column = _place(content, error.start)
+        what = f"the text is not UTF-8: byte 0x{content[error.start]:02x} at offset {error.start}"
+        if content.startswith(_BOMS):
+            what = "the text is UTF-16, not UTF-8"
+        raise Refused(Problem(codes.ENCODING, what, line, column, "save the file as UTF-8")) from None
+    if len(content.translate(None, _CONTROL)) != len(content):
+        at = next(i for i, byte in enumerate(content) if byte in _CONTROL)
+        what = f"the text has the control character 0x{content[at]:02x}"
+        raise Refused(Problem(codes.ENCODING, what, *_place(content, at), "remove it, or write it as an escape"))
+    return content
+
+
+def too_large(size: int) -> Problem:
+    """The problem of a file of ``size`` bytes."""
+    limit = f"the limit is {MAX_BYTES:,} bytes"
+    return Problem(
+        codes.LIMIT, f"the text has {size:,} bytes; {limit}", remedy="move what is not configuration elsewhere"
+    )
+
+
+def _place(content: bytes, offset: int) -> Place:
+    before = content[:offset]
+    start = before.rfind(b"\n") + 1
+    return before.count(b"\n") + 1, len(before[start:].decode(errors="replace")) + 1
+
+
+def syntax(error: YAMLError, content: bytes) -> Problem:
+    """The parser's complaint in the operator's words."""
+    if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
+        # The reader's own: a character that YAML does not allow, with its offset in characters.
+        character = getattr(error, "character", None)
+        position = getattr(error, "position", 0)
+        before = content.decode()[:position] if isinstance(position, int) else ""
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        what = (
+            f"the text has the character U+{character:04X}, which YAML does not allow"
+            if isinstance(character, int)
+            else str(error)
+        )
+        return Problem(codes.ENCODING, plain(what, 200), line, column, "remove it, or write it as an escape")
+    mark = error.problem_mark
+    line, column = mark.line + 1, mark.column + 1
+    lines = content.split(b"\n")
+    source = lines[mark.line] if mark.line < len(lines) else b""
+    indent = source[: len(source) - len(source.lstrip())]
+    if b"\t" in indent:
+        what = "the line is indented with a tab"
+        return Problem(
+            codes.SYNTAX, what, line, indent.index(b"\t") + 1, "indent with spaces; YAML takes no tabs there"
+        )
+    problem = plain(error.problem or "cannot be read", 200)
+    context = f" {plain(error.context, 200)}" if error.context else ""
+    return Problem(codes.SYNTAX, f"the text is not YAML:{context} {problem}", line, column, _hint(problem, source))
+
+
+def _hint(problem: str, source: bytes) -> str:
+    if "mapping values are not allowed" in problem:
+        return "put quotes around a value that holds `: `, or correct the indentation"
+    if source.lstrip()[:1] in (b"{", b"[") or "flow" in problem:
+        return "close every bracket, and put a comma between items"
+    if "cannot start any token" in problem:
+        return "put quotes around a value that starts with a special character"
+    return "correct the YAML here or just above"

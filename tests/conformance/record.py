@@ -1,0 +1,100 @@
+"""Records from a real API server what the conformance cases need offline.
+
+``python -m tests.conformance.record KUBECONFIG`` plays ``live/*.yaml`` and writes each object as the server returns it,
+and writes compact schemas of the custom resources below from the OpenAPI documents that the server publishes. The
+server has the custom resources of Kueue, KEDA and KubeRay; ``schemas/sample-crd.yaml`` is installed when it is missing.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from modelyard.merge import MergeSchema
+from modelyard.merge.schema import compact
+from tests.conformance.casefile import HERE
+from tests.conformance.server import APPLY, MERGE, Server
+
+PUBLISHED = {
+    "sample": ("conformance.modelyard.dev/v1", ("Sample",)),
+    "kueue": ("kueue.x-k8s.io/v1beta2", ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor")),
+    "keda": ("keda.sh/v1alpha1", ("ScaledObject", "TriggerAuthentication")),
+    "kuberay": ("ray.io/v1", ("RayCluster",)),
+}
+
+
+def live(server: Server, namespace: str, source: Path) -> dict[str, Any]:
+    """The object that the steps of a source file make."""
+    spec = yaml.safe_load(source.read_text())
+    api_version, kind = spec["type"].split()
+    path = f"{server.collection(api_version, kind, namespace)}/case"
+    server.remove(path)
+    found: dict[str, Any] = {}
+    for step in spec["steps"]:
+        head = {"apiVersion": api_version, "kind": kind}
+        if "create" in step:
+            body = {**head, **step["create"], "metadata": {**step["create"].get("metadata", {}), "name": "case"}}
+            status, found = server.request("POST", path.rpartition("/")[0], body, fieldManager=step["by"])
+        elif "apply" in step:
+            status, found = server.request("PATCH", path, {**head, **step["apply"]}, APPLY, fieldManager=step["by"])
+        else:
+            status, found = server.request("PATCH", path, step["merge-patch"], MERGE, fieldManager=step["by"])
+        if status not in (200, 201):
+            raise RuntimeError(f"{source.name}, by {step['by']}: {found.get('message')}")
+    server.remove(path)
+    return found
+
+
+def install_sample(server: Server) -> None:
+    """Installs the sample custom resource and waits until its schema is published."""
+    crd = yaml.safe_load((HERE / "schemas" / "sample-crd.yaml").read_text())
+    server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+    for _ in range(100):
+        if server.request("GET", "/openapi/v3/apis/conformance.modelyard.dev/v1")[0] == 200:
+            return
+        time.sleep(0.1)
+    raise RuntimeError("the API server does not publish the sample's schema")
+
+
+def published(server: Server, api_version: str, kinds: tuple[str, ...]) -> dict[str, Any]:
+    """A compact OpenAPI document of some kinds of an API version."""
+    status, document = server.request("GET", f"/openapi/v3/apis/{api_version}")
+    if status != 200:
+        raise RuntimeError(f"the API server does not publish {api_version}")
+    schema = MergeSchema.from_openapi(document)
+    definitions = compact(schema.definitions)
+    wanted = [schema.kinds[api_version, kind] for kind in kinds]
+    kept = {}
+    while wanted:
+        name = wanted.pop()
+        if name not in kept:
+            kept[name] = definitions[name]
+            wanted += _references(kept[name])
+    return {"openapi": "3.0.0", "components": {"schemas": dict(sorted(kept.items()))}}
+
+
+def _references(schema: Any) -> set[str]:
+    if not isinstance(schema, dict):
+        return set()
+    own = {schema["$ref"].rpartition("/")[2]} if isinstance(schema.get("$ref"), str) else set()
+    return own.union(*map(_references, schema.values()))
+
+
+def main() -> None:
+    """Writes every recording."""
+    server = Server(Path(sys.argv[1]))
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "record"}})
+    install_sample(server)
+    for name, (api_version, kinds) in PUBLISHED.items():
+        text = json.dumps(published(server, api_version, kinds), sort_keys=True, separators=(",", ":"))
+        (HERE / "schemas" / f"{name}.json").write_text(text + "\n")
+    for source in sorted((HERE / "live").glob("*.yaml")):
+        text = json.dumps(live(server, "record", source), sort_keys=True, indent=1)
+        source.with_suffix(".json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

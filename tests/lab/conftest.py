@@ -1,0 +1,55 @@
+"""Real control planes for the tests that need one. Missing tools are built, never skipped over."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lab import Lab
+
+PlatformLab = Callable[[str], Lab]
+"""Gives the lab on which the platform of an environment is installed; its kubeconfig's context is the environment."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.lab)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One control plane for the whole run, without nodes, with the CRDs of Kueue, KEDA and KubeRay."""
+    with Lab.start(tmp_path_factory.mktemp("lab"), context="lab") as started:
+        started.install_crds()
+        yield started
+
+
+@pytest.fixture(scope="session")
+def platform_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformLab]:
+    """A factory: ``platform_lab("dev")`` is one lab for the whole run, for tests that leave it as they found it."""
+    yield from _factory(tmp_path_factory)
+
+
+@pytest.fixture
+def fresh_platform_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformLab]:
+    """A factory: ``fresh_platform_lab("dev")`` is a lab of this test's own, to change as it likes."""
+    yield from _factory(tmp_path_factory)
+
+
+def _factory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformLab]:
+    started: dict[str, Lab] = {}
+
+    def make(environment: str) -> Lab:
+        if environment not in started:
+            lab = Lab.start(tmp_path_factory.mktemp(environment), context=environment)
+            started[environment] = lab
+            lab.install_platform(environment)
+        return started[environment]
+
+    try:
+        yield make
+    finally:
+        for lab in started.values():
+            lab.stop()

@@ -1,0 +1,203 @@
+"""The conformance cases, sent to the real API server: its answer and the offline one must be equal, every one."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import Lab
+from modelyard.merge import MergeError, server_side, strategic, three_way, update
+from tests.conformance import record
+from tests.conformance.casefile import (
+    HERE,
+    Case,
+    cases,
+    changed,
+    comparable,
+    essence,
+    expected_owners,
+    owned,
+    recorded,
+    schema_of,
+    without_nulls,
+)
+from tests.conformance.server import APPLY, MERGE, NAMESPACE, STRATEGIC, Server, conformance_server
+from tests.conformance.steps import play
+
+pytestmark = pytest.mark.lab
+
+Object = dict[str, Any]
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@pytest.fixture(scope="module")
+def server(lab: Lab) -> Iterator[Server]:
+    with conformance_server(lab) as started:
+        yield started
+
+
+@pytest.mark.parametrize("case", list(cases("server_side")), ids=str)
+def test_server_side(case: Case, server: Server) -> None:
+    path = f"{server.collection(case.api_version, case.kind, NAMESPACE)}/case"
+    live = before = _restored(server, path, recorded(case))
+    for step in case.spec["steps"]:
+        live = _stepped(server, path, case, step, live)
+    server.remove(path)
+    assert live is not None
+    if case.spec.get("server adds") or case.spec.get("server refuses"):
+        return
+    if "result" in case.spec:
+        assert (without_nulls(essence(live)) if case.type.native else essence(live)) == case.spec["result"]
+    if "changes" in case.spec:
+        assert changed(case.type, before, live) == case.spec["changes"]
+    if "owners" in case.spec:
+        assert owned(live) == expected_owners(case.spec["owners"])
+
+
+def _stepped(server: Server, path: str, case: Case, step: Object, live: Object | None) -> Object:
+    """Sends one step, compares the answers, and returns the object as it is then."""
+    ours = play(case, step, live)
+    by = {"fieldManager": step["by"]}
+    if "create" in step:
+        status, theirs = server.request("POST", path.rpartition("/")[0], case.whole(step["create"]), **by)
+    elif "merge-patch" in step:
+        status, theirs = server.request("PATCH", path, step["merge-patch"], MERGE, **by)
+    else:
+        force = {"force": "true"} if step.get("force") else {}
+        status, theirs = server.request("PATCH", path, case.whole(step["apply"]), APPLY, **by, **force)
+    if ours.error:
+        assert status in (400, 422, 500), theirs
+        return live or {}
+    if ours.conflicts or status == 409:
+        found: dict[str, list[str]] = {}
+        for cause in theirs["details"]["causes"]:
+            found.setdefault(cause["field"], []).append(cause["message"].removeprefix("conflict with "))
+        assert {field: sorted(owners) for field, owners in found.items()} == ours.conflicts
+        assert live is not None
+        return live
+    if case.spec.get("server refuses"):
+        assert status == 422, theirs
+        return live or {}
+    assert status in (200, 201), theirs
+    assert ours.object is not None
+    if not case.spec.get("server adds"):
+        expected = comparable(ours.object)
+        got = comparable(without_nulls(theirs) if case.type.native else theirs)
+        for name in ("uid", "creationTimestamp", "namespace"):
+            if name not in expected["metadata"]:
+                got["metadata"].pop(name, None)
+        assert got == expected
+    return theirs
+
+
+@pytest.mark.parametrize("case", [case for case in cases("strategic") if case.kind], ids=str)
+def test_strategic(case: Case, server: Server) -> None:
+    path = f"{server.collection(case.api_version, case.kind, NAMESPACE)}/case"
+    live = _restored(server, path, recorded(case))
+    if live is None:
+        original = case.whole(case.spec["original"])
+        status, live = server.request("POST", path.rpartition("/")[0], original, fieldManager="maker")
+        assert status == 201, live
+    patch = case.spec["patch"]
+    status, theirs = server.request("PATCH", path, patch, STRATEGIC, fieldManager="patcher")
+    server.remove(path)
+    try:
+        ours = update(live, strategic(live, patch, case.type), "patcher", case.type)
+    except MergeError:
+        assert status in (400, 422, 500), theirs
+        return
+    assert status == 200, theirs
+    if not case.spec.get("server adds"):
+        assert comparable(without_nulls(theirs)) == comparable(ours)
+        if "changes" in case.spec:
+            assert changed(case.type, live, theirs) == case.spec["changes"]
+
+
+@pytest.mark.parametrize("case", [case for case in cases("three_way") if case.kind], ids=str)
+def test_kubectl_apply(case: Case, server: Server, lab: Lab) -> None:
+    path = f"{server.collection(case.api_version, case.kind, NAMESPACE)}/case"
+    original, modified = case.whole(case.spec["original"]), case.whole(case.spec["modified"])
+    server.remove(path)
+    lab.kubectl("apply", "-n", NAMESPACE, "-f", "-", stdin=json.dumps(original))
+    status, live = server.request("PATCH", path, case.spec["others"], MERGE, fieldManager="others")
+    assert status == 200, live
+    patch = three_way(original, modified, live, case.type)
+    status, ours = server.request("PATCH", path, patch, STRATEGIC, fieldManager="ours", dryRun="All")
+    assert status == 200, ours
+    lab.kubectl("apply", "-n", NAMESPACE, "-f", "-", stdin=json.dumps(modified))
+    status, theirs = server.request("GET", path)
+    assert status == 200, theirs
+    server.remove(path)
+    assert _without_last_applied(ours) == _without_last_applied(theirs)
+    if "result" in case.spec:
+        assert _without_last_applied(theirs) == case.spec["result"]
+
+
+def test_unknown_fields_of_a_patch_are_what_strict_validation_refuses(server: Server) -> None:
+    for case in cases("validate"):
+        if case.spec.get("whole"):
+            continue
+        path = f"{server.collection(case.api_version, case.kind, NAMESPACE)}/case"
+        server.remove(path)
+        unknown = [path for path, message in case.spec["errors"].items() if message.startswith("unknown field")]
+        query = {"fieldManager": "x", "force": "true", "dryRun": "All"}
+        status, answer = server.request("PATCH", path, case.whole(case.spec["object"]), APPLY, **query)
+        if unknown:
+            assert status in (400, 422, 500), (case.name, answer)
+            assert "field not declared in schema" in answer["message"], (case.name, answer)
+
+
+QUANTITIES = ["0", "1", "10", "100", "1000", "1024", "1500", "100000", "1000000", "4000m", "500m", "1m", "0.5", ".5", "5.", "1.5", "0.001", "0.0001", "1.0001", "00012", "1e3", "1E3", "1.5e3", "1e-3", "12e6", "1n", "1u", "1500u", "1000000n", "0.1n", "1.1n", "1k", "1000k", "1.5k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1024Ki", "1.5Gi", "0.5Gi", "1.1Gi", "1024Mi", "1536Mi", "16Gi", "1000Mi", "0.5Ki", "0.0001Ki", "1Ti", "1Pi", "1Ei", "+1", "-1", "-500m", "-1.5Gi", "12345678901234567890", "9223372036854775807", "1e18", "1e19"]
+
+
+def test_quantities_are_spelled_as_the_server_spells_them(server: Server) -> None:
+    path = f"{server.collection('v1', 'LimitRange', NAMESPACE)}/case"
+    server.remove(path)
+    limits = [{"type": f"example.com/{at}", "default": {"example.com/q": text}} for at, text in enumerate(QUANTITIES)]
+    sent = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "case"}, "spec": {"limits": limits}}
+    status, theirs = server.request("PATCH", path, sent, APPLY, fieldManager="x", dryRun="All")
+    assert status == 201, theirs
+    ours = server_side(None, sent, "x", schema_of("v1").of("v1", "LimitRange")).object
+    assert [limit["default"]["example.com/q"] for limit in ours["spec"]["limits"]] == [
+        limit["default"]["example.com/q"] for limit in theirs["spec"]["limits"]
+    ]
+
+
+def test_the_recorded_schemas_are_what_the_server_publishes(server: Server) -> None:
+    for name, (api_version, kinds) in record.PUBLISHED.items():
+        kept = json.loads((HERE / "schemas" / f"{name}.json").read_text())
+        assert record.published(server, api_version, kinds) == kept, name
+
+
+@pytest.mark.parametrize("source", sorted((HERE / "live").glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_recorded_objects_are_what_the_server_makes(source: Path, server: Server) -> None:
+    kept = json.loads(source.with_suffix(".json").read_text())
+    made = record.live(server, NAMESPACE, source)
+    for obj in (kept, made):
+        for name in ("uid", "creationTimestamp", "namespace"):
+            del obj["metadata"][name]
+    assert comparable(made) == comparable(kept)
+
+
+def _restored(server: Server, path: str, kept: Object | None) -> Object | None:
+    """The recorded object under ``path``, ownership included; whatever was there before is gone."""
+    server.remove(path)
+    if kept is None:
+        return None
+    metadata = {k: v for k, v in kept["metadata"].items() if k in ("labels", "annotations", "finalizers")}
+    fresh = {**kept, "metadata": {**metadata, "name": path.rpartition("/")[2]}}
+    status, live = server.request("POST", path.rpartition("/")[0], fresh, fieldManager="restore")
+    assert status == 201, live
+    live["metadata"]["managedFields"] = kept["metadata"]["managedFields"]
+    status, live = server.request("PUT", path, live, fieldManager="restore")
+    assert status == 200, live
+    return live
+
+
+def _without_last_applied(obj: Object) -> Object:
+    metadata = dict(obj["metadata"])
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != LAST_APPLIED}
+    found: Object = without_nulls(essence({**obj, "metadata": metadata}))
+    return {**found, "metadata": {**found.get("metadata", {}), "annotations": annotations}} if annotations else found

@@ -1,0 +1,190 @@
+"""The patches folder: its form, its lock, and the choice of patches for a stack."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from modelyard.catalog import Library, load_library, select
+from modelyard.catalog.lock import lock_text, read_lock
+from modelyard.findings import Finding
+from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack
+from modelyard.workloads import facts, workloads
+
+ROOT = Path(__file__).parents[3]
+NINE = [
+    "autoscaling-celery",
+    "autoscaling-ray",
+    "celery-training",
+    "model-service",
+    "ray-head",
+    "ray-worker",
+    "ray-worker-multi-gpu",
+    "training-replicas",
+    "training-route",
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "patches", tmp_path / "patches")
+    return tmp_path
+
+
+def add(project: Path, name: str, *, meta: str = "", template: str | None = None, schema: object = None) -> Path:
+    folder = project / "patches" / name / "v1"
+    folder.mkdir(parents=True)
+    (folder / "patch.yaml.j2").write_text(
+        template or "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n"
+    )
+    (folder / "schema.json").write_text(json.dumps(schema or {"type": "object"}))
+    (folder / "meta.yaml").write_text(meta or "description: mine\n")
+    return folder
+
+
+def stack(*choices: PatchChoice) -> Stack:
+    config = Config("ray", Platform("23.07"), Gpu("A10"), patches=choices)
+    return Stack("s", "stacks/Pulumi.s.yaml", "", config, None, {("patches",): (7, 3)})
+
+
+def chosen(library: Library, one: Stack) -> tuple[list[str], tuple[Finding, ...]]:
+    found, findings = select(library, one, facts(one.config, workloads(one.config)))
+    return [item.patch.id for item in found], findings
+
+
+def test_the_catalogue_has_nine_released_patches() -> None:
+    library = load_library(ROOT)
+    assert not library.findings
+    assert sorted(library.patches) == NINE
+    assert library.released == {f"{name}/v1" for name in NINE}
+
+
+@pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml"])
+def test_a_changed_release_is_an_error_that_asks_for_v2(project: Path, file: str) -> None:
+    path = project / "patches" / "ray-worker" / "v1" / file
+    path.write_bytes(path.read_bytes() + b"\n")
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.file) == ("PAT003", "patches/ray-worker/v1")
+    assert "patches/ray-worker/v2" in finding.remedy
+
+
+def test_a_vanished_release_is_an_error(project: Path) -> None:
+    shutil.rmtree(project / "patches" / "ray-head")
+    (finding,) = load_library(project).findings
+    assert finding.code == "PAT003"
+    assert "ray-head/v1 is gone" in finding.summary
+
+
+def test_the_lock_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    digests = {"b/v1": "0" * 64, "a-long-name/v12": "f" * 64}
+    (tmp_path / "patches.lock").write_text(lock_text(digests))
+    assert read_lock(tmp_path) == (digests, ())
+
+
+def test_a_broken_lock_line_is_told_with_its_number(project: Path) -> None:
+    lock = project / "patches" / "patches.lock"
+    lock.write_text(lock.read_text() + "nonsense\n")
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.line) == ("PAT003", len(lock.read_text().splitlines()))
+
+
+def test_a_patch_of_ones_own_is_a_folder(project: Path) -> None:
+    add(project, "mine")
+    library = load_library(project)
+    assert not library.findings
+    assert "mine@v1" in chosen(library, stack())[0]
+
+
+def test_a_patch_for_those_who_list_it(project: Path) -> None:
+    add(project, "mine", meta="when: listed\n")
+    library = load_library(project)
+    assert "mine@v1" not in chosen(library, stack())[0]
+    assert "mine@v1" in chosen(library, stack(PatchChoice("mine")))[0]
+
+
+def test_the_newest_version_counts_unless_pinned(project: Path) -> None:
+    ray_worker = project / "patches" / "ray-worker"
+    shutil.copytree(ray_worker / "v1", ray_worker / "v10")
+    shutil.copytree(ray_worker / "v1", ray_worker / "v2")
+    library = load_library(project)
+    assert "ray-worker@v10" in chosen(library, stack())[0]
+    assert "ray-worker@v1" in chosen(library, stack(PatchChoice("ray-worker", "v1")))[0]
+
+
+def test_a_patch_can_be_dropped() -> None:
+    names, findings = chosen(load_library(ROOT), stack(PatchChoice("ray-head", enabled=False)))
+    assert "ray-head@v1" not in names
+    assert not findings
+
+
+def test_a_later_patch_stands_behind_those_it_overrides(project: Path) -> None:
+    add(project, "aaa", meta="overrides: [training-route]\nafter: [ray-worker]\n")
+    names, _ = chosen(load_library(project), stack())
+    assert names.index("aaa@v1") > names.index("training-route@v1")
+    assert names.index("aaa@v1") > names.index("ray-worker@v1")
+
+
+def test_patches_that_wait_for_each_other(project: Path) -> None:
+    add(project, "aaa", meta="after: [bbb]\n")
+    add(project, "bbb", meta="after: [aaa]\n")
+    _, findings = chosen(load_library(project), stack())
+    assert [(finding.code, "aaa, bbb" in finding.summary) for finding in findings] == [("PAT009", True)]
+
+
+@pytest.mark.parametrize(
+    ("choice", "code", "remedy"),
+    [
+        (PatchChoice("ray-workr"), "PAT001", "did you mean ray-worker?"),
+        (PatchChoice("ray-worker", "v7"), "PAT002", "pin one of v1"),
+        (PatchChoice("ray-worker", params={"gpus": 0}), "PAT004", "correct the value"),
+        (PatchChoice("ray-worker", params={"colour": "red"}), "PAT004", "correct the value"),
+    ],
+)
+def test_bad_choices(choice: PatchChoice, code: str, remedy: str) -> None:
+    _, (finding,) = chosen(load_library(ROOT), stack(choice))
+    assert finding.code == code
+    assert remedy in finding.remedy
+    assert (finding.file, finding.line) == ("stacks/Pulumi.s.yaml", 7)
+
+
+def test_a_patch_listed_twice() -> None:
+    _, (finding,) = chosen(load_library(ROOT), stack(PatchChoice("ray-head"), PatchChoice("ray-head")))
+    assert "listed twice" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("meta", "words"),
+    [
+        ("phaze: up\n", "unknown key 'phaze'"),
+        ("phase: later\n", "unknown phase 'later'"),
+        ("when: sometimes\n", "when is neither"),
+        ("after: ray-head\n", "after is not a list"),
+        ("- 1\n", "not a mapping"),
+        ("a: [\n", "is not YAML"),
+    ],
+)
+def test_bad_meta(project: Path, meta: str, words: str) -> None:
+    add(project, "mine", meta=meta)
+    findings = load_library(project).findings
+    assert any(words in finding.summary and finding.file.endswith("mine/v1/meta.yaml") for finding in findings)
+
+
+@pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml"])
+def test_a_missing_file(project: Path, file: str) -> None:
+    (add(project, "mine") / file).unlink()
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.summary) == ("PAT009", f"patches/mine/v1 has no {file}")
+
+
+def test_a_schema_that_is_no_json(project: Path) -> None:
+    (add(project, "mine") / "schema.json").write_text("{")
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.file) == ("PAT009", "patches/mine/v1/schema.json")
+
+
+def test_a_fact_that_no_stack_has(project: Path) -> None:
+    add(project, "mine", meta="params: {memory: worker.memory}\n")
+    _, (finding,) = chosen(load_library(project), stack())
+    assert (finding.code, finding.file) == ("PAT012", "patches/mine/v1/meta.yaml")
+    assert "worker.memory" in finding.summary

@@ -1,0 +1,99 @@
+"""Several patches of one target become one request."""
+
+from typing import Any
+
+import pytest
+
+from modelyard import merge
+from modelyard.catalog import Document, PatchVersion
+from modelyard.catalog.library import Meta, Phase
+from modelyard.plan.compose import compose
+
+DEPLOYMENT = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
+
+
+def version(name: str, **meta: Any) -> PatchVersion:
+    files = {"patch.yaml.j2": b"", "schema.json": b"{}", "meta.yaml": b""}
+    return PatchVersion(name, "v1", f"patches/{name}/v1", files, Meta(**meta))
+
+
+def part(name: str, spec: dict[str, Any], phase: Phase = "normal", **meta: Any) -> tuple[PatchVersion, Document]:
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
+    return version(name, **meta), Document("d", phase, "", body)
+
+
+def pod(**container: Any) -> dict[str, Any]:
+    return {"template": {"spec": {"containers": [{"name": "worker", **container}]}}}
+
+
+def test_containers_are_merged_by_name_and_each_field_keeps_its_patch() -> None:
+    composed, findings = compose(
+        [
+            part("a", pod(env=[{"name": "X", "value": "1"}])),
+            part("b", {"replicas": 2, **pod(env=[{"name": "Y", "value": "2"}])}),
+        ],
+        DEPLOYMENT,
+        "d",
+    )
+    assert not findings
+    (container,) = composed.body["spec"]["template"]["spec"]["containers"]
+    assert {entry["name"]: entry["value"] for entry in container["env"]} == {"X": "1", "Y": "2"}
+    origins = {str(path): patch for path, patch in composed.origins.items()}
+    assert origins["spec.replicas"] == "b@v1"
+    assert origins["spec.template.spec.containers[name=worker].env[name=X].value"] == "a@v1"
+    assert composed.patches == ("a@v1", "b@v1")
+
+
+def test_equal_values_are_no_conflict() -> None:
+    composed, findings = compose([part("a", {"replicas": 2}), part("b", {"replicas": 2})], DEPLOYMENT, "d")
+    assert not findings
+    assert composed.body["spec"]["replicas"] == 2
+
+
+def test_two_values_for_one_field_name_both_patches_and_the_path() -> None:
+    _, (finding,) = compose([part("a", {"replicas": 1}), part("b", {"replicas": 2})], DEPLOYMENT, "d")
+    assert (finding.code, finding.field, finding.target) == ("PAT010", "spec.replicas", "d")
+    assert finding.summary == "a@v1 and b@v1 set spec.replicas differently: 1 and 2"
+    assert "overrides: [a]" in finding.remedy
+
+
+def test_a_patch_may_override_the_one_it_names() -> None:
+    composed, findings = compose(
+        [part("a", {"replicas": 1}), part("b", {"replicas": 2}, overrides=("a",))], DEPLOYMENT, "d"
+    )
+    assert not findings
+    assert composed.body["spec"]["replicas"] == 2
+    assert set(composed.origins.values()) >= {"b@v1"}
+
+
+def test_an_empty_field_is_left_to_its_owner_and_never_sent() -> None:
+    composed, findings = compose([part("a", {"replicas": None})], DEPLOYMENT, "d")
+    assert not findings
+    assert "spec" not in composed.body
+    assert [str(path) for path in composed.unowned] == ["spec.replicas"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"template": {"spec": {"containers": [{"name": "worker", "$patch": "delete"}]}}},
+        {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}},
+    ],
+)
+def test_directives_cannot_be_sent(spec: dict[str, Any]) -> None:
+    composed, (finding,) = compose([part("a", spec)], DEPLOYMENT, "d")
+    assert finding.code == "PAT015"
+    assert not composed.body
+
+
+def test_a_field_that_the_kind_does_not_have() -> None:
+    _, (finding,) = compose([part("a", {"replica": 2})], DEPLOYMENT, "d")
+    assert (finding.code, finding.field) == ("PAT008", "spec.replica")
+    assert "replicas" in finding.summary
+
+
+def test_the_earliest_phase_is_the_targets() -> None:
+    composed, _ = compose(
+        [part("a", {"minReadySeconds": 1}), part("b", {"replicas": 2}, "down")], DEPLOYMENT, "d"
+    )
+    assert composed.phase == "down"
