@@ -60,6 +60,9 @@ def build(say: Say = to_stderr) -> Toolset:
     if toolset.folder.exists():
         return toolset
     with _one_at_a_time(cache, say):
+        if toolset.folder.exists():
+            # Another build has made it while this one waited.
+            return toolset
         missing = [tool for tool in TOOLS if not folders[tool].exists()]
         if missing:
             minutes = -(-sum(tool.seconds for tool in missing) // 60)
@@ -73,7 +76,7 @@ def build(say: Say = to_stderr) -> Toolset:
 def key(tool: Tool, go: Go) -> str:
     """Hash of everything that decides what the tool's folder holds."""
     sources = sorted(path for path in (HERE / tool.name).iterdir() if path.name in ("go.mod", "go.sum", "main.go"))
-    parts = [_SHAPE, repr(tool), go.target, *_BUILD]
+    parts = [_SHAPE, repr(tool._replace(seconds=0)), go.target, *_BUILD]
     parts += [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in sources]
     return _digest("\n".join(parts).encode())
 

@@ -241,6 +241,8 @@ class Lab:
 
     def restart(self, component: str) -> None:
         """Start a component again after ``kill``, and wait for the API server to be ready."""
+        if component == "kwok":
+            self._free_nodes()
         self._spawn(component)
         self._await_server()
 
@@ -274,6 +276,7 @@ class Lab:
         for name in (*components.STORE, *components.SERVER):
             self._spawn(name)
         self._await_server()
+        self._free_nodes()
         for name in components.CONTROLLERS:
             self._spawn(name)
         for kind, body in (("clusterroles", access.VIEWER_ROLE), ("clusterrolebindings", access.VIEWER_BINDING)):
@@ -313,6 +316,10 @@ class Lab:
             raise LabError(f"cannot start {name}: {error}") from error
         # Recorded at once, so that whoever comes after a crash finds every process.
         self._save()
+
+    def _free_nodes(self) -> None:
+        # A new kwok leaves a node alone until the lease of the one before has run out: 40 seconds without a kubelet.
+        self.request("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")
 
     def _await_server(self) -> None:
         def ready() -> bool:

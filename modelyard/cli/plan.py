@@ -2,25 +2,33 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from modelyard.cli.app import wants_colour
-from modelyard.cli.common import chosen_target, exit_code, json_option, planned, project_root, say, stack_options
+from modelyard.cli.common import chosen_target, json_option, plan_one, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
-from modelyard.findings import Finding
-from modelyard.plan.project import Planned
+from modelyard.cli.many import each
 from modelyard.plan.values import Plan
+
+
+class Shown(NamedTuple):
+    """One stack's part of the output, small enough to come from another process."""
+
+    text: str
+    errors: str
+    """For standard error: why there is no plan."""
+    planned: bool
+    changed: bool
+    blocked: bool
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_options(parser)
     parser.add_argument(
-        "--target",
-        action="append",
-        default=[],
-        metavar="T",
-        help="show only this target (repeatable; part of its name)",
+        "--target", action="append", default=[], metavar="T", help="only this target (repeatable; part of its name)"
     )
     parser.add_argument("--notes", action="store_true", help="also show notes and waived findings")
     parser.add_argument("--out", metavar="FILE", help="save the plan for modelyard apply --plan FILE (one stack)")
@@ -31,22 +39,68 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Plans and prints."""
+    """Plans and prints, one stack after the other."""
     root = project_root(args)
-    results = planned(args, root)
-    if args.out:
-        _save(results, args)
-    plans = [_only(result.plan, args.target) for result in results if result.plan is not None]
-    failed = [finding for result in results if result.plan is None for finding in result.findings]
-    if args.json:
-        _print_json(plans, failed, single=len(results) == 1)
+    files = stack_files(root, args.stacks, args.all)
+    several = len(files) > 1
+    if args.out and (several or args.target):
+        raise Stop(Exit.USAGE, "--out saves the whole plan of one stack", "name one stack and no --target")
+    show = partial(_json, root, args, several) if args.json else partial(_text, root, args)
+    planned = changed = blocked = 0
+    for number, shown in enumerate(each(tuple(files.values()), show)):
+        if args.json and several:
+            sys.stdout.write('{"formatVersion": 1, "plans": [\n' if not number else ",\n")
+        elif number:
+            sys.stdout.write("\n")
+        sys.stdout.write(shown.text)
+        sys.stderr.write(shown.errors)
+        planned += shown.planned
+        changed += shown.changed
+        blocked += shown.blocked
+    if several and args.json:
+        sys.stdout.write("\n]}\n")
+    elif several:
+        from modelyard.report.style import Style
+        from modelyard.report.terminal import overall_text
+
+        say(["", *overall_text(len(files), changed, blocked, Style(wants_colour(args, sys.stdout)))])
+    if planned < len(files):
+        return Exit.USAGE
+    if blocked:
+        return Exit.FINDINGS
+    return Exit.CHANGES if changed and args.detailed_exitcode else Exit.FINE
+
+
+def _text(root: Path, args: Namespace, file: Path) -> Shown:
+    from modelyard.report.finding import findings_text
+    from modelyard.report.style import Style
+    from modelyard.report.terminal import plan_text
+
+    result = plan_one(root, file, args.live)
+    if result.plan is None:
+        style = Style(wants_colour(args, sys.stderr))
+        return Shown("", "\n".join(findings_text(result.findings, style)) + "\n", False, False, True)
+    plan = _only(result.plan, args.target)
+    _save(result.plan, args)
+    text = "\n".join(plan_text(plan, Style(wants_colour(args, sys.stdout)), advice=args.notes)) + "\n"
+    return Shown(text, "", True, bool(plan.changed), plan.blocked)
+
+
+def _json(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
+    import json
+
+    from modelyard.plan.store import plan_to_json
+    from modelyard.report.json import findings_document
+
+    result = plan_one(root, file, args.live)
+    if result.plan is None:
+        document = findings_document(result.findings)
     else:
-        _print_text(plans, failed, args)
-    findings = [finding for plan in plans for finding in plan.findings]
-    code = exit_code(findings, any(result.plan is None for result in results))
-    if code is Exit.FINE and args.detailed_exitcode and any(plan.changed for plan in plans):
-        return Exit.CHANGES
-    return code
+        _save(result.plan, args)
+        document = plan_to_json(_only(result.plan, args.target))
+    text = json.dumps(document, indent=2, ensure_ascii=False) + ("" if several else "\n")
+    plan = result.plan
+    return Shown(text, "", plan is not None, plan is not None and bool(plan.changed), plan is None or plan.blocked)
 
 
 def _only(plan: Plan, names: list[str]) -> Plan:
@@ -60,42 +114,12 @@ def _only(plan: Plan, names: list[str]) -> Plan:
     )
 
 
-def _save(results: list[Planned], args: Namespace) -> None:
+def _save(plan: Plan, args: Namespace) -> None:
+    if not args.out:
+        return
     import json
 
     from modelyard.files import write_atomically
     from modelyard.plan.store import plan_to_json
 
-    if len(results) != 1 or args.target:
-        raise Stop(Exit.USAGE, "--out saves the whole plan of one stack", "name one stack and no --target")
-    plan = results[0].plan
-    if plan is None:
-        raise Stop(Exit.USAGE, "there is no plan to save", "", results[0].findings)
     write_atomically(Path(args.out), json.dumps(plan_to_json(plan), indent=2, ensure_ascii=False) + "\n")
-
-
-def _print_json(plans: list[Plan], failed: list[Finding], single: bool) -> None:
-    import json
-
-    from modelyard.plan.store import plan_to_json
-    from modelyard.report.json import plans_document
-
-    document = plan_to_json(plans[0]) if single and plans else plans_document(plans, failed)
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def _print_text(plans: list[Plan], failed: list[Finding], args: Namespace) -> None:
-    from modelyard.report.finding import findings_text
-    from modelyard.report.style import Style
-    from modelyard.report.terminal import overall_text, plan_text
-
-    style = Style(wants_colour(args, sys.stdout))
-    for number, plan in enumerate(plans):
-        lines = plan_text(plan, style, advice=args.notes)
-        say([*([""] if number else []), *lines])
-    if len(plans) > 1:
-        say(["", *overall_text(plans, style)])
-    if failed:
-        sys.stdout.flush()
-        errors = Style(wants_colour(args, sys.stderr))
-        sys.stderr.write("\n".join(findings_text(failed, errors)) + "\n")

@@ -6,59 +6,12 @@ optional maps and lists of Go types dropped, defaults that the document declares
 code knows (an image's pull policy, a probe's period) are not.
 """
 
-import re
 from collections.abc import Iterator
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
+from modelyard.merge.canonical import canonical
 from modelyard.merge.path import ROOT, Path
 from modelyard.merge.types import Type
-
-_QUANTITY = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?")
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_SUFFIX = {power: suffix for suffix, power in _DECIMAL.items()}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-
-
-@lru_cache(maxsize=4096)
-def canonical_quantity(text: str) -> str:
-    """A quantity as the API server spells it: ``4000m`` is ``4``, ``0.5`` is ``500m``, ``1024Mi`` is ``1Gi``.
-
-    The text is returned as it is when it is not a quantity.
-    """
-    found = _QUANTITY.fullmatch(text)
-    if found is None or not (found[2] or found[3]):
-        return text
-    sign, whole, part, suffix, exponent = found.groups()
-    value = Fraction(f"{whole or 0}.{part or 0}")
-    binary = suffix in _BINARY
-    if binary:
-        value *= 1 << _BINARY[suffix]
-    else:
-        value *= Fraction(10) ** (_DECIMAL[suffix or ""] + int(exponent or 0))
-    # The server keeps nothing finer than nano, and rounds away from zero.
-    nano = -(-value.numerator * 10**9 // value.denominator)
-    sign = "-" if sign == "-" and nano else ""
-    if not nano:
-        return "0"
-    if binary and nano >= 1024 * 10**9 and nano % 10**9 == 0:
-        number, power = nano // 10**9, 0
-        while number % 1024 == 0 and power < 60:
-            number, power = number // 1024, power + 10
-        return f"{sign}{number}{next((s for s, p in _BINARY.items() if p == power), '')}"
-    number, power = nano, -9
-    while number % 1000 == 0 and power < 18:
-        number, power = number // 1000, power + 3
-    if exponent is not None:
-        return f"{sign}{number}" + (f"e{power}" if power else "")
-    return f"{sign}{number}{_SUFFIX[power]}"
-
-
-def is_quantity(text: str) -> bool:
-    """Whether the API server takes the text for a quantity."""
-    found = _QUANTITY.fullmatch(text)
-    return found is not None and bool(found[2] or found[3])
 
 
 def stored(kind: Type, value: Any, before: Any = None) -> Any:
@@ -80,8 +33,7 @@ def stored(kind: Type, value: Any, before: Any = None) -> Any:
         ]
         return value if all(a is b for a, b in zip(items, value, strict=True)) else items
     if kind.scalar == "quantity" and value is not None:
-        text = value if sort is str else format(value, "f").rstrip("0").rstrip(".") if sort is float else str(value)
-        return canonical_quantity(text)
+        return canonical(str(value))
     return value
 
 
@@ -109,6 +61,8 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
                 del out[name]
             continue
         after = stored(type_, inner, earlier)
+        if type_.scalar == "quantity" and type(after) is str and not kind.declares(name):
+            after = canonical(after, whole_milli=True)
         if after is inner and not (_is_nothing(kind, type_, name, after)):
             continue
         if out is None:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from modelyard.merge.canonical import is_quantity
 from modelyard.merge.errors import SchemaError
 from modelyard.merge.path import ROOT, Path, from_wire
-from modelyard.merge.stored import is_quantity
 from modelyard.merge.typed import UnfitError, item_element
 from modelyard.merge.types import Type
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from modelyard.findings import Finding
-from modelyard.plan import Plan
-from modelyard.plan.store import finding_to_json, plan_to_json
+from modelyard.plan.store import finding_to_json
 
 FINDINGS_FORMAT = 1
 
@@ -19,12 +18,3 @@ def findings_document(findings: Iterable[Finding], *, error: str = "", remedy: s
     if error:
         document["error"] = {"summary": error, "remedy": remedy}
     return document
-
-
-def plans_document(plans: Iterable[Plan], failed: Iterable[Finding]) -> dict[str, Any]:
-    """Several plans, and the findings of the stacks that could not be planned."""
-    return {
-        "formatVersion": FINDINGS_FORMAT,
-        "plans": [plan_to_json(plan) for plan in plans],
-        "findings": [finding_to_json(finding) for finding in failed],
-    }

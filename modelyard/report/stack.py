@@ -31,7 +31,8 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
         for workload in sized
     ]
     lines.extend(table(rows, ("DEPLOYMENT", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2))
-    lines.extend(["", "  patches: " + ", ".join(one.patch.id for one in chosen)])
+    lines.append("")
+    lines.extend(wrapped(", ".join(one.patch.id for one in chosen), 14, first="  patches"))
     return lines
 
 

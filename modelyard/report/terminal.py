@@ -134,10 +134,7 @@ def _next(plan: Plan, style: Style) -> str:
     return "Next: nothing to apply."
 
 
-def overall_text(plans: Iterable[Plan], style: Style = PLAIN) -> list[str]:
+def overall_text(stacks: int, changed: int, blocked: int, style: Style = PLAIN) -> list[str]:
     """One line over many plans."""
-    every = list(plans)
-    changed = sum(bool(plan.changed) for plan in every)
-    blocked = sum(plan.blocked for plan in every)
-    line = f"{count(len(every), 'stack')}: {changed} with changes, {len(every) - changed} without"
+    line = f"{count(stacks, 'stack')}: {changed} with changes, {stacks - changed} without"
     return [style.bold(line) + (f"; {style.error(f'{blocked} with errors')}" if blocked else "")]

@@ -15,7 +15,10 @@ def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str
     for setting in traced.settings:
         lines.append(f"    set by {style.bold(setting.patch)}  {style.link(setting.file)}")
         for source in setting.sources:
-            where = f"{stack_file}:{source.line}" if source.line else "default of the patch"
+            if source.line:
+                where = f"{stack_file}:{source.line}"
+            else:
+                where = "default of the stack" if source.path else "default of the patch"
             value = shorten(text_of(source.value), 40)
             lines.append(f"      {source.param} = {value}  {style.link(where)}")
     if not traced.settings:

@@ -30,7 +30,7 @@ MAX_NODES = 50_000
 """Values of one file, scalars and containers, aliases counted as often as they are used."""
 
 
-_TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
+_TEXT_TAG = "tag:yaml.org,2002:str"
 
 
 class Document(NamedTuple):
@@ -202,7 +202,7 @@ class _Builder:
             value = resolve(text)
             if value.__class__ is int or value.__class__ is float:
                 self.texts[path] = text
-        elif event.tag is not None and event.tag not in _TEXT_TAGS:
+        elif event.tag is not None and event.tag != _TEXT_TAG:
             raise _tagged(event)
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchored(value, path, 1)

@@ -169,7 +169,7 @@ def _of_format(
             return _unquoted(path, meant, value, texts)
     elif form == "finding-code":
         return _finding_code(path, str(value))
-    elif form == "reason":
+    elif form == "reason" and not str(value).strip():
         return Mistake(path, codes.WAIVER_REASON, f"{full} says nothing", "say why this stack accepts the finding")
     elif value == "":
         return Mistake(path, codes.FORM, f"{full} is empty", "give a value")

@@ -81,6 +81,12 @@ def cases(folder: str) -> Iterator[Case]:
             yield Case(f"{folder}/{path.stem}", spec.pop("case"), api_version, kind, spec)
 
 
+def quantities() -> dict[str, str]:
+    """Amounts of a resource as they are sent, and as the API server gives them back."""
+    found: dict[str, str] = yaml.safe_load((HERE / "cases" / "quantities.yaml").read_text())
+    return found
+
+
 def essence(obj: dict[str, Any]) -> dict[str, Any]:
     """An object without what identifies it and what the server counts: what a case's ``result`` spells out."""
     hidden = {"name", "namespace", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"}

@@ -1,0 +1,38 @@
+"""Doing one thing for many stacks: in order, on all cores, without keeping what is done."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+WORTH_A_POOL = 48
+"""Stacks from which on a second process saves more time than it takes to start."""
+
+
+def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Result]:
+    """The results in the order of the items, each as soon as it and its predecessors are there.
+
+    Large numbers go to one process a core. ``work`` and its results must then be picklable, and results small: text
+    to print, not plans.
+    """
+    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
+    if len(items) < WORTH_A_POOL or workers < 2:
+        yield from map(work, items)
+        return
+    import multiprocessing
+
+    # Forked children have everything imported already; where there is no fork, one process has to do.
+    if "fork" not in multiprocessing.get_all_start_methods():
+        yield from map(work, items)
+        return
+    progress = sys.stderr.isatty() and not sys.stdout.isatty()
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        for number, result in enumerate(pool.imap(work, items, chunksize=8), 1):
+            if progress and number % 50 == 0:
+                sys.stderr.write(f"\r{number} of {len(items)} stacks")
+            yield result
+    if progress:
+        sys.stderr.write("\r\x1b[K")

@@ -1,0 +1,192 @@
+"""Laws that hold for all objects, on random ones."""
+
+import copy
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modelyard.merge import ABSENT, MergeError, Path, diff, server_side, strategic, three_way, two_way
+from modelyard.merge.fieldset import paths
+from modelyard.merge.managed import entries
+from modelyard.merge.typed import field_set
+from modelyard.merge.values import value_at
+from tests.conformance.casefile import merge_items, schema_of
+from tests.conformance.generate import merge_items as items
+from tests.conformance.generate import sample, samples
+
+Object = dict[str, Any]
+
+SAMPLE = schema_of("conformance.modelyard.dev/v1").of("conformance.modelyard.dev/v1", "Sample")
+ITEM = merge_items().of("mergeItem")
+
+# An exact number of examples each run, so that a failure in CI is a failure here.
+law = settings(max_examples=150, deadline=None, derandomize=True)
+objects = samples.map(sample)
+
+
+def leaves(obj: Object) -> set[Path]:
+    """What a manager owns that applies the object."""
+    own = set(paths(field_set(SAMPLE, obj)))
+    return {path for path in own if path[0] not in ("apiVersion", "kind") and path != Path(("metadata", "name"))}
+
+
+def applied(live: Object | None, obj: Object, manager: str, force: bool = False) -> Any:
+    """The answer, or None where the API server would refuse for a null that it leaves."""
+    try:
+        return server_side(live, obj, manager, SAMPLE, force)
+    except MergeError:
+        return None
+
+
+@law
+@given(objects)
+def test_applying_again_changes_nothing(obj: Object) -> None:
+    first = server_side(None, obj, "one", SAMPLE)
+    again = server_side(first.object, obj, "one", SAMPLE)
+    assert again.conflicts == ()
+    assert again.object is first.object
+
+
+@law
+@given(objects)
+def test_a_manager_owns_exactly_what_it_applies(obj: Object) -> None:
+    (managed,) = server_side(None, obj, "one", SAMPLE).ownership or (None,)
+    assert (set(managed.paths()) if managed else set()) == leaves(obj)
+
+
+@law
+@given(objects, objects)
+def test_own_fields_win_and_others_stay(first: Object, second: Object) -> None:
+    before = copy.deepcopy((first, second))
+    live = server_side(None, first, "one", SAMPLE).object
+    forced = server_side(live, second, "two", SAMPLE, force=True)
+    for path in leaves(second):
+        mine = value_at(SAMPLE, second, path)
+        if not isinstance(mine, dict | list) and mine is not None:
+            assert value_at(SAMPLE, forced.object, path) == mine
+    for change in diff(live, forced.object, SAMPLE):
+        if change.path[:2] != ("metadata", "managedFields") and not change.reordered:
+            touched = leaves(second)
+            assert change.after is not ABSENT or any(change.path[: len(p)] == p for p in touched), change
+    assert (first, second) == before, "inputs are never changed"
+
+
+@law
+@given(objects, objects)
+def test_after_force_there_is_no_conflict(first: Object, second: Object) -> None:
+    live = server_side(None, first, "one", SAMPLE).object
+    forced = server_side(live, second, "two", SAMPLE, force=True).object
+    again = server_side(forced, second, "two", SAMPLE)
+    assert again.conflicts == ()
+    assert entries(again.object) == entries(forced)
+
+
+@law
+@given(objects, objects)
+def test_a_refusal_changes_nothing_and_force_takes_exactly_what_was_refused(first: Object, second: Object) -> None:
+    live = server_side(None, first, "one", SAMPLE).object
+    asked = server_side(live, second, "two", SAMPLE)
+    forced = server_side(live, second, "two", SAMPLE, force=True)
+    assert forced.taken == asked.conflicts
+    assert forced.conflicts == ()
+    if asked.conflicts:
+        assert asked.object is live
+    else:
+        assert asked == forced
+    for conflict in asked.conflicts:
+        if leaves(first):
+            assert [owner.manager for owner in conflict.owners] == ["one"]
+            assert conflict.path in leaves(first)
+
+
+@law
+@given(objects, objects)
+def test_scalar_conflicts_are_the_same_whoever_came_first(first: Object, second: Object) -> None:
+    def scalars(a: Object, b: Object) -> set[Path]:
+        found = server_side(server_side(None, a, "one", SAMPLE).object, b, "two", SAMPLE).conflicts
+        sides = [(c, value_at(SAMPLE, a, c.path), value_at(SAMPLE, b, c.path)) for c in found]
+        return {c.path for c, x, y in sides if not isinstance(x, dict | list) and not isinstance(y, dict | list)}
+
+    assert scalars(first, second) == scalars(second, first)
+
+
+@law
+@given(objects)
+def test_giving_up_everything_leaves_defaults(obj: Object) -> None:
+    live = server_side(None, obj, "one", SAMPLE).object
+    nothing = {name: obj[name] for name in ("apiVersion", "kind", "metadata")}
+    left = applied(live, nothing, "one")
+    if left is not None:
+        assert left.ownership == ()
+        assert set(left.object.get("spec") or {}) <= {"level"} | {k for k, v in obj["spec"].items() if v == []}
+
+
+@law
+@given(objects, objects)
+def test_diff_is_empty_for_equals_and_turns_around(first: Object, second: Object) -> None:
+    assert diff(first, copy.deepcopy(first), SAMPLE) == ()
+    there = {(change.path, change.reordered): (change.before, change.after) for change in diff(first, second, SAMPLE)}
+    back = {(change.path, change.reordered): (change.after, change.before) for change in diff(second, first, SAMPLE)}
+    assert there == back
+
+
+@law
+@given(objects, objects)
+def test_every_change_is_a_change(first: Object, second: Object) -> None:
+    for change in diff(first, second, SAMPLE):
+        if not change.reordered:
+            assert value_at(SAMPLE, first, change.path) == change.before
+            assert value_at(SAMPLE, second, change.path) == change.after
+            assert change.before != change.after or type(change.before) is not type(change.after)
+
+
+@law
+@given(items)
+def test_an_empty_patch_changes_nothing(obj: Object) -> None:
+    assert strategic(obj, {}, ITEM) == obj
+
+
+@law
+@given(items, items)
+def test_a_two_way_patch_makes_one_of_the_other(original: Object, modified: Object) -> None:
+    before = copy.deepcopy((original, modified))
+    patch = two_way(original, modified, ITEM)
+    assert strategic(original, patch, ITEM) == modified
+    assert (original, modified) == before, "inputs are never changed"
+
+
+@law
+@given(items, items)
+def test_a_three_way_patch_of_an_untouched_object_makes_what_was_asked(original: Object, modified: Object) -> None:
+    assert strategic(original, three_way(original, modified, original, ITEM), ITEM) == modified
+
+
+@law
+@given(items, items, items)
+def test_a_three_way_patch_is_idempotent(original: Object, modified: Object, current: Object) -> None:
+    patch = three_way(original, modified, current, ITEM)
+    result = strategic(current, patch, ITEM)
+    assert strategic(result, patch, ITEM) == result
+    assert strategic(result, three_way(modified, modified, result, ITEM), ITEM) == result
+
+
+@law
+@given(items, items)
+def test_applying_a_patch_of_set_fields_twice_is_applying_it_once(original: Object, patch: Object) -> None:
+    once = strategic(original, patch, ITEM)
+    assert strategic(once, patch, ITEM) == once
+
+
+@law
+@given(st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), objects), min_size=1, max_size=4))
+def test_nobody_owns_what_is_not_there_and_scalars_have_no_strangers(steps: list[tuple[str, Object]]) -> None:
+    live: Object | None = None
+    for manager, obj in steps:
+        answer = applied(live, obj, manager, force=True)
+        if answer is None:
+            return
+        live = answer.object
+        for managed in answer.ownership:
+            for path in managed.paths():
+                assert value_at(SAMPLE, live, path) is not ABSENT or value_at(SAMPLE, obj, path) in (None, {}, ABSENT)

@@ -1,0 +1,191 @@
+"""Reading schemas from OpenAPI documents, and the schemas that are shipped."""
+
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+import yaml
+
+from modelyard.merge import MergeSchema, server_side, strategic, supported_versions
+from modelyard.merge.schema import SHIPPED, compact, digest
+from modelyard.merge.types import STATUS_MARK
+from tests.conformance.casefile import HERE, schema_of
+
+
+def test_supported_versions() -> None:
+    assert supported_versions() == ("1.33", "1.34", "1.35", "1.36")
+
+
+@pytest.mark.parametrize("version", supported_versions())
+def test_every_shipped_version_has_the_kinds_and_its_hash(version: str) -> None:
+    schema = MergeSchema.kubernetes(version)
+    deployment = schema.of("apps/v1", "Deployment")
+    assert deployment.status_subresource
+    containers = deployment.child["spec"].child["template"].child["spec"].child["containers"]
+    assert (containers.list_kind, containers.keys, containers.merge_key) == ("map", ("name",), "name")
+    ports = containers.item.child["ports"]
+    assert (ports.keys, ports.merge_key) == (("containerPort", "protocol"), "containerPort")
+    assert [ports.key_default(key) for key in ports.keys] == [0, "TCP"]
+    assert not schema.of("v1", "ConfigMap").status_subresource
+    assert schema.sha256 == digest(compact(schema.definitions))
+
+
+def test_versions_differ_in_what_was_added() -> None:
+    hashes = {MergeSchema.kubernetes(version).sha256 for version in supported_versions()}
+    assert len(hashes) == len(supported_versions())
+
+
+@pytest.mark.parametrize("text", ["1.35", "v1.35", "1.35.4", "v1.35.4-eks-1"])
+def test_a_version_is_its_minor_version(text: str) -> None:
+    assert MergeSchema.kubernetes(text) is MergeSchema.kubernetes("1.35")
+
+
+def test_what_is_not_there_is_told() -> None:
+    with pytest.raises(LookupError, match=r"no schema for Kubernetes 1\.12; shipped are 1\.33, 1\.34, 1\.35, 1\.36"):
+        MergeSchema.kubernetes("1.12")
+    with pytest.raises(LookupError, match="no schema for Deploy of apps/v1"):
+        MergeSchema.kubernetes("1.35").of("apps/v1", "Deploy")
+    with pytest.raises(LookupError, match="refers to Missing, which it does not define"):
+        MergeSchema.kubernetes("1.35").of("Missing")
+    with pytest.raises(ValueError, match="not an OpenAPI document"):
+        MergeSchema.from_openapi({"kind": "Pod"})
+
+
+def test_an_object_names_its_type() -> None:
+    schema = MergeSchema.kubernetes("1.35")
+    assert schema.of_object({"apiVersion": "v1", "kind": "Pod"}) is schema.of("v1", "Pod")
+    with pytest.raises(LookupError):
+        schema.of_object({})
+
+
+def test_every_shipped_definition_can_be_read() -> None:
+    schema = MergeSchema.kubernetes("1.35")
+    for name in schema.definitions:
+        type_ = schema.of(name)
+        for field in type_.child.properties:
+            assert type_.child[field] is not None
+            if type_.child[field].is_list:
+                assert type_.child[field].item is not None
+
+
+V2: dict[str, Any] = yaml.safe_load((HERE / "schemas" / "merge-item.yaml").read_text())
+
+
+def as_v3(value: Any) -> Any:
+    """A v2 document in the words of v3: references stand in ``allOf`` and lead elsewhere."""
+    if isinstance(value, dict):
+        if "$ref" in value:
+            rest = {k: v for k, v in value.items() if k != "$ref"}
+            target = value["$ref"].replace("#/definitions/", "#/components/schemas/")
+            return {"allOf": [{"$ref": target}], **rest}
+        return {name: as_v3(inner) for name, inner in value.items()}
+    return value
+
+
+def test_v2_and_v3_mean_the_same() -> None:
+    v2 = MergeSchema.from_openapi(V2)
+    v3 = MergeSchema.from_openapi({"openapi": "3.0.0", "components": {"schemas": as_v3(V2["definitions"])}})
+    original = {"mergingList": [{"name": "a", "value": "x"}], "item": {"name": "b"}, "replacingItem": {"name": "c"}}
+    patch = {"mergingList": [{"name": "a", "other": "y"}], "item": {"value": "z"}, "replacingItem": {"value": "w"}}
+    results = [strategic(original, patch, schema.of("mergeItem")) for schema in (v2, v3)]
+    assert results[0] == results[1]
+    assert results[0]["replacingItem"] == {"value": "w"}
+
+
+def test_several_documents_make_one_schema() -> None:
+    texts = [json.loads((HERE / "schemas" / f"{name}.json").read_text()) for name in ("kueue", "keda")]
+    schema = MergeSchema.from_openapi(*texts)
+    assert schema.of("keda.sh/v1alpha1", "ScaledObject").name.endswith("ScaledObject")
+    assert schema.of("kueue.x-k8s.io/v1beta2", "ClusterQueue").name.endswith("ClusterQueue")
+    assert schema.sha256 == MergeSchema.from_openapi(*reversed(texts)).sha256
+
+
+def test_a_status_endpoint_marks_its_kind() -> None:
+    gvk = {"group": "g", "version": "v1", "kind": "K"}
+    document = {
+        "definitions": {"K": {"type": "object", "x-kubernetes-group-version-kind": [gvk]}},
+        "paths": {"/apis/g/v1/ks/{name}/status": {"patch": {"x-kubernetes-group-version-kind": gvk}, "parameters": []}},
+    }
+    assert MergeSchema.from_openapi(document).of("g/v1", "K").status_subresource
+    assert STATUS_MARK in MergeSchema.from_openapi(document).definitions["K"]
+    del document["paths"]
+    assert not MergeSchema.from_openapi(document).of("g/v1", "K").status_subresource
+
+
+def test_lists_without_a_list_type_go_by_their_patch_strategy() -> None:
+    item = MergeSchema.from_openapi(V2).of("mergeItem")
+    kinds = {name: (item.child[name].list_kind, item.child[name].keys) for name in item.child.properties}
+    assert kinds["mergingList"] == ("map", ("name",))
+    assert kinds["mergingIntList"] == ("set", ())
+    assert kinds["nonMergingList"] == ("atomic", ())
+
+
+def test_a_relationship_beside_a_reference_holds_there_only() -> None:
+    document = {
+        "definitions": {
+            "Point": {"type": "object", "properties": {"x": {"type": "integer"}}},
+            "Two": {
+                "type": "object",
+                "properties": {
+                    "a": {"$ref": "#/definitions/Point", "x-kubernetes-map-type": "atomic"},
+                    "b": {"$ref": "#/definitions/Point"},
+                },
+            },
+        }
+    }
+    two = MergeSchema.from_openapi(document).of("Two")
+    assert (two.child["a"].separable, two.child["b"].separable) == (False, True)
+
+
+def test_preserved_unknown_fields_are_free_all_the_way_down() -> None:
+    sample = schema_of("conformance.modelyard.dev/v1").of("conformance.modelyard.dev/v1", "Sample")
+    partly = sample.child["spec"].child["partly"]
+    assert partly.child["known"].scalar == "string"
+    assert partly.child["anything"].child["below"].scalar == "any"
+    assert sample.child["spec"].child["nested"].child["anything"] is None
+
+
+def test_a_schema_that_changed_since_the_fields_were_recorded() -> None:
+    def schema(map_type: str, list_type: str) -> MergeSchema:
+        properties = {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "map": {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "x-kubernetes-map-type": map_type,
+            },
+            "list": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": list_type},
+        }
+        return MergeSchema.from_openapi({"definitions": {"T": {"type": "object", "properties": properties}}})
+
+    head = {"apiVersion": "v1", "kind": "T"}
+    old = schema("granular", "set").of("T")
+    new = schema("atomic", "atomic").of("T")
+    free = {**head, "map": {"a": "1"}, "list": ["x"]}
+    live = server_side(None, free, "one", old).object
+    again = server_side(live, free, "one", new)
+    assert again.ownership[0].fields == {"f:map": {}, "f:list": {}}
+    refused = server_side(live, {**head, "map": {"a": "2"}}, "two", new)
+    assert [str(conflict) for conflict in refused.conflicts] == ['conflict with "one": .map']
+
+
+def test_the_shipped_schemas_are_small_and_quick_to_load() -> None:
+    assert SHIPPED.stat().st_size < 500_000
+    program = (
+        "import time, sys\n"
+        "import modelyard.merge as merge\n"
+        "start = time.perf_counter()\n"
+        "kind = merge.MergeSchema.kubernetes('1.35').of('apps/v1', 'Deployment')\n"
+        "kind.child['spec'].child['template'].child['spec'].child['containers'].item.child['env'].item\n"
+        "print((time.perf_counter() - start) * 1000)\n"
+    )
+    start = time.perf_counter()
+    runs = [
+        float(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout)
+        for _ in range(3)
+    ]
+    assert min(runs) < 10, f"{runs} ms, {time.perf_counter() - start:.1f} s in all"
