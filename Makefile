@@ -23,6 +23,11 @@ $(READY): requirements/dev.txt pyproject.toml
 	@$(BIN)/python -m compileall -q .venv modelyard >/dev/null || true
 	@touch $@
 
+demo: $(READY) ## plan the three example environments offline and write their patches
+	@$(BIN)/modelyard plan --all
+	@echo
+	@$(BIN)/modelyard render --all
+
 lint: $(READY) ## ruff, mypy --strict and the import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -31,6 +36,30 @@ lint: $(READY) ## ruff, mypy --strict and the import contracts
 
 test: lint ## lint, then the fast tests
 	@$(BIN)/pytest -q -n auto -m "not lab"
+
+lab: $(READY) ## build the lab's tools that are missing (20 minutes once, then a moment)
+	@ln -sf ../../lab/modelyard-lab $(BIN)/modelyard-lab
+	@$(BIN)/modelyard-lab build
+
+up: lab ## start a lab, install the vendor's platform, pulumi up dev, show what the API server has
+	@$(BIN)/modelyard-lab up --lab dev
+	@$(BIN)/modelyard-lab install dev --lab dev
+	@eval "$$($(BIN)/modelyard-lab env --lab dev)" && PATH="$(CURDIR)/$(BIN):$$PATH" && \
+	pulumi stack select --create dev && pulumi up --stack dev --yes --skip-preview && \
+	kubectl --namespace ml-platform get deployments --output \
+	  'custom-columns=DEPLOYMENT:.metadata.name,READY:.status.readyReplicas,PATCHES:.metadata.annotations.modelyard\.dev/patches' && \
+	kubectl --namespace ml-platform get pods --output wide
+	@echo
+	@echo 'Next: eval "$$($(BIN)/modelyard-lab env --lab dev)"; $(BIN)/modelyard plan dev --live; make down'
+
+down: ## stop the labs of this checkout and remove their data
+	@if [ -x $(BIN)/modelyard-lab ]; then $(BIN)/modelyard-lab down --all --delete; fi
+
+test-lab: lab ## the tests on the real engine and API server
+	@$(BIN)/pytest -q -m lab
+
+bench: lab ## measure against kubectl kustomize in one run
+	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
 
 lock: ## resolve the dependencies again, with hashes
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o requirements/dev.txt

@@ -1,26 +1,19 @@
 """``Lab``: one real control plane on loopback, in one folder."""
 
-import fcntl
-import json
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
-from lab import access, components, process
+from lab import access, components, process, state
 from lab.client import Answer, Client
-from lab.components import Ports
 from lab.errors import LabError
-from lab.process import Process
+from lab.state import State, free_ports, is_free
 from lab.toolset import Toolset, ready_toolset
 
 STAGES = Path(__file__).resolve().parent / "kwok" / "stages.yaml"
@@ -31,16 +24,6 @@ _READY_WITHIN = 120.0
 _POLL = 0.05
 
 
-class State(NamedTuple):
-    """What a lab's folder remembers, so that another process can find, use and stop it."""
-
-    context: str
-    tools: Path
-    """The toolset it was started with, which may be another than this checkout's by now."""
-    ports: Ports
-    processes: tuple[Process, ...]
-
-
 class Lab:
     """A control plane (etcd, API server, controller manager, scheduler) with kwok in the kubelets' place.
 
@@ -48,13 +31,13 @@ class Lab:
     several folders do not meet. Times are seconds.
     """
 
-    def __init__(self, folder: Path, state: State) -> None:
+    def __init__(self, folder: Path, remembered: State) -> None:
         """Use ``start``, ``attach`` or ``find``."""
         self.folder = folder
-        self.context = state.context
-        self.tools = Toolset(state.tools)
-        self._ports = state.ports
-        self._processes = {process.name: process for process in state.processes}
+        self.context = remembered.context
+        self.tools = Toolset(remembered.tools)
+        self._ports = remembered.ports
+        self._processes = {process.name: process for process in remembered.processes}
         self._tied = False
         self._clients: dict[str, Client] = {}
 
@@ -74,13 +57,13 @@ class Lab:
         tools = tools or ready_toolset()
         folder = folder.resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder):
+        with state.locked(folder):
             before = cls.find(folder)
             if before is not None:
                 if before.running:
                     raise LabError(f"a lab is already running in {folder}; stop it first, or take another folder")
                 before._end(patience=1)
-            ports = before._ports if before is not None and all(map(_free, before._ports)) else _free_ports()
+            ports = before._ports if before is not None and all(map(is_free, before._ports)) else free_ports()
             for attempt in range(1, _ATTEMPTS + 1):
                 lab = cls(folder, State(context, tools.folder, ports, ()))
                 lab._tied = not detach
@@ -92,7 +75,7 @@ class Lab:
                     lab._end(patience=1)
                     if not clashed or attempt == _ATTEMPTS:
                         raise
-                    ports = _free_ports()
+                    ports = free_ports()
                 except BaseException:
                     lab._end(patience=1)
                     raise
@@ -117,8 +100,8 @@ class Lab:
     def find(cls, folder: Path) -> "Lab | None":
         """The lab that ``folder`` remembers, running or not; None where there never was one."""
         folder = folder.resolve()
-        state = _read(folder)
-        return None if state is None else cls(folder, state)
+        found = state.read(folder)
+        return None if found is None else cls(folder, found)
 
     @property
     def running(self) -> bool:
@@ -256,7 +239,7 @@ class Lab:
 
     def stop(self) -> None:
         """End every process, the API server before its store. What they stored stays in the folder."""
-        with _locked(self.folder):
+        with state.locked(self.folder):
             self._end(patience=5)
 
     def delete(self) -> None:
@@ -292,10 +275,10 @@ class Lab:
         pki = self.folder / "pki"
         if not (pki / "service-account.key").exists():
             _run([str(self.tools.bin / "pki"), str(pki)])
-        _write(self.folder / "tokens.csv", access.tokens())
-        _write(self.folder / "system.kubeconfig", self._kubeconfig_text(access.SYSTEM))
+        state.write(self.folder / "tokens.csv", access.tokens())
+        state.write(self.folder / "system.kubeconfig", self._kubeconfig_text(access.SYSTEM))
         for user in access.USERS.values():
-            _write(self.kubeconfig_of(user.name), self._kubeconfig_text(user))
+            state.write(self.kubeconfig_of(user.name), self._kubeconfig_text(user))
         self.tools.install_plugins(self.folder / "pulumi")
 
     def _kubeconfig_text(self, user: access.User) -> str:
@@ -351,65 +334,11 @@ class Lab:
         self._save()
 
     def _save(self) -> None:
-        document = {
-            "context": self.context,
-            "tools": str(self.tools.folder),
-            "ports": self._ports._asdict(),
-            "processes": [each._asdict() for each in self._processes.values()],
-        }
-        _write(self.folder / "lab.json", json.dumps(document, indent=2) + "\n")
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    with (folder / "lock").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
-def _read(folder: Path) -> State | None:
-    try:
-        found = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
-        return State(
-            found["context"],
-            Path(found["tools"]),
-            Ports(**found["ports"]),
-            tuple(Process(**each) for each in found["processes"]),
-        )
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.touch(mode=0o600)
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+        processes = tuple(self._processes.values())
+        state.save(self.folder, State(self.context, self.tools.folder, self._ports, processes))
 
 
 def _run(argv: list[str]) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         raise LabError(f"{' '.join(argv)}: {done.stderr.strip()}")
-
-
-def _free_ports() -> Ports:
-    # Below the range that the kernel hands to outgoing connections, so that none of those takes one meanwhile.
-    chooser = random.SystemRandom()
-    chosen: list[int] = []
-    while len(chosen) < len(Ports._fields):
-        port = chooser.randrange(20000, 32000)
-        if port not in chosen and _free(port):
-            chosen.append(port)
-    return Ports(*chosen)
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        if sys.platform != "win32":
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True

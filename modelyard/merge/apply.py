@@ -5,6 +5,7 @@ applied fields over the live object, drop what this manager applied before and n
 other managers that changes.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from modelyard.merge import fieldset
@@ -21,14 +22,14 @@ from modelyard.merge.managed import (
     ownership,
     with_entries,
 )
-from modelyard.merge.path import ROOT, Path
+from modelyard.merge.path import ROOT, Path, from_wire
 from modelyard.merge.prune import pruned
 from modelyard.merge.stored import refused_nulls, stored
 from modelyard.merge.typed import UnfitError, compare, field_set, merge
-from modelyard.merge.types import Type
+from modelyard.merge.types import DEDUCED, Type
 from modelyard.merge.update import BEFORE_FIRST_APPLY, created_entry
 from modelyard.merge.validate import misfits
-from modelyard.merge.values import value_at
+from modelyard.merge.values import child_at
 
 _NULL = (
     "null is no value of this field; a list or map whose last entry is given up is null too: give up the field itself"
@@ -196,12 +197,29 @@ def _conflicts(
 ) -> tuple[Conflict, ...]:
     if not contested:
         return ()
+    values: dict[Path, tuple[Any, Any]] = {}
     holders: dict[Path, list[Owner]] = {}
     for who, fields in contested.items():
         owner = owner_of(known[who])
-        for path in fieldset.paths(fields):
+        for path, before, after in _values_of(schema, fields, live, config, ROOT):
+            values[path] = before, after
             holders.setdefault(path, []).append(owner)
     return tuple(
-        Conflict(path, tuple(sorted(holders[path])), value_at(schema, live, path), value_at(schema, config, path))
+        Conflict(path, tuple(sorted(holders[path])), *values[path])
         for path in sorted(holders, key=lambda path: path.sort_key)
     )
+
+
+def _values_of(kind: Type, fields: FieldSet, live: Any, applied: Any, path: Path) -> Iterator[tuple[Path, Any, Any]]:
+    """Every path of a set, with the values that stand there on both sides."""
+    for element, subset in fields.items():
+        if element == SELF:
+            continue
+        step = from_wire(element)
+        here = path / step
+        inner = (kind.child[step] or DEDUCED) if isinstance(step, str) else kind.item if kind.is_list else DEDUCED
+        sides = child_at(kind, live, step), child_at(kind, applied, step)
+        if not subset or SELF in subset:
+            yield here, *sides
+        if subset:
+            yield from _values_of(inner, subset, *sides, here)

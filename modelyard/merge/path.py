@@ -12,6 +12,7 @@ The wire form (``f:spec``, ``k:{"name":"worker"}``, ``v:"x"``, ``i:0``) is that 
 
 import json
 import re
+from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
@@ -241,6 +242,7 @@ def to_wire(element: Element) -> str:
     return f"i:{element}"
 
 
+@lru_cache(maxsize=4096)
 def from_wire(text: str) -> Element:
     """Reads one path element of managedFields.
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from modelyard.merge.path import Key, Path, Value, to_wire
+from modelyard.merge.path import Element, Path, to_wire
 from modelyard.merge.typed import UnfitError, item_element
 from modelyard.merge.types import DEDUCED, Type
 
@@ -29,29 +29,27 @@ ABSENT: Final = Absent()
 def value_at(kind: Type, value: Any, path: Path) -> Any:
     """The value at ``path``, ``ABSENT`` where nothing stands there."""
     for element in path:
-        if isinstance(element, str):
-            if type(value) is not dict or element not in value:
-                return ABSENT
-            value, kind = value[element], kind.child[element] or DEDUCED
-            continue
-        if type(value) is not list:
+        value = child_at(kind, value, element)
+        if value is ABSENT:
             return ABSENT
-        if isinstance(element, Key | Value):
-            wanted = to_wire(element)
-            found = next((item for item in value if _element(kind, item) == wanted), ABSENT)
-            if found is ABSENT:
-                return ABSENT
-            value = found
-        elif element < len(value):
-            value = value[element]
-        else:
-            return ABSENT
-        kind = kind.item if kind.is_list else DEDUCED
+        kind = (kind.child[element] or DEDUCED) if isinstance(element, str) else kind.item if kind.is_list else DEDUCED
     return value
+
+
+def child_at(kind: Type, value: Any, element: Element) -> Any:
+    """The value that one element leads to, ``ABSENT`` where nothing stands there."""
+    if isinstance(element, str):
+        return value.get(element, ABSENT) if type(value) is dict else ABSENT
+    if type(value) is not list:
+        return ABSENT
+    if isinstance(element, int):
+        return value[element] if element < len(value) else ABSENT
+    wanted = to_wire(element)
+    return next((item for item in value if _element(kind, item) == wanted), ABSENT)
 
 
 def _element(kind: Type, item: Any) -> str | None:
     try:
-        return item_element(kind, item) if kind.is_list else None
+        return item_element(kind, item) if kind.list_kind in ("set", "map") else None
     except UnfitError:
         return None

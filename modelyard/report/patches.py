@@ -5,24 +5,30 @@ from typing import Any
 from modelyard.catalog import Library, PatchVersion
 from modelyard.report.style import PLAIN, Style, table
 from modelyard.report.values import text_of
+from modelyard.stack.config import Target, Targets
 
 
 def patches_text(library: Library, style: Style = PLAIN) -> list[str]:
-    """One line a patch."""
-    rows = []
-    for name, versions in library.patches.items():
-        newest = next(iter(versions.values()))
-        drafts = [version for version in versions if f"{name}/{version}" not in library.released]
-        state = "draft: " + ", ".join(drafts) if drafts else "released"
-        rows.append((name, ", ".join(versions), state, newest.meta.description))
-    return table(rows, ("PATCH", "VERSIONS", "STATE", "WHAT IT DOES"), style)
+    """Two lines a patch: name, versions and what it does; then its targets."""
+    newest = [next(iter(versions.values())) for versions in library.patches.values()]
+    rows = [(patch.name, _versions(library, patch.name), patch.meta.description) for patch in newest]
+    head, *lines = table(rows, ("PATCH", "VERSIONS", "WHAT IT DOES"), style)
+    targets = (style.dim(f"  {', '.join(_targets(patch))}") for patch in newest)
+    return [head, *(line for pair in zip(lines, targets, strict=True) for line in pair)]
+
+
+def _versions(library: Library, name: str) -> str:
+    return ", ".join(
+        version if f"{name}/{version}" in library.released else f"{version} (draft)"
+        for version in library.patches[name]
+    )
 
 
 def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     """One patch: its newest version's terms and parameters."""
     patch = library.latest(name)
     lines = [f"{style.bold(patch.id)}  {patch.meta.description}", f"  files      {style.link(patch.file)}"]
-    lines.append(f"  target     {_targets(patch)}")
+    lines.append(f"  targets    {', '.join(_targets(patch))}")
     lines.append(f"  takes part {_when(patch)}")
     if patch.meta.overrides:
         lines.append(f"  overrides  {', '.join(patch.meta.overrides)}")
@@ -39,10 +45,17 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     return [*lines, *table(rows, ("PARAMETER", "FROM", "MEANING"), style, indent=2)]
 
 
-def _targets(patch: PatchVersion) -> str:
+def _targets(patch: PatchVersion) -> tuple[str, ...]:
+    """Names of the objects that a version is for, as far as the template tells: the vendor's unless a stack renames."""
     lines = (line for line in patch.template.splitlines() if line.startswith("# target:"))
-    names = [line.split(":", 1)[1].strip().strip("{} ") for line in lines]
-    return ", ".join(patch.meta.params.get(name, name) for name in names)
+    params = (line.partition(":")[2].strip().strip("{} ") for line in lines)
+    return tuple(_default_name(patch.meta.params.get(param, param)) for param in params)
+
+
+def _default_name(fact: str) -> str:
+    role = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in fact.partition(".")[0])
+    target: Target | None = getattr(Targets(), role, None)
+    return fact if target is None else target.deployment
 
 
 def _when(patch: PatchVersion) -> str:
@@ -66,7 +79,7 @@ def patches_document(library: Library, name: str | None) -> dict[str, Any]:
                 "when": "listed" if patch.meta.when is None else dict(patch.meta.when),
                 "after": list(patch.meta.after),
                 "overrides": list(patch.meta.overrides),
-                "targets": _targets(patch).split(", "),
+                "targets": list(_targets(patch)),
                 "params": dict(patch.meta.params),
                 "schema": patch.schema,
             }

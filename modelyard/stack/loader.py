@@ -172,7 +172,7 @@ def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
                 rest = key.removeprefix("modelyard").strip("./-_ ")
                 meant = PREFIX + (nearest(rest, (*_SECTIONS, *_SCALARS)) or "…")
         # Most other packages' names share few letters with ours, and cost no more than this line.
-        elif len(_LETTERS.intersection(space.casefold())) > 5 and nearest(space, ["modelyard"]):
+        elif len(_LETTERS.intersection(space.casefold())) > 5 and nearest(space, ["modelyard"], 0.8):
             meant = PREFIX + rest
         if meant:
             summary = f"unknown key {plain(key)}"

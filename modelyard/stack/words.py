@@ -26,15 +26,15 @@ def listed(words: Iterable[str], conjunction: str = "or") -> str:
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like this one, letter case aside; None where none is near."""
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known word that is most like this one, letter case aside; None where none reaches the likeness (0 to 1)."""
     from difflib import get_close_matches
 
     # The first of two names that differ in case only wins: they are given in the order they are documented in.
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.casefold(), name)
-    close = get_close_matches(word[:100].casefold(), folded, 1, 0.6)
+    close = get_close_matches(word[:100].casefold(), folded, 1, likeness)
     return folded[close[0]] if close else None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab import Lab, LabError, components
+from lab import Lab, LabError, cluster, components
 from lab.build import build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -236,11 +236,9 @@ def test_up_status_and_down_from_a_shell(tmp_path: Path, folder: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_no_obstacle(folder: Path, monkeypatch: pytest.MonkeyPatch, lab: Lab) -> None:
-    from lab import cluster
-
-    free = cluster._free_ports
+    free = cluster.free_ports
     taken = iter([lab._ports])
-    monkeypatch.setattr(cluster, "_free_ports", lambda: next(taken, None) or free())
+    monkeypatch.setattr(cluster, "free_ports", lambda: next(taken, None) or free())
     with Lab.start(folder) as second:
         assert second.server != lab.server
     assert lab.running

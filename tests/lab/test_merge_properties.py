@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lab import Lab
 from modelyard.merge import strategic, three_way
 from tests.conformance.casefile import Case, comparable, essence, schema_of, without_nulls
-from tests.conformance.generate import sample, samples
+from tests.conformance.generate import samples
 from tests.conformance.server import APPLY, MERGE, NAMESPACE, STRATEGIC, Server, conformance_server
 from tests.conformance.steps import play
 

@@ -298,7 +298,7 @@ def test_each_misshapen_file_is_one_finding(
 def test_releases_in_words(stackfiles, release: str, code: str, summary: str, remedy: str) -> None:
     text = stackfiles.BASE.replace('"23.10"', release)
     (finding,) = stackfiles.refused(text)
-    assert (finding.code, finding.line, finding.column) == (code, 2, 33 if release else 32)
+    assert (finding.code, finding.line, finding.column) == (code, 2, 33)
     assert summary in finding.summary
     assert remedy in finding.remedy
 
@@ -399,7 +399,6 @@ VALUES = st.one_of(
             "true",
             "false",
             "yes",
-            "",
             "ray",
             "keda",
             "A10",
@@ -410,37 +409,17 @@ VALUES = st.one_of(
             "1e3",
             "1E",
             ".",
-        ]
-        + [
             "500m",
             "6h5m",
             "0h",
             "h",
             "23.10",
-            "23.10\n",
             "1.35",
             "11.7",
-            "2027-03-01",
-            "2027-02-30",
-            "v1",
-            "GPU001",
-            "x" * 300,
-        ]
-        + [
-            "\u202e",
-            "a b",
-            "Ａ10",
-            "١",
-            "9" * 40,
-            "0000000001",
-            "1" * 12 + "h",
-            "\x85",
-            "\u00a0",
-            "\ud7ff",
-            "🙂",
-            "A\n",
         ]
     ),
+    st.sampled_from(["", "23.10\n", "2027-03-01", "2027-02-30", "v1", "GPU001", "x" * 300, "9" * 40, "1" * 12 + "h"]),
+    st.sampled_from(["\u202e", "a b", "Ａ10", "١", "\x85", "\u00a0", "\ud7ff", "🙂", "A\n"]),
     st.text(max_size=5),
     st.lists(st.sampled_from(["x", 1]), max_size=2),
     st.dictionaries(st.sampled_from(["name", "code", "model", "secure"]), st.sampled_from(["x", 1, "A10"]), max_size=2),

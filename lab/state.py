@@ -1,0 +1,89 @@
+"""What a lab's folder remembers between processes, and the ports it may take."""
+
+import fcntl
+import json
+import os
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from lab.components import Ports
+from lab.process import Process
+
+
+class State(NamedTuple):
+    """What a lab's folder remembers, so that another process can find, use and stop it."""
+
+    context: str
+    tools: Path
+    """The toolset it was started with, which may be another than this checkout's by now."""
+    ports: Ports
+    processes: tuple[Process, ...]
+
+
+def read(folder: Path) -> State | None:
+    """What the folder remembers; None where there was no lab, or its record is damaged."""
+    try:
+        found = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
+        return State(
+            found["context"],
+            Path(found["tools"]),
+            Ports(**found["ports"]),
+            tuple(Process(**each) for each in found["processes"]),
+        )
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def save(folder: Path, state: State) -> None:
+    """Remember ``state`` in the folder."""
+    document = {
+        "context": state.context,
+        "tools": str(state.tools),
+        "ports": state.ports._asdict(),
+        "processes": [each._asdict() for each in state.processes],
+    }
+    write(folder / "lab.json", json.dumps(document, indent=2) + "\n")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file of the lab as a whole, readable by its owner only."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.touch(mode=0o600)
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep every other process from starting or stopping the folder's lab meanwhile."""
+    with (folder / "lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def free_ports() -> Ports:
+    """Ports that nobody listens on, chosen at random."""
+    # Below the range that the kernel hands to outgoing connections, so that none of those takes one meanwhile.
+    chooser = random.SystemRandom()
+    chosen: list[int] = []
+    while len(chosen) < len(Ports._fields):
+        port = chooser.randrange(20000, 32000)
+        if port not in chosen and is_free(port):
+            chosen.append(port)
+    return Ports(*chosen)
+
+
+def is_free(port: int) -> bool:
+    """Whether the loopback port can be taken now."""
+    with socket.socket() as probe:
+        # As servers do: a port whose last connections are still fading away is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,129 @@
+"""Where the project and its stack files are, and what happens when a file cannot be read."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from modelyard.stack import codes, discover, find_project, load, stack_folder
+from modelyard.stack.source import MAX_BYTES
+
+
+@pytest.fixture
+def project(tmp_path: Path, stackfiles) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    (tmp_path / "stacks" / "recorded").mkdir(parents=True)
+    for name in ("prod", "dev", "eu.west"):
+        (tmp_path / "stacks" / f"Pulumi.{name}.yaml").write_text(stackfiles.BASE)
+    for name in ("Pulumi.yaml", "Pulumi..yaml~", "Pulumi.a b.yaml", "Pulumi.dev.yml", "notes.txt"):
+        (tmp_path / "stacks" / name).write_text("")
+    return tmp_path
+
+
+def test_the_project_is_the_nearest_folder_upward(project: Path) -> None:
+    assert find_project(project / "stacks" / "recorded") == project / "stacks"
+    (project / "stacks" / "Pulumi.yaml").unlink()
+    assert find_project(project / "stacks" / "recorded") == project
+    assert find_project(project) == project
+    assert find_project(project.parent) is None
+
+
+def test_a_relative_start_is_fine(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    assert find_project(Path()) == project
+
+
+def test_stacks_are_discovered_in_order(project: Path) -> None:
+    assert [(found.name, found.shown) for found in discover(project)] == [
+        ("dev", "stacks/Pulumi.dev.yaml"),
+        ("eu.west", "stacks/Pulumi.eu.west.yaml"),
+        ("prod", "stacks/Pulumi.prod.yaml"),
+    ]
+    assert all(found.path.is_file() for found in discover(project))
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        ("stackConfigDir: envs\n", "envs"),
+        ("name: x\nstackConfigDir: ./envs/\n", "envs"),
+        ("# stackConfigDir: envs\n", "stacks"),
+        ("stackConfigDir: [envs]\n", "stacks"),
+        ("stackConfigDir: 'envs\n", "stacks"),
+        ("", "stacks"),
+    ],
+)
+def test_the_folder_of_the_stacks(project: Path, text: str, folder: str) -> None:
+    (project / "Pulumi.yaml").write_text(text)
+    assert stack_folder(project) == project / folder
+
+
+def test_a_folder_outside_the_project_is_shown_whole(project: Path) -> None:
+    (project / "inner").mkdir()
+    (project / "inner" / "Pulumi.yaml").write_text(f"stackConfigDir: {project / 'stacks'}\n")
+    assert discover(project / "inner")[0].shown == (project / "stacks" / "Pulumi.dev.yaml").as_posix()
+
+
+def test_no_stacks_are_no_error(tmp_path: Path) -> None:
+    assert discover(tmp_path) == ()
+
+
+def only_finding(path: Path):
+    stack, findings = load(path, f"stacks/{path.name}")
+    assert stack is None
+    (finding,) = findings
+    assert finding.blocks
+    return finding
+
+
+def test_a_missing_stack_names_those_there_are(project: Path) -> None:
+    finding = only_finding(project / "stacks" / "Pulumi.prd.yaml")
+    assert finding.code == codes.UNREADABLE
+    assert finding.summary == 'there is no stack "prd"'
+    assert finding.remedy == "did you mean prod? the stacks are dev, eu.west and prod"
+
+
+def test_a_missing_folder_says_there_are_no_stacks(tmp_path: Path) -> None:
+    finding = only_finding(tmp_path / "envs" / "Pulumi.dev.yaml")
+    assert finding.remedy == "there are no stacks in envs/"
+
+
+def test_names_of_other_files_are_refused(project: Path) -> None:
+    finding = only_finding(project / "stacks" / "Pulumi.a b.yaml")
+    assert finding.summary == "Pulumi.a b.yaml is not the name of a stack file"
+
+
+def test_a_folder_is_no_stack_file(project: Path) -> None:
+    (project / "stacks" / "Pulumi.folder.yaml").mkdir()
+    assert "is not a regular file" in only_finding(project / "stacks" / "Pulumi.folder.yaml").summary
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes")
+def test_a_pipe_is_not_waited_for(project: Path) -> None:
+    os.mkfifo(project / "stacks" / "Pulumi.pipe.yaml")
+    assert "is not a regular file" in only_finding(project / "stacks" / "Pulumi.pipe.yaml").summary
+
+
+def test_a_huge_file_is_refused_before_it_is_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = project / "stacks" / "Pulumi.huge.yaml"
+    with path.open("wb") as stream:
+        stream.truncate(50 * 1024 * 1024)
+    monkeypatch.setattr(Path, "open", lambda *_, **__: pytest.fail("the file was opened"))
+    finding = only_finding(path)
+    assert finding.code == codes.LIMIT
+    assert finding.summary == f"the text has 52,428,800 bytes; the limit is {MAX_BYTES:,} bytes"
+
+
+def test_a_file_without_permission_is_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = project / "stacks" / "Pulumi.dev.yaml"
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        # The superuser may read everything: only the refusal itself can be played here.
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(Path, "open", refuse)
+    finding = only_finding(path)
+    assert finding.code == codes.UNREADABLE
+    assert finding.summary == "Pulumi.dev.yaml cannot be read: permission denied"

@@ -1,0 +1,82 @@
+"""Waivers: what they cover, and when they are wrong themselves."""
+
+from datetime import date
+
+import pytest
+
+from modelyard.findings import Finding, Severity
+from modelyard.stack import apply_waivers, codes
+
+TODAY = date(2026, 11, 21)
+CARD = Finding("GPU001", Severity.ERROR, "too slow", stack="dev", target="deployment-a")
+OTHER = Finding("GPU001", Severity.ERROR, "too slow", stack="dev", target="deployment-b")
+MEMORY = Finding("RES001", Severity.WARNING, "too little", stack="dev")
+WAIVER = "modelyard:waivers: [{code: GPU001, reason: on order, expires: 2027-03-01%s}]"
+
+
+@pytest.fixture
+def stack(stackfiles):
+    return lambda extra="": stackfiles.loaded(stackfiles.with_lines(WAIVER % extra))
+
+
+def test_a_waiver_covers_findings_of_its_code(stack) -> None:
+    assert apply_waivers((CARD, MEMORY, OTHER), stack(), TODAY) == (
+        MEMORY,
+        CARD._replace(waived="on order"),
+        OTHER._replace(waived="on order"),
+    )
+    assert not apply_waivers((CARD,), stack(), TODAY)[0].blocks
+
+
+def test_a_waiver_with_a_target_covers_that_target_only(stack) -> None:
+    found = apply_waivers((CARD, OTHER), stack(", target: deployment-b"), TODAY)
+    assert found == (CARD, OTHER._replace(waived="on order"))
+
+
+def test_a_waiver_holds_on_its_last_day(stack) -> None:
+    assert apply_waivers((CARD,), stack(), date(2027, 3, 1)) == (CARD._replace(waived="on order"),)
+
+
+def test_an_expired_waiver_is_an_error_and_covers_nothing(stack, stackfiles) -> None:
+    card, expired = sorted(apply_waivers((CARD,), stack(), date(2027, 3, 2)), reverse=True)
+    assert card == CARD
+    assert (expired.code, expired.severity, expired.stack) == (codes.WAIVER_EXPIRED, Severity.ERROR, "dev")
+    assert expired.location == f"{stackfiles.FILE}:4:56"
+    assert expired.summary == "the waiver of GPU001 expired on 2027-03-01"
+    assert "on order" in expired.detail
+    assert expired.blocks
+
+
+def test_a_waiver_that_covers_nothing_is_advice(stack, stackfiles) -> None:
+    memory, unused = apply_waivers((MEMORY,), stack(), TODAY)
+    assert memory == MEMORY
+    assert (unused.code, unused.severity) == (codes.WAIVER_UNUSED, Severity.ADVICE)
+    assert unused.location == f"{stackfiles.FILE}:4:23"
+
+
+def test_an_unused_waiver_names_its_target(stack) -> None:
+    _, unused = apply_waivers((CARD,), stack(", target: deployment-z"), TODAY)
+    assert unused.summary == "the waiver of GPU001 for deployment-z covers no finding"
+
+
+def test_two_waivers_of_one_finding_are_both_used(stackfiles) -> None:
+    one = "{code: GPU001, reason: first, expires: 2027-03-01, target: deployment-a}"
+    two = "{code: GPU001, reason: second, expires: 2027-03-01}"
+    stack = stackfiles.loaded(stackfiles.with_lines(f"modelyard:waivers: [{one}, {two}]"))
+    assert apply_waivers((CARD,), stack, TODAY) == (CARD._replace(waived="first"),)
+
+
+def test_other_stacks_and_mistakes_in_the_file_are_never_covered(stack) -> None:
+    foreign = CARD._replace(stack="prod")
+    mistake = Finding("CFG002", Severity.WARNING, "mark", stack="dev")
+    found = apply_waivers((foreign, mistake), stack(), TODAY)
+    assert {finding.waived for finding in found} == {""}
+    assert [finding.code for finding in found] == ["GPU001", "CFG002", codes.WAIVER_UNUSED]
+
+
+def test_without_waivers_findings_come_back_in_order(stackfiles) -> None:
+    assert apply_waivers((MEMORY, OTHER, CARD, CARD), stackfiles.loaded(stackfiles.BASE), TODAY) == (
+        CARD,
+        OTHER,
+        MEMORY,
+    )

@@ -1,0 +1,85 @@
+"""A file is written as a whole or not at all."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from modelyard.files import write_atomically
+
+
+def test_text_arrives_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_atomically(path, "grün\nzwei\r\n")
+    assert path.read_bytes() == "grün\nzwei\r\n".encode()
+
+
+def test_missing_folders_are_made(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "a" / "b" / "c.txt", "x")
+    assert (tmp_path / "a" / "b" / "c.txt").read_text() == "x"
+
+
+def test_what_was_there_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("a long text that was there before")
+    write_atomically(path, "new")
+    assert path.read_text() == "new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_new_files_are_as_readable_as_the_umask_says(tmp_path: Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "a.txt", "x")
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == mode
+
+
+def test_a_reader_sees_the_old_file_or_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    seen = []
+    replace = Path.replace
+
+    def watch(self: Path, target: Path) -> Path:
+        seen.append((path.read_text(), self.read_text()))
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", watch)
+    write_atomically(path, "new")
+    assert seen == [("old", "new")]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os if step == "fsync" else Path, step, fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_text_that_cannot_be_encoded_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "\ud800")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    with pytest.raises(OSError, match="a"):
+        write_atomically(tmp_path / "a" / "b.txt", "y")
+    assert (tmp_path / "a").read_text() == "x"
