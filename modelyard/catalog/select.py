@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog.library import Library, PatchVersion
 from modelyard.findings import Finding, Severity
-from modelyard.stack.config import PatchChoice, Stack
+from modelyard.stack.config import PatchChoice, Secret, Stack
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.workloads import Facts, fact_at, source_of
 
@@ -112,6 +112,9 @@ def _bind(
             params[name], sources[name] = value, source_of(path, known)
     for name, value in choice.params.items():
         params[name], sources[name] = value, ("patches", index, "params", name)
+        if _is_secret(value):
+            findings.append(stack.place(_encrypted(patch, name), *sources[name]))
+            return None
     if patch.validator.is_valid(params):
         return Selected(patch, params, sources)
     for error in patch.validator.iter_errors(params):
@@ -131,6 +134,27 @@ def _bind(
             )
         )
     return None
+
+
+def _is_secret(value: Any) -> bool:
+    match value:
+        case Secret():
+            return True
+        case dict():
+            return any(map(_is_secret, value.values()))
+        case list():
+            return any(map(_is_secret, value))
+    return False
+
+
+def _encrypted(patch: PatchVersion, name: str) -> Finding:
+    return Finding(
+        "PAT016",
+        Severity.ERROR,
+        f"parameter {name} of patch {patch.id} is encrypted, and a plan shows what it renders",
+        field=name,
+        remedy="keep the value in a Kubernetes Secret and let the patch refer to it (secretKeyRef)",
+    )
 
 
 def _unknown_fact(patch: PatchVersion, path: str, key: str) -> Finding:

@@ -94,7 +94,7 @@ def _apply(root: Path, name: str, args: Namespace) -> Exit:
     except EngineError as error:
         raise Stop(Exit.UNREACHABLE, f"{error.summary}\n{error.detail}".rstrip(), error.remedy) from error
     if args.json:
-        import json
+        from modelyard.report.json import json_text
 
         document = {
             "formatVersion": 1,
@@ -102,7 +102,7 @@ def _apply(root: Path, name: str, args: Namespace) -> Exit:
             **outcome._asdict(),
             "seconds": round(time.monotonic() - started, 1),
         }
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        say([json_text(document)])
     else:
         words = ", ".join(f"{number} {operation}" for operation, number in outcome.changes.items() if number)
         say([f"{name}: {outcome.result} in {time.monotonic() - started:.0f} s ({words or 'no changes'})"])

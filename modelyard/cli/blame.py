@@ -53,9 +53,9 @@ def run(args: Namespace) -> Exit:
         )
     traced = trace(target, paths[0], schema, stack, chosen_patches(root, stack))
     if args.json:
-        import json
+        from modelyard.report.json import json_text
 
-        sys.stdout.write(json.dumps(trace_document(traced), indent=2, ensure_ascii=False) + "\n")
+        say([json_text(trace_document(traced))])
     else:
         say(trace_text(traced, stack.file, Style(wants_colour(args, sys.stdout))))
     return Exit.FINE

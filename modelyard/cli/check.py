@@ -27,11 +27,9 @@ def run(args: Namespace) -> Exit:
     found = list(each(tuple(files.values()), partial(_check, root, args.live)))
     findings = ordered(finding for one in found for finding in one.findings)
     if args.json:
-        import json
+        from modelyard.report.json import findings_document, json_text
 
-        from modelyard.report.json import findings_document
-
-        sys.stdout.write(json.dumps(findings_document(findings), indent=2, ensure_ascii=False) + "\n")
+        say([json_text(findings_document(findings))])
     else:
         _print(findings, len(files), args)
     return exit_code(findings, any(not one.planned for one in found))

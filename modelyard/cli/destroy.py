@@ -40,9 +40,9 @@ def run(args: Namespace) -> Exit:
     except EngineError as error:
         raise Stop(Exit.UNREACHABLE, f"{error.summary}\n{error.detail}".rstrip(), error.remedy) from error
     if args.json:
-        import json
+        from modelyard.report.json import json_text
 
-        sys.stdout.write(json.dumps({"formatVersion": 1, "stack": args.stack, **outcome._asdict()}, indent=2) + "\n")
+        say([json_text({"formatVersion": 1, "stack": args.stack, **outcome._asdict()})])
     else:
         words = ", ".join(f"{number} {operation}" for operation, number in outcome.changes.items() if number)
         say([f"{args.stack}: {outcome.result} ({words or 'no changes'})"])

@@ -23,11 +23,10 @@ def run(args: Namespace) -> Exit:
     wanted = chosen_target(plan, args.target) if args.target else None
     targets = [target for target in plan.changed if wanted in (None, target.name)]
     if args.json:
-        import json
-
+        from modelyard.report.json import json_text
         from modelyard.report.unified import diff_document
 
-        sys.stdout.write(json.dumps(diff_document(plan, targets), indent=2, ensure_ascii=False) + "\n")
+        say([json_text(diff_document(plan, targets))])
     elif not targets:
         say([f"{plan.stack}: no changes."])
     else:

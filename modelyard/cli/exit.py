@@ -33,8 +33,12 @@ class Stop(Exception):
     """Ends the run with words for the user instead of a result."""
 
     def __init__(self, code: Exit, summary: str, remedy: str = "", findings: Iterable[Finding] = ()) -> None:
-        super().__init__(summary)
+        # All arguments, so that a copy of it can come out of another process.
+        super().__init__(code, summary, remedy, tuple(findings))
         self.code = code
         self.summary = summary
         self.remedy = remedy
         self.findings = tuple(findings)
+
+    def __str__(self) -> str:
+        return self.summary

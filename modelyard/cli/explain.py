@@ -46,6 +46,6 @@ def run(args: Namespace) -> Exit:
 
 
 def _print(document: object) -> None:
-    import json
+    from modelyard.report.json import json_text
 
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    say([json_text(document)])

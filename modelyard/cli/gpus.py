@@ -42,9 +42,9 @@ def run(args: Namespace) -> Exit:
     if args.supported:
         rows = tuple(row for row in rows if row.supported == "yes")
     if args.json:
-        import json
+        from modelyard.report.json import json_text
 
-        sys.stdout.write(json.dumps(gpus_document(rows), indent=2, ensure_ascii=False) + "\n")
+        say([json_text(gpus_document(rows))])
         return Exit.FINE
     style = Style(wants_colour(args, sys.stdout))
     say(card_text(rows, style) if args.card else gpus_text(rows, style))

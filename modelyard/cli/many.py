@@ -1,6 +1,7 @@
 """Doing one thing for many stacks: in order, on all cores, without keeping what is done."""
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -29,10 +30,15 @@ def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Resu
         yield from map(work, items)
         return
     progress = sys.stderr.isatty() and not sys.stdout.isatty()
-    with multiprocessing.get_context("fork").Pool(workers) as pool:
+    with multiprocessing.get_context("fork").Pool(workers, _leave_interrupts_to_the_parent) as pool:
         for number, result in enumerate(pool.imap(work, items, chunksize=8), 1):
             if progress and number % 50 == 0:
                 sys.stderr.write(f"\r{number} of {len(items)} stacks")
             yield result
     if progress:
         sys.stderr.write("\r\x1b[K")
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process of the terminal; only the one that the user started has something to say."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

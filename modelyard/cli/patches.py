@@ -31,9 +31,9 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"there is no patch {args.name!r}", library.near(args.name), library.findings)
     style = Style(wants_colour(args, sys.stdout))
     if args.json:
-        import json
+        from modelyard.report.json import json_text
 
-        sys.stdout.write(json.dumps(patches_document(library, args.name), indent=2, ensure_ascii=False) + "\n")
+        say([json_text(patches_document(library, args.name))])
     elif args.name is not None:
         say(patch_text(library, args.name, style))
     else:

@@ -53,9 +53,9 @@ def _stack(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"{args.what} cannot be read", "", findings)
     sized, chosen = workloads(stack.config), chosen_patches(root, stack)
     if args.json:
-        import json
+        from modelyard.report.json import json_text
 
-        sys.stdout.write(json.dumps(stack_document(stack, sized, chosen), indent=2, ensure_ascii=False) + "\n")
+        say([json_text(stack_document(stack, sized, chosen))])
     else:
         say(stack_text(stack, sized, chosen, Style(wants_colour(args, sys.stdout))))
     return Exit.FINE

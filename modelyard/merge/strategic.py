@@ -222,15 +222,25 @@ def _special_items(path: Path, original: list[Any], patch: list[Any], key: str) 
 
 
 def _check_order(path: Path, patch: list[Any], wanted: list[Any], key: str) -> None:
-    """Whether the patch's items stand in the wanted order."""
+    """Whether the patch's items stand in the wanted order; as upstream, a last item may not be a ``replace``."""
+    items = [item for item in patch if not (isinstance(item, dict) and item.get(PATCH) == "delete")]
     if not patch or not wanted:
         return
-    items = [item for item in patch if not (isinstance(item, dict) and PATCH in item)]
-    require_key(path, key, items, wanted)
-    steps = iter(wanted)
-    for item in items:
-        if not any(ordering.place([step], item, key) >= 0 for step in steps):
-            fail(path, "the items of the patch are not among these, or not in this order")
+    require_key(path, key, [item for item in items if not _is_marked(item)], wanted)
+    at = step = 0
+    while at < len(items) and step < len(wanted):
+        if _is_marked(items[at]):
+            at += 1
+            continue
+        if ordering.place([wanted[step]], items[at], key) >= 0:
+            at += 1
+        step += 1
+    if at < len(items):
+        fail(path, "the items of the patch are not among these, or not in this order")
+
+
+def _is_marked(item: Any) -> bool:
+    return isinstance(item, dict) and PATCH in item
 
 
 def field_type(kind: Type, path: Path, name: str) -> Type:

@@ -15,7 +15,14 @@ from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.compose import Composed, compose
 from modelyard.plan.order import order
-from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION, mode_switch, take_over
+from modelyard.plan.ownership import (
+    ENGINE_ANNOTATIONS,
+    FIELD_MANAGER,
+    MODE_ANNOTATION,
+    PATCHES_ANNOTATION,
+    mode_switch,
+    take_over,
+)
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Action, FieldChange, Plan, TargetPlan
 from modelyard.stack import apply_waivers
@@ -207,7 +214,8 @@ def _request(
     annotations = dict(metadata.get("annotations") or {})
     patches = composed.patches if base is None else tuple(dict.fromkeys((base[0].id, *composed.patches)))
     annotations[PATCHES_ANNOTATION] = ",".join(patches)
-    annotations[MODE_ANNOTATION] = config.platform.mode
+    annotations[MODE_ANNOTATION] = "existing" if base is None else "managed"
+    annotations |= ENGINE_ANNOTATIONS
     metadata |= {"name": key.name, "namespace": key.namespace, "annotations": annotations}
     return {**body, "apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
 

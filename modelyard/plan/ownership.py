@@ -15,6 +15,9 @@ FIELD_MANAGER = "modelyard"
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
+ENGINE_ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/patchForce": "true"}
+"""What Pulumi's provider looks for on an object: our name, and leave to take fields over. It sends them along, so they
+are part of the request. Force is for the whole request; findings tell every field that it takes."""
 
 Nature = Literal["installer", "controller"]
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from modelyard import merge
 from modelyard.plan import FieldChange
 
-OWN_NOTES = "modelyard.dev/"
-"""Beginning of the annotations that a plan itself writes."""
+OWN_NOTES = ("modelyard.dev/", "pulumi.com/")
+"""Beginnings of the annotations that a plan itself writes."""
 
 
 class Line(NamedTuple):

@@ -1,12 +1,22 @@
 """Documents for machines. Each has a ``formatVersion`` and a published schema (``modelyard schema``)."""
 
+import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from modelyard.findings import Finding
 from modelyard.plan.store import finding_to_json
+from modelyard.report.style import INVISIBLE
 
 FINDINGS_FORMAT = 1
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+
+
+def json_text(document: Any) -> str:
+    """A document as indented JSON without a final newline, with escapes for what a terminal would obey."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def findings_document(findings: Iterable[Finding], *, error: str = "", remedy: str = "") -> dict[str, Any]:

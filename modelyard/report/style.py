@@ -11,7 +11,14 @@ from typing import NamedTuple
 WIDTH = 100
 """Columns that every text output fits in."""
 
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+"""Beyond ASCII's own: C1 controls, line and paragraph separators, marks of writing direction, the byte-order mark."""
+_UNSAFE = re.compile(
+    rf"[\x00-\x1f{INVISIBLE}\ud800-\udfff]"
+    # Commands that the log readers of CI systems would obey: `::set-env …` at the start of a line, `##[…]` anywhere.
+    r"|(?<!\S):(?=:[A-Za-z])|#(?=#[a-z]*\[)"
+)
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 class Style(NamedTuple):
@@ -55,13 +62,19 @@ PLAIN = Style(colour=False)
 
 
 def safe(text: str) -> str:
-    """Text from outside without control characters or direction marks, so that it cannot steer a terminal."""
-    return _UNSAFE.sub(lambda found: f"\\x{ord(found.group()):02x}", text.replace("\r", "\\r"))
+    """Text from outside on one line, with escapes for what could steer a terminal or the reader of a CI log."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found.group()
+    number = ord(character)
+    return _SHORT.get(character) or (f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}")
 
 
 def shorten(text: str, width: int) -> str:
     """Text on one line of at most ``width`` columns, cut in the middle with an ellipsis."""
-    text = safe(text).replace("\n", "\\n").replace("\t", "\\t")
+    text = safe(text)
     if len(text) <= width:
         return text
     head = (width - 1) * 2 // 3
@@ -72,7 +85,7 @@ def wrapped(text: str, indent: int, width: int = WIDTH, first: str = "") -> list
     """A paragraph broken at words, every line indented; ``first`` stands in the indent of the first line."""
     lead = f"{first:<{indent}}" if first else " " * indent
     return textwrap.wrap(
-        safe(text), width, initial_indent=lead, subsequent_indent=" " * indent, break_on_hyphens=False
+        safe(" ".join(text.splitlines())), width, initial_indent=lead, subsequent_indent=" " * indent, break_on_hyphens=False
     ) or [lead.rstrip()]
 
 

@@ -171,7 +171,7 @@ class Stack(NamedTuple):
     file: str
     """Path as shown to the user, relative to the project."""
     sha256: str
-    """Of the file's bytes."""
+    """Of the settings that a plan reads. Comments, layout and Pulumi's own keys (``encryptionsalt``) do not count."""
     config: Config
     context: str | None
     """``kubernetes:context`` of the stack, None where the kubeconfig's current one counts."""

@@ -1,6 +1,7 @@
 """From a stack file to a ``Stack``, or to everything that is wrong with it."""
 
 import hashlib
+import json
 import re
 import stat
 from collections.abc import Iterator, Mapping
@@ -84,7 +85,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
     made = Stack(
         stack,
         shown,
-        hashlib.sha256(content).hexdigest(),
+        hashlib.sha256(json.dumps(ours, sort_keys=True).encode()).hexdigest(),
         decode(ours, texts, secrets),
         config.get(CONTEXT),
         _positions(document),

@@ -1,6 +1,5 @@
 """What a stack file becomes when nothing is wrong with it."""
 
-import hashlib
 from datetime import date
 from pathlib import Path
 
@@ -61,12 +60,17 @@ environment:
 """
 
 
+def test_the_digest_is_of_what_a_plan_reads(stackfiles) -> None:
+    digest = stackfiles.loaded(FULL).sha256
+    assert stackfiles.loaded("# a comment\n" + FULL.replace("v1:salt", "v1:other")).sha256 == digest
+    assert stackfiles.loaded(FULL.replace("training: celery", "training: ray")).sha256 != digest
+
+
 def test_every_field_arrives(stackfiles) -> None:
     stack = stackfiles.loaded(FULL)
     assert stack.name == "dev"
     assert stack.file == stackfiles.FILE
     assert stack.context == "dev"
-    assert stack.sha256 == hashlib.sha256(FULL.encode()).hexdigest()
     assert stack.config == Config(
         training="celery",
         platform=Platform("23.10", "managed", "ml", "12.4", True),
