@@ -46,7 +46,7 @@ def declare(
     # Whether something changes is the plan's to say; it compared the request with the live object, by merge keys.
     body = {name: value for name, value in target.applied.items() if name not in ("apiVersion", "kind")}
     resource: pulumi.CustomResource = build(
-        _resource_name(target),
+        target.name,
         api_version=target.key.api_version,
         kind=target.key.kind,
         **body,
@@ -58,11 +58,6 @@ def declare(
         ),
     )
     return resource
-
-
-def _resource_name(target: TargetPlan) -> str:
-    """A Deployment goes by its name; what shares the name with one (a disruption budget) says its kind."""
-    return target.name if target.key.kind == "Deployment" else f"{target.name}-{target.key.kind.lower()}"
 
 
 def _timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:

@@ -3,12 +3,17 @@
 import gc
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 from typing import NamedTuple, NoReturn
 
 from modelyard.cli.exit import EXIT_CODES, Exit, Stop
+from modelyard.report.style import WIDTH, Style, wrapped
+
+
+COLOUR = ("--colour", "--color")
 
 
 class Verb(NamedTuple):
@@ -36,6 +41,19 @@ VERBS: dict[str, Verb] = {
 }
 
 
+class Formatter(HelpFormatter):
+    """Help that never gets wider than the rest of the output."""
+
+    def __init__(self, prog: str) -> None:
+        from shutil import get_terminal_size
+
+        super().__init__(prog, width=min(get_terminal_size().columns, WIDTH) - 2)
+
+
+class OverviewFormatter(Formatter, RawDescriptionHelpFormatter):
+    """The same, with the lists of verbs and exit codes as they are."""
+
+
 class Parser(ArgumentParser):
     """An argument parser whose errors say what to do next."""
 
@@ -48,8 +66,7 @@ def global_options(parser: ArgumentParser) -> None:
     """The options that stand before the verb or behind it."""
     parser.add_argument("-C", dest="directory", metavar="DIR", help="work in the project of this folder")
     parser.add_argument(
-        "--colour",
-        "--color",
+        *COLOUR,
         dest="colour",
         choices=("auto", "always", "never"),
         default=None,
@@ -60,7 +77,7 @@ def global_options(parser: ArgumentParser) -> None:
 def verb_parser(name: str, prog: str = "modelyard") -> Parser:
     """The parser of one verb."""
     module = import_module(f"modelyard.cli.{VERBS[name].module}")
-    parser = Parser(prog=f"{prog} {name}", description=module.__doc__)
+    parser = Parser(prog=f"{prog} {name}", description=module.__doc__, formatter_class=Formatter)
     global_options(parser)
     module.configure(parser)
     return parser
@@ -68,19 +85,17 @@ def verb_parser(name: str, prog: str = "modelyard") -> Parser:
 
 def overview() -> Parser:
     """The parser of everything, for the help and for completion."""
-    import argparse
-
     from modelyard import __version__
 
     width = max(map(len, VERBS))
-    codes = "\n".join(f"  {code.value}  {words}" for code, words in EXIT_CODES.items())
+    codes = "\n".join(f"  {code.value:>2}  {words}" for code, words in EXIT_CODES.items())
     parser = Parser(
         prog="modelyard",
         description="Plans, checks and applies the GPU side of ML platforms on Kubernetes.",
         epilog="verbs:\n"
         + "\n".join(f"  {name:<{width}}  {verb.help}" for name, verb in VERBS.items())
         + f"\n\nexit codes:\n{codes}\n\nmodelyard VERB --help tells more of each.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=OverviewFormatter,
         usage="modelyard [-C DIR] VERB [ARGUMENT ...]",
     )
     global_options(parser)
@@ -93,22 +108,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     # A short run makes many values and few cycles: looking for cycles all the time costs a fifth of it.
     gc.set_threshold(100_000, 50, 1000)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or file that cannot show a character gets its escape, not a crash.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        return int(_run(words))
+        code = int(_run(words))
+        sys.stdout.flush()
+        return code
     except Stop as stop:
         return _stopped(stop, words)
     except BrokenPipeError:
-        # Somebody closed the pipe, as `| head` does; Python would complain again while it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Somebody closed the pipe, as `| head` does.
+        _drop_output()
         return Exit.FINE
     except KeyboardInterrupt:
         sys.stderr.write("\ninterrupted\n")
         return 130
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _stopped(
-            Stop(Exit.USAGE, f"{where}{error.strerror or error}", "check the path and its permissions"), words
-        )
+        reason = (error.strerror or str(error)).lower()
+        if error.filename is None:
+            _drop_output()
+            return _stopped(Stop(Exit.USAGE, f"the output cannot be written: {reason}", "write it elsewhere"), ())
+        summary = f"{error.filename} cannot be used: {reason}"
+        return _stopped(Stop(Exit.USAGE, summary, "check the path and its permissions"), words)
     except Exception as error:
         if os.environ.get("MODELYARD_DEBUG"):
             raise
@@ -145,31 +168,49 @@ def _split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
     while index < len(words):
         if not words[index].startswith("-"):
             return words[:index], words[index], words[index + 1 :]
-        index += 2 if words[index] in ("-C", "--colour", "--color") else 1
+        index += 2 if words[index] in ("-C", *COLOUR) else 1
     return words, None, []
 
 
-def _stopped(stop: Stop, words: list[str]) -> int:
-    from modelyard.report.style import Style, safe
+def _drop_output() -> None:
+    """Sends what is still in stdout's buffer nowhere, or Python would fail on it once more while it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
+
+def _stopped(stop: Stop, words: Sequence[str]) -> int:
     if "--json" in words:
-        import json
-
-        from modelyard.report.json import findings_document
+        from modelyard.report.json import findings_document, json_text
 
         document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-        return stop.code
-    style = Style(colour=wants_colour(Namespace(colour=None), sys.stderr))
+        sys.stdout.write(json_text(document) + "\n")
+    else:
+        style = Style(wants_colour(Namespace(colour=_colour(words)), sys.stderr))
+        sys.stderr.write("\n".join(stop_text(stop, style)) + "\n")
+    return stop.code
+
+
+def _colour(words: Sequence[str]) -> str | None:
+    """What ``--colour`` says in words that nobody could parse."""
+    pairs = [word.partition("=")[::2] for word in words]
+    said = [
+        value or next_word for (name, value), next_word in zip(pairs, [*words[1:], ""], strict=True) if name in COLOUR
+    ]
+    return said[-1] if said else None
+
+
+def stop_text(stop: Stop, style: Style) -> list[str]:
+    """Why a run ended: findings, the reason, and what to do next."""
+    lines: list[str] = []
     if stop.findings:
         from modelyard.report.finding import findings_text
 
-        sys.stderr.write("\n".join(findings_text(stop.findings, style)) + "\n")
-    if stop.summary:
-        sys.stderr.write(f"{style.error('error')}: {safe(stop.summary)}\n")
+        lines.extend(findings_text(stop.findings, style))
+    for number, line in enumerate(stop.summary.splitlines()):
+        first, *rest = wrapped(line, 2, first="" if number else "error:")
+        lines.extend([first.replace("error:", style.error("error") + ":", 1), *rest])
     if stop.remedy:
-        sys.stderr.write(f"→ {safe(stop.remedy)}\n")
-    return stop.code
+        lines.extend(wrapped(stop.remedy, 2, first="→"))
+    return lines
 
 
 def wants_colour(args: Namespace, stream: object) -> bool:

@@ -144,7 +144,7 @@ def _plan_target(
         if switch is not None:
             findings.append(switch)
             return None
-    applied = _request(key, _held(composed, live, base is not None, schema), base, schema, config)
+    applied = _request(key, _held(composed, live, base is not None, schema), base, schema)
     try:
         merged = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
@@ -206,7 +206,6 @@ def _request(
     composed: Composed,
     base: tuple[PatchVersion, dict[str, Any]] | None,
     schema: merge.Type,
-    config: Config,
 ) -> dict[str, Any]:
     """The one request of a target: its base when the stack owns it, its patches, and our own annotations."""
     body = composed.body if base is None else merge.strategic(base[1], composed.body, schema)

@@ -29,7 +29,8 @@ def order(targets: Iterable[TargetPlan], workloads: Iterable[Workload], config: 
     The route always moves first, or the old side would never run dry. A side that no arrangement of the nodes can hold
     is a finding with the reason for each node.
     """
-    by_name = {target.name: target for target in targets}
+    # A Deployment comes before what may share its name, such as its disruption budget: it has the pods.
+    by_name = {target.name: target for target in sorted(targets, key=lambda target: target.key.kind == "Deployment")}
     sides = {workload.deployment: workload for workload in workloads if workload.role in GPU_ROLES}
     ups = sorted(name for name in by_name if _phase(by_name[name]) == "up")
     downs = sorted(name for name in by_name if _phase(by_name[name]) == "down")
@@ -93,15 +94,15 @@ def _why(target: TargetPlan, spare: bool, why: str, switching: bool) -> str:
             else "comes up on the GPUs that are free now"
         )
     if switching and phase == "down":
-        jobs = f"jobs that still run get {_span(_grace(target))} to finish" if target.replicas[0] else "it runs nothing"
+        jobs = f"jobs that still run get {_span(grace(target))} to finish" if target.replicas[0] else "it runs nothing"
         return f"goes down; {jobs}" if spare else f"goes down first ({why}); {jobs}"
     if target.replaces_pods:
-        jobs = f"; their jobs get {_span(_grace(target))} to finish" if target.gpus[0] else ""
+        jobs = f"; their jobs get {_span(grace(target))} to finish" if target.gpus[0] else ""
         return f"replaces {target.replaces_pods} running pod{'s' if target.replaces_pods > 1 else ''}{jobs}"
     return "replaces no running pod"
 
 
-def _grace(target: TargetPlan) -> int:
+def grace(target: TargetPlan) -> int:
     """Seconds that the pods which run now have between being told to stop and being killed."""
     pod = (((target.before or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
     return int(pod.get("terminationGracePeriodSeconds", 30))
@@ -122,12 +123,12 @@ def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Ite
             continue
         before, after = target.replicas
         stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
-        if stopped and _grace(target) < LONGEST_JOB:
+        if stopped and grace(target) < LONGEST_JOB:
             yield Finding(
                 "RES102",
                 Severity.WARNING,
                 f"{stopped} running pod{'s' if stopped > 1 else ''} of {target.name} will be stopped; "
-                f"a job in it has {_span(_grace(target))} to finish",
+                f"a job in it has {_span(grace(target))} to finish",
                 target=target.name,
                 field=f"{workload.role}.gracePeriod",
                 detail=f"jobs may take up to {_span(LONGEST_JOB)}; pods that run now keep the grace period they have",

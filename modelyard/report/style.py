@@ -85,7 +85,11 @@ def wrapped(text: str, indent: int, width: int = WIDTH, first: str = "") -> list
     """A paragraph broken at words, every line indented; ``first`` stands in the indent of the first line."""
     lead = f"{first:<{indent}}" if first else " " * indent
     return textwrap.wrap(
-        safe(" ".join(text.splitlines())), width, initial_indent=lead, subsequent_indent=" " * indent, break_on_hyphens=False
+        safe(" ".join(text.splitlines())),
+        width,
+        initial_indent=lead,
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
     ) or [lead.rstrip()]
 
 
