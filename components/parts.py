@@ -13,16 +13,18 @@ class Part(pulumi.ComponentResource):
 
     def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(f"modelyard:index:{type(self).__name__}", name, None, opts)
-        self.resources: dict[str, pulumi.CustomResource] = {}
+        self._targets: dict[str, list[str]] = {}
 
-    def add(self, target: TargetPlan, after: Sequence[pulumi.Resource] = ()) -> pulumi.CustomResource:
+    def add(
+        self, target: TargetPlan, after: Sequence[pulumi.Resource] = (), patience: int | None = None
+    ) -> pulumi.CustomResource:
         """Declares one target, behind the resources of ``after``."""
-        self.resources[f"{target.key.kind}/{target.name}"] = resource = declare(target, self, after)
-        return resource
+        self._targets[f"{target.key.kind}/{target.name}"] = list(target.patches)
+        return declare(target, self, after, patience)
 
     def close(self) -> None:
-        """Tells the engine that no target follows."""
-        self.register_outputs({"targets": sorted(self.resources)})
+        """Tells the engine that no target follows, and which patches each has."""
+        self.register_outputs({"patches": self._targets})
 
 
 class ModelService(Part):
@@ -46,19 +48,19 @@ class OtherTargets(Part):
 
 
 class Autoscaling(pulumi.ComponentResource):
-    """How the training side sleeps. In annotation mode its fields are part of the training targets, one patch each."""
+    """How the training sides sleep: the most replicas of each.
+
+    In annotation mode its fields are part of the training targets, one patch each, so it declares no resource of its
+    own.
+    """
 
     def __init__(self, name: str, plan: Plan, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("modelyard:index:Autoscaling", name, None, opts)
-        limits = {
-            target.name: maximum
-            for target in plan.targets
-            if (maximum := _annotations(target).get("autoscaling/max_replicas")) is not None
-        }
-        self.limits = limits
-        self.register_outputs({"maxReplicas": limits})
+        self.register_outputs({"maxReplicas": autoscaled(plan)})
 
 
-def _annotations(target: TargetPlan) -> dict[str, str]:
-    found: dict[str, str] = target.applied.get("metadata", {}).get("annotations", {})
-    return found
+def autoscaled(plan: Plan) -> dict[str, str]:
+    """The most replicas of each target that an autoscaler looks after, by name."""
+    found = {target.name: target.after["metadata"].get("annotations") or {} for target in plan.targets}
+    key = "autoscaling/max_replicas"
+    return {name: annotations[key] for name, annotations in found.items() if key in annotations}

@@ -1,5 +1,8 @@
 """An environment: its parts, in the plan's order."""
 
+import re
+from collections.abc import Mapping
+
 import pulumi
 
 from components.parts import (
@@ -10,10 +13,12 @@ from components.parts import (
     Part,
     RayCluster,
     TrainingSwitch,
+    autoscaled,
 )
-from modelyard.plan import Plan
+from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.order import grace
 
-PARTS: dict[str, type[Part]] = {
+PARTS: Mapping[str, type[Part]] = {
     "apiServer": TrainingSwitch,
     "modelService": ModelService,
     "rayHead": RayCluster,
@@ -22,6 +27,9 @@ PARTS: dict[str, type[Part]] = {
     "": OtherTargets,
 }
 """The component of each workload's targets."""
+
+ROLLOUT = 600
+"""Seconds that a rollout may take when it waits for nobody: the provider's own limit."""
 
 
 class Platform(pulumi.ComponentResource):
@@ -35,34 +43,51 @@ class Platform(pulumi.ComponentResource):
         super().__init__("modelyard:index:Platform", name)
         inside = pulumi.ResourceOptions(parent=self)
         parts: dict[type[Part], Part] = {}
-        chain: list[pulumi.Resource] = []
+        last: tuple[pulumi.Resource, ...] = ()
+        drained = 0
         for target in plan.targets:
             kind = PARTS[target.role]
             part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), inside))
-            chained = target.phase != "normal"
-            resource = part.add(target, chain[-1:] if chained else ())
-            if chained:
-                chain.append(resource)
+            if target.phase == "normal":
+                part.add(target)
+                continue
+            # A job may go on for its pod's grace period, and whoever comes next on the same GPU waits for it.
+            drained = max(drained, _drain(target))
+            last = (part.add(target, last, ROLLOUT + drained if drained else None),)
         for part in parts.values():
             part.close()
         Autoscaling("autoscaling", plan, inside)
-        outputs = _outputs(plan)
-        self.register_outputs(outputs)
-        for key, value in outputs.items():
+        shown = outputs(plan)
+        self.register_outputs(shown)
+        for key, value in shown.items():
             pulumi.export(key, value)
 
 
-def _dashed(name: str) -> str:
-    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("-")
-
-
-def _outputs(plan: Plan) -> dict[str, object]:
+def outputs(plan: Plan) -> dict[str, object]:
+    """What a person wants to know of an environment; it says what is, so a run that changes nothing leaves it alone."""
+    workloads = [target for target in plan.targets if target.key.kind == "Deployment"]
     return {
-        "training": plan.training,
         "headline": plan.headline,
+        "training": plan.training,
         "namespace": plan.namespace,
         "cluster": plan.cluster,
-        "gpus": sum(target.gpus[1] for target in plan.targets),
-        "patches": {target.name: list(target.patches) for target in plan.targets},
-        "changed": [target.name for target in plan.changed],
+        "replicas": {target.name: _replicas(target) for target in workloads},
+        "gpus": sum(target.gpus[1] for target in workloads if target.replicas[1] is not None),
+        "maxReplicas": autoscaled(plan),
+        "patches": {target.name: list(target.patches) for target in workloads},
     }
+
+
+def _replicas(target: TargetPlan) -> int | str:
+    return "autoscaled" if target.replicas[1] is None else target.replicas[1]
+
+
+def _drain(target: TargetPlan) -> int:
+    """Seconds that the pods which this update stops may take to end, 0 where it stops none."""
+    before, after = target.replicas
+    fewer = before is not None and after is not None and after < before
+    return grace(target) if target.replaces_pods or fewer else 0
+
+
+def _dashed(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()

@@ -70,7 +70,7 @@ def pages(root: Path = ROOT) -> tuple[Path, ...]:
     return (
         root / "README.md",
         root / "CONTRIBUTING.md",
-        *(page for page in guides if generated not in page.parents or page.name == "README.md"),
+        *(page for page in guides if generated not in page.parents),
     )
 
 
@@ -88,6 +88,11 @@ def blocks(text: str, page: str) -> Iterator[Block]:
         if language not in LANGUAGES or flags - FLAGS or options.keys() - OPTIONS:
             raise Wrong(f"{page}:{line}: unknown kind of code block: {found['info'].strip() or '(none)'}")
         yield Block(page, line, language, flags, options, found["body"], found.span("body"))
+
+
+def needs_lab(page: Path) -> bool:
+    """Whether a page shows commands that need the lab."""
+    return any("lab" in block.flags for block in blocks(page.read_text(encoding="utf-8"), page.name))
 
 
 class Workplace:

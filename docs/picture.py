@@ -70,7 +70,7 @@ def picture(folder: Path) -> str:
         console = Console(width=_WIDTH, record=True, file=unused, color_system="standard", force_terminal=True)
         console.print(Text.from_ansi(f"\x1b[2m$\x1b[0m {COMMAND}\n\n{output}"), highlight=False, soft_wrap=True)
     form = _FORM.replace("TITLE", COMMAND).replace("BACKGROUND", _THEME.background_color.hex)
-    drawn = console.export_svg(theme=_THEME, code_format=form, unique_id="plan")
+    drawn = console.export_svg(theme=_THEME, code_format=form, font_aspect_ratio=0.6, unique_id="plan")
     return "\n".join(line.rstrip() for line in drawn.splitlines() if line.strip()) + "\n"
 
 

@@ -52,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of a pipe has left; the interpreter must not complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as error:
+        to_stderr(f"error: {error}")
+        return FAILED
     except KeyboardInterrupt:
         to_stderr("interrupted")
         return 130

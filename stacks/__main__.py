@@ -3,7 +3,13 @@
 It holds no logic of its own. ``modelyard plan`` shows the same plan; ``pulumi up`` applies it.
 """
 
-from components.platform import Platform
-from components.program import plan_of_stack
+import sys
+from pathlib import Path
+
+# Pulumi starts the program in this folder; the project's own components are one level up.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from components.platform import Platform  # noqa: E402
+from components.program import plan_of_stack  # noqa: E402
 
 Platform("platform", plan_of_stack())

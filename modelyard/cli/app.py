@@ -12,7 +12,6 @@ from typing import NamedTuple, NoReturn
 from modelyard.cli.exit import EXIT_CODES, Exit, Stop
 from modelyard.report.style import WIDTH, Style, wrapped
 
-
 COLOUR = ("--colour", "--color")
 
 
@@ -191,11 +190,11 @@ def _stopped(stop: Stop, words: Sequence[str]) -> int:
 
 def _colour(words: Sequence[str]) -> str | None:
     """What ``--colour`` says in words that nobody could parse."""
-    pairs = [word.partition("=")[::2] for word in words]
-    said = [
-        value or next_word for (name, value), next_word in zip(pairs, [*words[1:], ""], strict=True) if name in COLOUR
-    ]
-    return said[-1] if said else None
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        name, _, value = word.partition("=")
+        if name in COLOUR:
+            return value or following
+    return None
 
 
 def stop_text(stop: Stop, style: Style) -> list[str]:
@@ -206,7 +205,7 @@ def stop_text(stop: Stop, style: Style) -> list[str]:
 
         lines.extend(findings_text(stop.findings, style))
     for number, line in enumerate(stop.summary.splitlines()):
-        first, *rest = wrapped(line, 2, first="" if number else "error:")
+        first, *rest = wrapped(line, 7, first="" if number else "error:")
         lines.extend([first.replace("error:", style.error("error") + ":", 1), *rest])
     if stop.remedy:
         lines.extend(wrapped(stop.remedy, 2, first="→"))

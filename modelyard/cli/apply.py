@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from modelyard.cli.app import wants_colour
-from modelyard.cli.common import json_option, plan_one, project_root, say, stack_files
+from modelyard.cli.common import json_option, need_engine, plan_one, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.plan.values import Plan
 
@@ -27,6 +27,7 @@ def run(args: Namespace) -> Exit:
     approved = _approved(args)
     name = approved.stack if approved is not None else args.stack
     (path,) = stack_files(root, [name], False).values()
+    need_engine()
     result = plan_one(root, path, live=True)
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", result.findings)

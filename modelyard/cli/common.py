@@ -84,6 +84,18 @@ def plan_one(root: Path, file: Path, live: bool) -> Planned:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
 
 
+def need_engine() -> None:
+    """Ends the run where the engine is missing, before anything slow starts and before anybody is asked."""
+    from shutil import which
+
+    if which("pulumi") is None:
+        raise Stop(
+            Exit.UNREACHABLE,
+            "the Pulumi engine (pulumi) is not on PATH",
+            "install the Pulumi CLI, or in this repository: make lab",
+        )
+
+
 def planned(args: Namespace, root: Path) -> list[Planned]:
     """Plans every stack that the arguments ask for."""
     return [plan_one(root, path, args.live) for path in stack_files(root, args.stacks, args.all).values()]

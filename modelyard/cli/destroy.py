@@ -4,7 +4,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.common import json_option, project_root, say, stack_files
+from modelyard.cli.common import json_option, need_engine, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
 
 
@@ -19,6 +19,7 @@ def run(args: Namespace) -> Exit:
     """Asks and destroys."""
     root = project_root(args)
     stack_files(root, [args.stack], False)
+    need_engine()
     if not args.yes:
         sys.stderr.write(
             f"Destroying {args.stack} gives up every field that it owns. A field that nobody else owns goes away or\n"

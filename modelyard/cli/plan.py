@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from modelyard.cli.app import wants_colour
+from modelyard.cli.app import stop_text, wants_colour
 from modelyard.cli.common import chosen_target, json_option, plan_one, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.many import each
@@ -22,6 +22,8 @@ class Shown(NamedTuple):
     planned: bool
     changed: bool
     blocked: bool
+    failed: Exit = Exit.FINE
+    """Where the stack could not even be looked at: how a run of it alone would have ended."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -45,9 +47,9 @@ def run(args: Namespace) -> Exit:
     several = len(files) > 1
     if args.out and (several or args.target):
         raise Stop(Exit.USAGE, "--out saves the whole plan of one stack", "name one stack and no --target")
-    show = partial(_json, root, args, several) if args.json else partial(_text, root, args)
     planned = changed = blocked = 0
-    for number, shown in enumerate(each(tuple(files.values()), show)):
+    failed = Exit.USAGE
+    for number, shown in enumerate(each(tuple(files.values()), partial(_one, root, args, several))):
         if args.json and several:
             sys.stdout.write('{"formatVersion": 1, "plans": [\n' if not number else ",\n")
         elif number:
@@ -57,6 +59,7 @@ def run(args: Namespace) -> Exit:
         planned += shown.planned
         changed += shown.changed
         blocked += shown.blocked
+        failed = max(failed, shown.failed)
     if several and args.json:
         sys.stdout.write("\n]}\n")
     elif several:
@@ -65,10 +68,29 @@ def run(args: Namespace) -> Exit:
 
         say(["", *overall_text(len(files), changed, blocked, Style(wants_colour(args, sys.stdout)))])
     if planned < len(files):
-        return Exit.USAGE
+        return failed
     if blocked:
         return Exit.FINDINGS
     return Exit.CHANGES if changed and args.detailed_exitcode else Exit.FINE
+
+
+def _one(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
+    """One stack's part; of several stacks, one that cannot be looked at does not keep the others from being shown."""
+    try:
+        return _json(root, args, several, file) if args.json else _text(root, args, file)
+    except Stop as stop:
+        if not several:
+            raise
+        if args.json:
+            from modelyard.report.json import findings_document, json_text
+
+            document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
+            return Shown(json_text(document), "", False, False, True, stop.code)
+        from modelyard.report.style import Style
+
+        stop.summary = f"{file.name}: {stop.summary}"
+        lines = stop_text(stop, Style(wants_colour(args, sys.stderr)))
+        return Shown("", "\n".join(lines) + "\n", False, False, True, stop.code)
 
 
 def _text(root: Path, args: Namespace, file: Path) -> Shown:
@@ -87,10 +109,8 @@ def _text(root: Path, args: Namespace, file: Path) -> Shown:
 
 
 def _json(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
-    import json
-
     from modelyard.plan.store import plan_to_json
-    from modelyard.report.json import findings_document
+    from modelyard.report.json import findings_document, json_text
 
     result = plan_one(root, file, args.live)
     if result.plan is None:
@@ -98,7 +118,7 @@ def _json(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
     else:
         _save(result.plan, args)
         document = plan_to_json(_only(result.plan, args.target))
-    text = json.dumps(document, indent=2, ensure_ascii=False) + ("" if several else "\n")
+    text = json_text(document) + ("" if several else "\n")
     plan = result.plan
     return Shown(text, "", plan is not None, plan is not None and bool(plan.changed), plan is None or plan.blocked)
 
@@ -117,9 +137,8 @@ def _only(plan: Plan, names: list[str]) -> Plan:
 def _save(plan: Plan, args: Namespace) -> None:
     if not args.out:
         return
-    import json
-
     from modelyard.files import write_atomically
     from modelyard.plan.store import plan_to_json
+    from modelyard.report.json import json_text
 
-    write_atomically(Path(args.out), json.dumps(plan_to_json(plan), indent=2, ensure_ascii=False) + "\n")
+    write_atomically(Path(args.out), json_text(plan_to_json(plan)) + "\n")

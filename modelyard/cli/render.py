@@ -1,12 +1,14 @@
 """Write a stack's rendered patches as files: for Deployment-Manager-like tools, or as a kustomization for GitOps."""
 
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
 
 from modelyard.cli.common import exit_code, planned, project_root, say, stack_options
 from modelyard.cli.exit import Exit, Stop
-from modelyard.files import write_atomically
 from modelyard.findings import Finding
+from modelyard.report.style import safe
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -33,9 +35,8 @@ def run(args: Namespace) -> Exit:
     failed = [finding for result in results if result.plan is None for finding in result.findings]
     if failed:
         raise Stop(Exit.USAGE, "nothing was written", "", failed)
-    out = Path(args.out) if args.out else root / "out" / args.format
     findings: list[Finding] = []
-    written: list[Path] = []
+    folders: dict[str, dict[str, str]] = {}
     for result in results:
         assert result.plan is not None
         assert result.stack is not None
@@ -43,30 +44,28 @@ def run(args: Namespace) -> Exit:
         if args.format == "vendor":
             from modelyard.plan.project import chosen_patches
 
-            files = vendor_files(result.plan, chosen_patches(root, result.stack))
+            folders[result.plan.stack] = vendor_files(result.plan, chosen_patches(root, result.stack))
         else:
-            files = kustomize_files(result.plan)
-        for name, text in files.items():
-            if args.show:
-                say([f"# {result.plan.stack}/{name}", text.rstrip("\n"), ""])
-                continue
-            path = out / result.plan.stack / name
-            write_atomically(path, text)
-            written.append(path)
-        if not args.show:
-            _remove_stale(out / result.plan.stack, set(files))
-    if not args.show:
+            folders[result.plan.stack] = kustomize_files(result.plan)
+    if args.show:
+        _print(folders)
+    else:
+        from modelyard.cli.folder import replace_generated
         from modelyard.report.values import count
 
-        say([f"{count(len(written), 'file')} written to {_shown(out, root)}"])
+        out = Path(args.out) if args.out else root / "out" / args.format
+        written = replace_generated({out / stack: files for stack, files in folders.items()})
+        say([f"{count(written, 'file')} written to {_shown(out, root)}"])
     return exit_code(findings, False)
 
 
-def _remove_stale(folder: Path, names: set[str]) -> None:
-    """Drops files of an earlier run, so that a folder never mixes two plans; files of another kind stay."""
-    for path in folder.rglob("*.yaml"):
-        if path.relative_to(folder).as_posix() not in names:
-            path.unlink()
+def _print(folders: Mapping[str, Mapping[str, str]]) -> None:
+    """The files one after the other: exactly as they are in a pipe, with escapes on a terminal."""
+    terminal = sys.stdout.isatty()
+    for stack, files in folders.items():
+        for name, text in files.items():
+            lines = text.rstrip("\n").split("\n")
+            say([f"# {stack}/{name}", *(map(safe, lines) if terminal else lines), ""])
 
 
 def _shown(path: Path, root: Path) -> str:

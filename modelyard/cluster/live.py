@@ -13,6 +13,7 @@ import httpx2
 from lightkube import Client, KubeConfig
 from lightkube.core.exceptions import ApiError, ConfigError
 from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+from yaml import YAMLError
 
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
 
@@ -55,27 +56,50 @@ class Snapshot(NamedTuple):
 def connect(context: str | None) -> Client:
     """A client for the kubeconfig's context, or its current one.
 
+    ``KUBECONFIG`` may list several files, as for kubectl; the first that has the context counts.
+
     Raises:
-        ClusterError: there is no kubeconfig or no such context in it.
+        ClusterError: there is no kubeconfig, it cannot be used, or it has no such context.
     """
-    path = os.environ.get("KUBECONFIG") or "~/.kube/config"
-    try:
-        config = KubeConfig.from_file(path) if Path(path).expanduser().is_file() else KubeConfig.from_env()
-    except (ConfigError, OSError, ValueError) as error:
+    configs = _kubeconfigs()
+    wanted = context or next((config.current_context for config in configs if config.current_context), None)
+    if wanted is None:
         raise ClusterError(
-            f"no kubeconfig could be read: {error}", "set KUBECONFIG, or plan offline against the recorded platform"
-        ) from error
-    chosen = config.get(context)
-    if chosen is None:
+            "the kubeconfig has no current context", "name one under kubernetes:context in the stack file"
+        )
+    found = next((config for config in configs if wanted in config.contexts), None)
+    if found is None:
+        have = ", ".join(sorted(name for config in configs for name in config.contexts)) or "none"
         raise ClusterError(
-            f"the kubeconfig has no context {context!r}; it has " + (", ".join(sorted(config.contexts)) or "none"),
+            f"the kubeconfig has no context {wanted!r}; it has {have}",
             "set kubernetes:context in the stack file, or point KUBECONFIG at the right file",
         )
     try:
-        return Client(config=chosen, timeout=httpx2.Timeout(TIMEOUT), trust_env=False)
-    except (OSError, ValueError, ConfigError) as error:
+        return Client(config=found.get(wanted), timeout=httpx2.Timeout(TIMEOUT), trust_env=False)
+    except KeyError as error:
         raise ClusterError(
-            f"the kubeconfig's credentials cannot be used: {error}", "log in to the cluster again"
+            f"context {wanted!r} of the kubeconfig names {error}, which is not in it", "correct the kubeconfig"
+        ) from error
+    except (OSError, ValueError, ConfigError, AssertionError, httpx2.InvalidURL) as error:
+        raise _no_credentials(error) from error
+
+
+def _no_credentials(error: Exception) -> ClusterError:
+    return ClusterError(f"the kubeconfig's credentials cannot be used: {error}", "log in to the cluster again")
+
+
+def _kubeconfigs() -> list[KubeConfig]:
+    """The kubeconfig files that there are, else the service account of the pod that this runs in."""
+    named = os.environ.get("KUBECONFIG") or "~/.kube/config"
+    paths = [Path(name).expanduser() for name in named.split(os.pathsep) if name]
+    try:
+        return [KubeConfig.from_file(path) for path in paths if path.is_file()] or [KubeConfig.from_env()]
+    except (ConfigError, OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
+        # The client checks nothing of a file that is no kubeconfig, so it fails wherever it happens to look first.
+        words = f"it lacks {error}" if isinstance(error, LookupError) else " ".join(str(error).split())
+        raise ClusterError(
+            f"no kubeconfig could be read from {named}: {words}",
+            "set KUBECONFIG, or plan offline against the recorded platform",
         ) from error
 
 
@@ -187,7 +211,14 @@ def _ask(question: Callable[[], T], what: str) -> T:
             else f"the API server answered {code} for {what}",
             "log in to the cluster again" if code == 401 else "look at the API server",
         ) from error
-    except httpx2.TransportError as error:
+    except (httpx2.TransportError, httpx2.InvalidURL) as error:
         raise ClusterError(
             f"the API server cannot be reached: {error}", "check the context, the network and the cluster"
+        ) from error
+    except (ConfigError, OSError, AssertionError) as error:
+        # Programs that fetch credentials are only run when the first question is asked.
+        raise _no_credentials(error) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ClusterError(
+            f"what answers for {what} is no API server of Kubernetes: {error}", "check the server in the kubeconfig"
         ) from error

@@ -28,7 +28,7 @@ class _Fate(NamedTuple):
 
 
 def pruned(schema: Type, merged: dict[str, Any], last: FieldSet, sets: list[FieldSet]) -> dict[str, Any]:
-    """``merged`` without what is in ``last`` (its manager's previous fields) and in none of ``sets`` (everyone's now)."""
+    """``merged`` without what its manager applied before (``last``) and is in none of ``sets``, who owns what."""
     return _without(schema, merged, last, sets, _Fate()) or {}
 
 

@@ -17,13 +17,17 @@ class Outcome(NamedTuple):
 
 
 def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outcome:
-    """One step over the live object."""
-    by = step["by"]
+    """One step over the live object: create, merge-patch, apply, or forget, which clears the managedFields."""
+    by = step.get("by", "")
     if "create" in step:
         return Outcome(update(None, case.whole(step["create"]), by, case.type), {}, {})
     if "merge-patch" in step:
         assert live is not None
         return Outcome(update(live, strategic(live, step["merge-patch"], DEDUCED), by, case.type), {}, {})
+    if "forget" in step:
+        assert live is not None
+        metadata = {name: value for name, value in live["metadata"].items() if name != "managedFields"}
+        return Outcome({**live, "metadata": metadata}, {}, {})
     try:
         answer = server_side(live, case.whole(step["apply"]), by, case.type, bool(step.get("force")))
     except MergeError as error:

@@ -123,6 +123,37 @@ def test_more_gpus_than_there_are_wait(fresh_platform_lab: Any) -> None:
     lab.wait("the workers to be gone", lambda: states() == [])
 
 
+def test_pods_live_at_the_pace_they_ask_for(fresh_platform_lab: Any) -> None:
+    lab = fresh_platform_lab("dev")
+
+    def template(**annotations: str) -> dict[str, Any]:
+        return {
+            "metadata": {"annotations": {f"lab.modelyard/{key}": text for key, text in annotations.items()}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "images.example.com/c:1"}]},
+        }
+
+    def pod(name: str, **annotations: str) -> None:
+        made = template(**annotations)
+        made["metadata"]["name"] = name
+        body = {"apiVersion": "v1", "kind": "Pod", **made}
+        assert lab.request("POST", "/api/v1/namespaces/default/pods", body).status == 201
+
+    def phase(name: str) -> str:
+        return str(lab.request("GET", f"/api/v1/namespaces/default/pods/{name}").body["status"]["phase"])
+
+    pod("never", **{"never-ready": "true"})
+    pod("late", **{"ready-after": "3s"})
+    pod("now")
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": {"template": template()}}
+    assert lab.request("POST", "/apis/batch/v1/namespaces/default/jobs", job).status == 201
+    lab.wait("a pod without wishes", lambda: phase("now") == "Running", 10)
+    assert phase("late") == "Pending"
+    lab.wait("a late pod", lambda: phase("late") == "Running", 10)
+    done = "/apis/batch/v1/namespaces/default/jobs/job"
+    lab.wait("a job", lambda: lab.request("GET", done).body["status"].get("succeeded") == 1, 10)
+    assert phase("never") == "Pending"
+
+
 @pytest.mark.parametrize(
     ("environment", "manager", "operation"),
     [

@@ -58,6 +58,26 @@ def test_a_damaged_record_is_no_lab(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "dev: down\n"
 
 
+def test_a_folder_that_cannot_be_made_ends_with_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tools" / "bin").mkdir(parents=True)
+    (tmp_path / "tools" / "bin" / "kubectl").touch()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MODELYARD_LAB_TOOLS", str(tmp_path / "tools"))
+    monkeypatch.setattr(cli, "HOME", tmp_path / "file")
+    assert cli.main(["up"]) == 3
+    assert "Not a directory" in capsys.readouterr().err
+
+
+def test_tools_that_are_not_there_end_with_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MODELYARD_LAB_TOOLS", str(tmp_path))
+    assert cli.main(["up"]) == 3
+    assert "has no bin/kubectl; unset it to have the tools built" in capsys.readouterr().err
+
+
 def test_the_script_runs_through_a_link_and_without_an_environment(tmp_path: Path) -> None:
     (tmp_path / "modelyard-lab").symlink_to(ROOT / "lab" / "modelyard-lab")
     done = subprocess.run([tmp_path / "modelyard-lab", "--help"], capture_output=True, text=True, check=True, cwd="/")

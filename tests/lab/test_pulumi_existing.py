@@ -1,0 +1,136 @@
+"""Mode existing: the bare engine on the vendor's platform does what the plan said, and nothing else."""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from modelyard.plan import FIELD_MANAGER, Plan
+from tests.lab.environment import Environment, Object, Run, comparable, environment
+
+CARDS = {"dev": "NVIDIA-A10", "staging": "NVIDIA-A100-SXM4-40GB", "prod": "NVIDIA-A30"}
+TRAINS = {"dev": "ray-model-training-worker", "staging": "ray-model-training-worker", "prod": "model-training-tasks-gpu"}
+
+
+class Applied(NamedTuple):
+    """A first ``preview`` and ``up`` of an environment, with what was there before."""
+
+    environment: Environment
+    plan: Plan
+    before: dict[str, Object]
+    replica_sets: dict[str, int]
+    preview: Run
+    previewed: dict[str, Object]
+    up: Run
+    stack_file: tuple[str, str]
+
+
+@pytest.fixture(scope="module", params=["dev", "staging", "prod"])
+def applied(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applied]:
+    with environment(request.param, tmp_path_factory.mktemp(request.param)) as env:
+        text = env.stack_file.read_text()
+        env.init()
+        plan = env.plan()
+        before = {target.name: target.before or {} for target in plan.targets}
+        sets = env.replica_sets()
+        preview = env.preview()
+        previewed = {target.name: env.get(target.key) or {} for target in plan.targets}
+        up = env.up()
+        env.settle()
+        yield Applied(env, plan, before, sets, preview, previewed, up, (text, env.stack_file.read_text()))
+
+
+def test_the_preview_names_every_target_once_and_changes_nothing(applied: Applied) -> None:
+    assert sorted(applied.preview.changed) == sorted(target.name for target in applied.plan.targets)
+    assert {operation for _, operation, _ in applied.preview.steps} == {"create"}
+    versions = {name: body["metadata"]["resourceVersion"] for name, body in applied.before.items()}
+    assert {name: body["metadata"]["resourceVersion"] for name, body in applied.previewed.items()} == versions
+
+
+def test_the_live_objects_are_what_the_plan_said(applied: Applied) -> None:
+    assert len(applied.plan.targets) == 5
+    for target in applied.plan.targets:
+        live = applied.environment.get(target.key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+
+
+def test_every_target_is_one_patch_under_our_name(applied: Applied) -> None:
+    assert sorted(applied.up.changed) == sorted(target.name for target in applied.plan.targets)
+    for target in applied.plan.targets:
+        metadata = applied.environment.deployment(target.name)["metadata"]
+        ours = [entry for entry in metadata["managedFields"] if entry["manager"] == FIELD_MANAGER]
+        assert [entry["operation"] for entry in ours] == ["Apply"]
+        assert metadata["annotations"]["modelyard.dev/patches"] == ",".join(target.patches)
+
+
+def test_a_target_rolls_out_at_most_once(applied: Applied) -> None:
+    sets = applied.environment.replica_sets()
+    for target in applied.plan.targets:
+        template = any(change.path[:2] == ("spec", "template") for change in target.changes)
+        spec = any(change.path[:1] == ("spec",) for change in target.changes)
+        assert sets[target.name] - applied.replica_sets[target.name] == template
+        generations = [
+            body["metadata"]["generation"]
+            for body in (applied.before[target.name], applied.environment.deployment(target.name))
+        ]
+        assert generations[1] - generations[0] == spec
+
+
+def test_the_training_targets_change_one_after_the_other_in_the_plans_order(applied: Applied) -> None:
+    chain = [target.name for target in applied.plan.targets if target.phase != "normal"]
+    assert [step for step in applied.up.steps if step[2] in chain] == [
+        (event, "create", name) for name in chain for event in ("begin", "end")
+    ]
+
+
+def test_pods_run_where_they_belong(applied: Applied) -> None:
+    env = applied.environment
+    side = TRAINS[env.name]
+    replicas = env.deployment(f"deployment-{side}")["spec"]["replicas"]
+    trainers = env.nodes_of(side)
+    assert len(trainers) == replicas
+    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in trainers} == {CARDS[env.name]}
+    for app in ("ray-head", "model-service"):
+        nodes = env.nodes_of(app)
+        assert len(nodes) == env.deployment(f"deployment-{app}")["spec"]["replicas"]
+        assert not [node for node in nodes if "nvidia.com/gpu.product" in node["metadata"]["labels"]]
+
+
+def test_the_engine_adds_its_salt_to_the_stack_file_and_leaves_the_rest_alone(applied: Applied) -> None:
+    before, after = applied.stack_file
+    assert after.startswith(before)
+    assert [line.partition(":")[0] for line in after.removeprefix(before).splitlines()] == ["encryptionsalt"]
+
+
+def test_the_outputs_name_what_a_person_wants_to_know(applied: Applied) -> None:
+    found = json.loads(applied.environment.pulumi("stack", "output", "--json", "--stack", applied.environment.name).stdout)
+    assert found["headline"] == applied.plan.headline
+    assert found["cluster"] == applied.plan.cluster
+    assert found["patches"] == {target.name: list(target.patches) for target in applied.plan.targets}
+    assert found["replicas"]["deployment-model-service"] == applied.environment.deployment("deployment-model-service")["spec"]["replicas"]
+
+
+def test_a_second_run_changes_nothing(applied: Applied) -> None:
+    env = applied.environment
+    assert env.plan().changed == ()
+    versions = {target.name: env.deployment(target.name)["metadata"]["resourceVersion"] for target in applied.plan.targets}
+    assert env.preview().changed == []
+    assert env.up().changed == []
+    assert {name: env.deployment(name)["metadata"]["resourceVersion"] for name in versions} == versions
+
+
+def test_what_somebody_changed_by_hand_is_set_again(applied: Applied) -> None:
+    env = applied.environment
+    name = "deployment-model-service"
+    body = {"spec": {"template": {"spec": {"containers": [{"name": "model-service", "resources": {"limits": {"cpu": "9"}}}]}}}}
+    env.lab.kubectl("patch", "--namespace", "ml-platform", "deployment", name, "--patch", json.dumps(body))
+    plan = env.plan()
+    assert [target.name for target in plan.changed] == [name]
+    assert env.preview().changed == [name]
+    assert env.up().changed == [name]
+    (target,) = plan.changed
+    live = env.get(target.key)
+    assert live is not None
+    assert comparable(live) == comparable(target.after)

@@ -1,0 +1,152 @@
+"""Who owns a field, and how an answer tells it."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from modelyard.merge import ABSENT, MergeError, MergeSchema, Owner, Path, owners, server_side, update
+from tests.conformance.casefile import cases, recorded
+
+DEPLOYMENT = MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
+LIVE: dict[str, Any] = recorded(next(case for case in cases("server_side") if "start" in case.spec)) or {}
+WORKER = "spec.template.spec.containers[name=worker]"
+
+
+def names(path: str, schema: Any = None) -> list[str]:
+    return [f"{o.manager} {o.operation}" for o in owners(LIVE, Path.parse(path), schema)]
+
+
+@pytest.mark.parametrize("schema", [None, DEPLOYMENT], ids=["guessed", "by schema"])
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("spec.replicas", ["scaler Update"]),
+        ("metadata.labels.team", ["platform Apply"]),
+        (f"{WORKER}.image", ["installer Update"]),
+        (f"{WORKER}.env[name=TEAM].value", ["platform Apply"]),
+        (f'{WORKER}.resources.limits["nvidia.com/gpu"]', ["installer Update"]),
+        # Fields of an atomic map or list belong to whoever owns the whole.
+        ("spec.template.spec.nodeSelector.pool", ["installer Update"]),
+        ("spec.template.spec.tolerations[0].key", ["installer Update"]),
+        ("spec.selector.matchLabels.app", ["installer Update"]),
+        # A map or list that is owned piece by piece: everyone with a piece.
+        (f"{WORKER}.env", ["installer Update", "platform Apply"]),
+        ("metadata.labels", ["installer Update", "platform Apply"]),
+        ("spec", ["installer Update", "platform Apply", "scaler Update"]),
+        ("spec.paused", []),
+        ("metadata.name", []),
+        ("spec.template.spec.containers[name=nobody].image", []),
+    ],
+)
+def test_owners(path: str, expected: list[str], schema: Any) -> None:
+    assert names(path, schema) == expected
+
+
+def test_an_owner_has_everything_that_the_entry_tells() -> None:
+    (owner,) = owners(LIVE, Path(("spec", "replicas")))
+    entry = next(e for e in LIVE["metadata"]["managedFields"] if e["manager"] == "scaler")
+    assert owner == Owner("scaler", "Update", "", entry["time"], "apps/v1")
+    assert str(owner) == '"scaler" using apps/v1'
+    assert str(Owner("a", "Apply")) == '"a"'
+    assert str(Owner("a", "Update", "status", "", "v1")) == '"a" with subresource "status" using v1'
+
+
+def test_an_empty_struct_is_atomic_by_guess_and_not_by_schema() -> None:
+    fields = {"f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:resources": {}}}}}}}
+    obj = {"metadata": {"managedFields": [{"manager": "a", "operation": "Update", "fieldsV1": fields}]}}
+    path = Path.parse("spec.template.spec.containers[name=c].resources.limits.cpu")
+    assert [owner.manager for owner in owners(obj, path)] == ["a"]
+    assert owners(obj, path, DEPLOYMENT) == ()
+
+
+def test_nobody_owns_what_is_not_tracked() -> None:
+    assert owners({}, Path(("spec",))) == ()
+    assert owners({"metadata": {}}, Path(("spec",)), DEPLOYMENT) == ()
+
+
+PATCH: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 3, "minReadySeconds": 5}}
+
+
+def test_a_conflict_names_the_path_the_owners_and_both_values() -> None:
+    answer = server_side(LIVE, PATCH, "planner", DEPLOYMENT)
+    (conflict,) = answer.conflicts
+    assert str(conflict.path) == "spec.replicas"
+    assert [owner.manager for owner in conflict.owners] == ["scaler"]
+    assert (conflict.live, conflict.applied) == (2, 3)
+    assert str(conflict) == 'conflict with "scaler" using apps/v1: .spec.replicas'
+    assert answer.object is LIVE
+
+
+def test_force_says_what_it_took() -> None:
+    answer = server_side(LIVE, PATCH, "planner", DEPLOYMENT, force=True)
+    assert answer.conflicts == ()
+    assert [str(conflict.path) for conflict in answer.taken] == ["spec.replicas"]
+    owned = {managed.owner.manager: [*map(str, managed.paths())] for managed in answer.ownership}
+    assert owned["planner"] == ["spec.minReadySeconds", "spec.replicas"]
+    assert "spec.replicas" not in owned.get("scaler", [])
+
+
+def test_an_owned_field_that_is_not_there_has_no_value() -> None:
+    live = copy.deepcopy(LIVE)
+    del live["spec"]["replicas"]
+    (conflict,) = server_side(live, PATCH, "planner", DEPLOYMENT).conflicts
+    assert conflict.live is ABSENT
+
+
+def test_entries_are_in_the_servers_order_and_ours_is_the_newest() -> None:
+    entries = server_side(LIVE, PATCH, "aaa", DEPLOYMENT, force=True).object["metadata"]["managedFields"]
+    assert [(e["operation"], e["manager"]) for e in entries] == [
+        ("Apply", "platform"),
+        ("Apply", "aaa"),
+        ("Update", "installer"),
+        ("Update", "scaler"),
+    ]
+    assert "time" not in entries[1]
+    assert all("time" in entry for entry in entries if entry["manager"] != "aaa")
+
+
+def test_what_did_not_change_is_shared() -> None:
+    before = copy.deepcopy(LIVE)
+    answer = server_side(LIVE, PATCH, "planner", DEPLOYMENT, force=True)
+    assert answer.object["spec"]["template"] is LIVE["spec"]["template"]
+    assert before == LIVE
+
+
+@pytest.mark.parametrize(
+    ("applied", "message"),
+    [
+        ({"kind": "Deployment"}, "apiVersion: apiVersion is missing, and an apply must name it"),
+        ({"apiVersion": "apps/v1"}, "kind: kind is missing, and an apply must name it"),
+        ({**PATCH, "metadata": {"managedFields": []}}, "metadata.managedFields: managedFields must not be applied"),
+        ({**PATCH, "spec": {"replica": 1}}, "spec.replica: unknown field; did you mean replicas?"),
+        ({**PATCH, "spec": []}, "spec: expected a map, got a list"),
+    ],
+)
+def test_what_cannot_be_applied_is_told(applied: dict[str, Any], message: str) -> None:
+    with pytest.raises(MergeError) as caught:
+        server_side(LIVE, applied, "planner", DEPLOYMENT)
+    assert str(caught.value) == message
+
+
+def test_a_live_object_that_is_not_of_the_type_is_told() -> None:
+    live = copy.deepcopy(LIVE)
+    live["spec"]["template"]["spec"]["containers"][0] = "x"
+    patch = {**PATCH, "spec": {"template": {"spec": {"containers": [{"name": "worker", "image": "y"}]}}}}
+    with pytest.raises(MergeError, match="the live object is not of the schema's type"):
+        server_side(live, patch, "planner", DEPLOYMENT)
+
+
+def test_an_update_that_changes_nothing_changes_nothing() -> None:
+    assert update(LIVE, copy.deepcopy(LIVE), "anyone", DEPLOYMENT) == LIVE
+
+
+def test_an_update_of_an_untracked_object_leaves_it_untracked() -> None:
+    live = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "x"}, "spec": {"replicas": 1}}
+    assert "managedFields" not in update(live, {**live, "spec": {"replicas": 2}}, "anyone", DEPLOYMENT)["metadata"]
+
+
+def test_giving_a_field_back_is_an_ordinary_write_under_the_old_owners_name() -> None:
+    taken = server_side(LIVE, PATCH, "planner", DEPLOYMENT, force=True).object
+    back = update(taken, {**taken, "spec": {**taken["spec"], "replicas": 2}}, "scaler", DEPLOYMENT)
+    assert [owner.manager for owner in owners(back, Path(("spec", "replicas")))] == ["scaler"]
