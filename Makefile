@@ -41,19 +41,26 @@ lab: $(READY) ## build the lab's tools that are missing (20 minutes once, then a
 	@ln -sf ../../lab/modelyard-lab $(BIN)/modelyard-lab
 	@$(BIN)/modelyard-lab build
 
+# Pulumi writes its salt into the stack file, and the recorded platform is of another cluster: so it works on a copy.
+DEMO := .lab/project
+
 up: lab ## start a lab, install the vendor's platform, pulumi up dev, show what the API server has
 	@$(BIN)/modelyard-lab up --lab dev
 	@$(BIN)/modelyard-lab install dev --lab dev
-	@eval "$$($(BIN)/modelyard-lab env --lab dev)" && PATH="$(CURDIR)/$(BIN):$$PATH" && \
+	@rm -rf $(DEMO) && mkdir -p $(DEMO) && cp -R Pulumi.yaml stacks patches $(DEMO) && ln -s "$(CURDIR)/.venv" $(DEMO)/.venv
+	@eval "$$($(BIN)/modelyard-lab env --lab dev)" && PATH="$(CURDIR)/$(BIN):$$PATH" && cd $(DEMO) && \
+	modelyard record dev && modelyard plan dev && \
 	pulumi stack select --create dev && pulumi up --stack dev --yes --skip-preview && \
 	kubectl --namespace ml-platform get deployments --output \
 	  'custom-columns=DEPLOYMENT:.metadata.name,READY:.status.readyReplicas,PATCHES:.metadata.annotations.modelyard\.dev/patches' && \
 	kubectl --namespace ml-platform get pods --output wide
 	@echo
-	@echo 'Next: eval "$$($(BIN)/modelyard-lab env --lab dev)"; $(BIN)/modelyard plan dev --live; make down'
+	@echo 'Next: eval "$$($(BIN)/modelyard-lab env --lab dev)"; cd $(DEMO); ../../$(BIN)/modelyard plan dev --live'
+	@echo 'Then: make down'
 
 down: ## stop the labs of this checkout and remove their data
 	@if [ -x $(BIN)/modelyard-lab ]; then $(BIN)/modelyard-lab down --all --delete; fi
+	@rm -rf $(DEMO)
 
 test-lab: lab ## the tests on the real engine and API server
 	@$(BIN)/pytest -q -m lab
