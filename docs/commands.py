@@ -92,7 +92,7 @@ def blocks(text: str, page: str) -> Iterator[Block]:
 
 def needs_lab(page: Path) -> bool:
     """Whether a page shows commands that need the lab."""
-    return any("lab" in block.flags for block in blocks(page.read_text(encoding="utf-8"), page.name))
+    return bool(re.search(r"^```\w+ (?:.* )?lab\b", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 class Workplace:
@@ -113,6 +113,10 @@ class Workplace:
         for name in ("stacks", "patches", *(("components", "lab") if lab else ())):
             shutil.copytree(root / name, folder / name, ignore=_NOT_COPIED)
         shutil.copy(root / "Pulumi.yaml", folder)
+        # As a clone on its branch main, so that pages can show a change against it.
+        git = ["git", "-c", "user.name=docs", "-c", "user.email=docs@example.com", "-C", str(folder)]
+        for words in (["init", "--quiet", "--initial-branch=main"], ["add", "."], ["commit", "--quiet", "-m", "Begin"]):
+            subprocess.run([*git, *words], env=self.environment, check=True, capture_output=True)
         (folder / ".venv").symlink_to(sys.prefix)
 
     def run(self, block: Block) -> str:
@@ -194,7 +198,15 @@ def offline_environment(home: Path) -> dict[str, str]:
     """A plain shell without a cluster, a terminal or colours."""
     kept = {name: os.environ[name] for name in ("PYTHONDONTWRITEBYTECODE", "TMPDIR") if name in os.environ}
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-    return {**kept, "PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "KUBECONFIG": os.devnull}
+    return {
+        **kept,
+        "PATH": path,
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "KUBECONFIG": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GITHUB_STEP_SUMMARY": str(home / "summary.md"),
+    }
 
 
 def renewed(text: str, page: str, place: Workplace) -> str:

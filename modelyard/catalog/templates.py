@@ -101,7 +101,7 @@ def _compiled(source: str) -> jinja2.Template:
     return _environment().from_string(source)
 
 
-_rendered: dict[tuple[int, str, str], Rendered] = {}
+_rendered: dict[tuple[PatchVersion, str, str], Rendered] = {}
 
 
 def render(patch: PatchVersion, params: Mapping[str, Any]) -> Rendered:
@@ -120,7 +120,7 @@ _Maker = Callable[[PatchVersion, str, dict[str, Any], str], Document | str]
 
 
 def _render(patch: PatchVersion, name: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
-    key = (id(patch), name, repr(sorted(params.items())))
+    key = (patch, name, repr(sorted(params.items())))
     found = _rendered.get(key)
     if found is None:
         found = _rendered[key] = _documents(patch, f"{patch.file}/{name}", source, params, make)

@@ -35,7 +35,7 @@ VERBS: dict[str, Verb] = {
     "gpus": Verb("gpus", "the table of cards: supported or not, and why"),
     "patches": Verb("patches", "the patches of this project"),
     "explain": Verb("explain", "what a finding's code means and how to mend it"),
-    "schema": Verb("schema", "print a JSON Schema: stack, plan, findings"),
+    "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
     "completion": Verb("completion", "print a completion script for a shell"),
 }
 

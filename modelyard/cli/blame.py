@@ -32,13 +32,13 @@ def run(args: Namespace) -> Exit:
     assert plan is not None
     assert stack is not None
     name = chosen_target(plan, args.target)
-    (target,) = (one for one in plan.targets if one.name == name)
+    target = min((one for one in plan.targets if one.name == name), key=lambda one: one.key.kind != "Deployment")
     schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
     try:
         paths = find_fields(target, args.field, schema)
     except ValueError as error:
         raise Stop(
-            Exit.USAGE, f"{args.field!r} is not a field path: {error}", "write it as modelyard plan shows it"
+            Exit.USAGE, f"{args.field!r} is not a field path: {error}", "write a path such as spec.replicas, or its end"
         ) from error
     if not paths:
         raise Stop(

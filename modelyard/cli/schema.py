@@ -1,4 +1,4 @@
-"""Print a JSON Schema (2020-12) that modelyard publishes: of stack files, plans or findings."""
+"""Print a JSON Schema (2020-12) that modelyard publishes: of stack files, plans, findings, or the other outputs."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -10,6 +10,7 @@ SCHEMAS = {
     "stack": ("modelyard.stack", "stack.schema.json"),
     "plan": ("modelyard.plan", "plan.schema.json"),
     "findings": ("modelyard.report", "findings.schema.json"),
+    "outputs": ("modelyard.report", "outputs.schema.json"),
 }
 
 

@@ -21,7 +21,7 @@ from modelyard.merge.threeway import three_way, two_way
 from modelyard.merge.types import Type
 from modelyard.merge.update import update
 from modelyard.merge.validate import validate
-from modelyard.merge.values import ABSENT
+from modelyard.merge.values import ABSENT, value_at
 
 __all__ = [
     "ABSENT",
@@ -47,4 +47,5 @@ __all__ = [
     "two_way",
     "update",
     "validate",
+    "value_at",
 ]

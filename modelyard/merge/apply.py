@@ -68,6 +68,9 @@ def server_side(
 ) -> ServerSide:
     """What the API server answers when ``manager`` applies ``applied`` to ``live`` (None: nothing is there yet).
 
+    Not done: what the server does only for the manager named ``kubectl`` (it reads the annotation that a client-side
+    apply leaves), and conversion of entries recorded under another API version.
+
     The result shares with ``live`` and ``applied`` whatever did not change; none of the three may be changed later.
     Its managedFields are the server's but for the time of ``manager``'s entry, which is missing when it is new.
     Defaults that only the server's code knows are not filled in; those that the schema declares are.
@@ -76,7 +79,7 @@ def server_side(
         MergeError: ``applied`` is not of the schema's type, or not a thing one can apply, or it leaves a null that a
             custom resource refuses; every reason at once.
     """
-    config = _request(applied, schema)
+    config = _request(live, applied, schema)
     mine = (manager, "Apply", "", "")
     before: dict[str, Any] = {} if live is None else live
     known = {identity(entry): entry for entry in entries(before)}
@@ -131,16 +134,23 @@ def server_side(
     return ServerSide(merged, ownership(merged), (), conflicts)
 
 
-def _request(applied: dict[str, Any], schema: Type) -> dict[str, Any]:
-    """The applied fields that count, once it is certain that this is a thing one can apply."""
-    errors = [
-        SchemaError(Path((name,)), f"{name} is missing, and an apply must name it")
-        for name in ("apiVersion", "kind")
-        if not isinstance(applied.get(name), str)
-    ]
+def _request(live: dict[str, Any] | None, applied: dict[str, Any], schema: Type) -> dict[str, Any]:
+    """The applied fields that count, once it is certain that this is a thing one can apply to that object."""
+    errors = []
+    for name in ("apiVersion", "kind"):
+        if not isinstance(applied.get(name), str):
+            errors.append(SchemaError(Path((name,)), f"{name} is missing, and an apply must name it"))
+        elif live is not None and live.get(name, applied[name]) != applied[name]:
+            errors.append(SchemaError(Path((name,)), f"{applied[name]} is applied to an object of {live[name]}"))
     metadata = applied.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
-        errors.append(SchemaError(Path(("metadata", "managedFields")), "managedFields must not be applied"))
+    if isinstance(metadata, dict):
+        if metadata.get("managedFields") is not None:
+            errors.append(SchemaError(Path(("metadata", "managedFields")), "managedFields must not be applied"))
+        known = (live or {}).get("metadata") or {}
+        for name in ("name", "namespace"):
+            if metadata.get(name, known.get(name)) != known.get(name) and name in known:
+                path = Path(("metadata", name))
+                errors.append(SchemaError(path, f"{metadata[name]} is applied to the object {known[name]}"))
     if errors:
         raise MergeError(errors)
     if schema.status_subresource and "status" in applied:

@@ -126,9 +126,13 @@ def owners(obj: Mapping[str, Any], path: Path, schema: Type | None = None) -> tu
     as atomic when no entry owns anything below it.
     """
     wire = [to_wire(element) for element in path]
-    found = ownership(obj)
-    atomic = _atomic_depth(path, schema) if schema else _guessed_depth([managed.fields for managed in found], wire)
-    return tuple(sorted(managed.owner for managed in found if _owns(managed.fields, wire, atomic)))
+    found = entries(obj)
+    atomic = (
+        _guessed_depth([entry.get("fieldsV1") or {} for entry in found], wire)
+        if schema is None
+        else _atomic_depth(path, schema)
+    )
+    return tuple(sorted(owner_of(entry) for entry in found if _owns(entry.get("fieldsV1") or {}, wire, atomic)))
 
 
 def _owns(fields: FieldSet, wire: list[str], atomic: int) -> bool:

@@ -69,14 +69,9 @@ class Path(tuple[Element, ...]):
         return Path(self[:-1])
 
     @property
-    def sort_key(self) -> tuple[tuple[int, str], ...]:
+    def sort_key(self) -> tuple[str, ...]:
         """Orders paths element by element; indexes count as numbers."""
-        return tuple(
-            (0, f"{element:08d}")
-            if isinstance(element, int)
-            else (1, element if isinstance(element, str) else repr(element))
-            for element in self
-        )
+        return tuple([element if type(element) is str else _order(element) for element in self])
 
     @classmethod
     def parse(cls, text: str) -> "Path":
@@ -96,6 +91,11 @@ class Path(tuple[Element, ...]):
 
 
 ROOT = Path()
+
+
+@lru_cache(maxsize=4096)
+def _order(element: Element) -> str:
+    return f"{element:08d}" if type(element) is int else to_wire(element)
 
 
 def _bracketed(element: int | Key | Value, plain: bool = True) -> str:

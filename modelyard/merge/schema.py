@@ -45,6 +45,8 @@ class MergeSchema:
         """Reads OpenAPI v2 or v3 documents: ``swagger.json``, a group's document, one of custom resources.
 
         Several documents (one a group, as v3 has it) make one schema; definitions of one name are taken from the last.
+        A v2 document has no defaults, and the keys of some lists need theirs (a port's protocol): for Kubernetes' own
+        definitions they come from the shipped schemas.
 
         Raises:
             ValueError: a document has no definitions.
@@ -54,7 +56,10 @@ class MergeSchema:
             found = document.get("definitions") or (document.get("components") or {}).get("schemas")
             if not isinstance(found, Mapping):
                 raise ValueError("not an OpenAPI document: neither definitions nor components.schemas")
-            definitions.update(_with_status_marks(found, document.get("paths") or {}))
+            if "swagger" in document:
+                found = _with_defaults(found)
+            definitions.update(found)
+        definitions.update(list(_with_status_marks(definitions, documents)))
         return cls(definitions, dict(_kinds(definitions)))
 
     @classmethod
@@ -131,23 +136,40 @@ def _kinds(definitions: Mapping[str, Schema]) -> Iterable[tuple[tuple[str, str],
             yield (f"{gvk['group']}/{gvk['version']}" if gvk.get("group") else gvk["version"], gvk["kind"]), name
 
 
-def _with_status_marks(definitions: Mapping[str, Schema], paths: Mapping[str, Any]) -> Mapping[str, Schema]:
-    """Marks the kinds whose ``status`` has an endpoint of its own, so that writes to the main one ignore it."""
-    marked = set()
-    for path, operations in paths.items():
-        if path.endswith("/{name}/status"):
-            for operation in operations.values():
-                gvk = operation.get("x-kubernetes-group-version-kind") if isinstance(operation, Mapping) else None
-                if gvk:
-                    marked.add((gvk["group"], gvk["version"], gvk["kind"]))
-    if not marked:
-        return definitions
+def _with_defaults(definitions: Mapping[str, Schema]) -> Mapping[str, Schema]:
+    shipped = [MergeSchema.kubernetes(version).definitions for version in reversed(supported_versions())]
     out = dict(definitions)
+    for name in definitions:
+        known: Mapping[str, Schema] = next(
+            (newest[name].get("properties", {}) for newest in shipped if name in newest), {}
+        )
+        properties = definitions[name].get("properties", {})
+        added = {
+            field: {**properties[field], "default": known[field]["default"]}
+            for field in properties.keys() & known.keys()
+            if "default" in known[field] and "default" not in properties[field]
+        }
+        if added:
+            out[name] = {**definitions[name], "properties": {**properties, **added}}
+    return out
+
+
+def _with_status_marks(
+    definitions: Mapping[str, Schema], documents: Iterable[Mapping[str, Any]]
+) -> Iterable[tuple[str, Schema]]:
+    """The kinds whose ``status`` has an endpoint of its own, marked, so that writes to the main one ignore it."""
+    marked = set()
+    for document in documents:
+        for path, operations in (document.get("paths") or {}).items():
+            if path.endswith("/{name}/status"):
+                for operation in operations.values():
+                    gvk = operation.get("x-kubernetes-group-version-kind") if isinstance(operation, Mapping) else None
+                    if gvk:
+                        marked.add((gvk["group"], gvk["version"], gvk["kind"]))
     for name, schema in definitions.items():
         gvks = schema.get("x-kubernetes-group-version-kind") or ()
         if any((gvk.get("group", ""), gvk.get("version"), gvk.get("kind")) in marked for gvk in gvks):
-            out[name] = {**schema, STATUS_MARK: True}
-    return out
+            yield name, {**schema, STATUS_MARK: True}
 
 
 class _Lines(Mapping[str, Schema]):

@@ -7,6 +7,7 @@ code knows (an image's pull policy, a probe's period) are not.
 """
 
 from collections.abc import Iterator
+from operator import is_
 from typing import Any
 
 from modelyard.merge.canonical import canonical
@@ -31,10 +32,18 @@ def stored(kind: Type, value: Any, before: Any = None) -> Any:
         items = [
             item if id(item) in known else stored(kind.item, item, _counterpart(kind, item, before)) for item in value
         ]
-        return value if all(a is b for a, b in zip(items, value, strict=True)) else items
+        return _unchanged(items, value, before)
     if kind.scalar == "quantity" and value is not None:
         return canonical(str(value))
     return value
+
+
+def _unchanged(items: list[Any], *lists: Any) -> list[Any]:
+    """The first of the lists that has exactly these items, or else the items themselves."""
+    for known in lists:
+        if type(known) is list and len(known) == len(items) and all(map(is_, items, known)):
+            return known
+    return items
 
 
 def _counterpart(kind: Type, item: Any, before: Any) -> Any:
@@ -63,6 +72,8 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
         after = stored(type_, inner, earlier)
         if type_.scalar == "quantity" and type(after) is str and not kind.declares(name):
             after = canonical(after, whole_milli=True)
+        if after is not inner and type(after) is str and after == earlier:
+            after = earlier
         if after is inner and not (_is_nothing(kind, type_, name, after)):
             continue
         if out is None:
@@ -78,6 +89,8 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
         result = dict(result)
         for name in missing:
             result[name] = stored(child[name] or kind, _copied(kind.defaults.get(name, {})))
+    if result is not value and len(result) == len(before) and all(before.get(n, kind) is v for n, v in result.items()):
+        return before
     return result
 
 

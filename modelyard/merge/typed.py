@@ -54,6 +54,12 @@ def item_element(kind: Type, item: Any) -> str:
     if kind.keys:
         if type(item) is not dict:
             raise UnfitError
+        if len(kind.keys) == 1:
+            # Nearly every list has one key, and its items spell it out.
+            (key,) = kind.keys
+            value = item.get(key)
+            if type(value) is str:
+                return f'k:{{"{key}":{wire_scalar(value)}}}'
         fields = []
         for key in kind.keys:
             value = item.get(key)
@@ -80,7 +86,7 @@ def field_set(kind: Type, value: dict[str, Any]) -> FieldSet:
     child = kind.child
     for name, inner in value.items():
         type_ = child[name]
-        if type_ is None:
+        if type_ is None or type(name) is not str:
             raise UnfitError
         subset: FieldSet | None
         sort = type(inner)

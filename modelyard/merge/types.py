@@ -49,7 +49,6 @@ class Type:
         "_read",
         "_zeros",
         "child",
-        "default",
         "is_list",
         "is_map",
         "keys",
@@ -89,7 +88,6 @@ class Type:
         self.nullable = False
         self.native = False
         """A Go type of the API server: empty optional maps and lists are not stored, quantities are rewritten."""
-        self.default: Any = None
         self.status_subresource = False
         self.unchecked = False
         """Free-form below this point: nothing is known about fields."""
@@ -212,12 +210,7 @@ class Reader:
             self._fill(made, schema, native, preserve)
             return made
         target = self.definition(reference.rpartition("/")[2])
-        if not (
-            "x-kubernetes-map-type" in schema
-            or "x-kubernetes-patch-strategy" in schema
-            or schema.get("nullable")
-            or schema.get("default")
-        ):
+        if not ("x-kubernetes-map-type" in schema or "x-kubernetes-patch-strategy" in schema or schema.get("nullable")):
             return target
         # What stands beside a reference holds for this place only.
         made = Type(target.name)
@@ -279,7 +272,6 @@ class Reader:
         made.strategy = next((s for s in strategies if s in ("merge", "replace")), "")
         made.merge_key = str(schema.get("x-kubernetes-patch-merge-key", ""))
         made.nullable = made.nullable or bool(schema.get("nullable"))
-        made.default = schema.get("default", made.default)
         if not made.is_list:
             return
         list_type = schema.get("x-kubernetes-list-type")

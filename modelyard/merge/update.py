@@ -20,7 +20,8 @@ def update(live: dict[str, Any] | None, new: dict[str, Any], manager: str, schem
     """``new`` as the API server holds it after ``manager`` wrote it over ``live`` (None: created it).
 
     ``new`` is a whole object, such as ``live`` with a merge patch laid over it. Its managedFields are set but for the
-    time of ``manager``'s entry. An object that is not tracked (it has no managedFields) stays so.
+    time of ``manager``'s entry. An object that is not tracked (it has no managedFields) stays so. Not done: the server
+    keeps at most ten updaters and folds the oldest into one.
     """
     new = stored(schema, new, live)
     version = str(new.get("apiVersion", ""))

@@ -78,22 +78,37 @@ class _Check:
                 errors.append(SchemaError(here, "an item must not be null"))
                 continue
             if kind.list_kind != "atomic":
-                try:
-                    element = item_element(kind, item)
-                except UnfitError:
-                    directive = self.directives and type(item) is dict and "$patch" in item
-                    if kind.keys and type(item) is dict and not directive:
-                        keys = " and ".join(kind.keys)
-                        errors.append(
-                            SchemaError(here, f"the item needs {keys}, by which items of this list are matched")
-                        )
-                else:
+                missing = _missing_keys(kind, item)
+                if missing and not (self.directives and "$patch" in item):
+                    keys = " and ".join(missing)
+                    errors.append(SchemaError(here, f"the item needs {keys}, by which items of this list are matched"))
+                elif not missing and (element := _element(kind, item)):
                     here = path / from_wire(element)
                     if element in seen:
                         errors.append(SchemaError(here, "the list has two items of this key"))
                     seen.add(element)
             errors += self.value(kind.item, here, item)
         return errors
+
+
+def _missing_keys(kind: Type, item: Any) -> list[str]:
+    """The keys that an item lacks and must have: those without a default that means something, unless optional."""
+    if type(item) is not dict:
+        return []
+    lacking = [key for key in kind.keys if key not in item and not _has_default(kind, key)]
+    return lacking if len(lacking) == len(kind.keys) else [key for key in lacking if key in kind.item.required]
+
+
+def _has_default(kind: Type, key: str) -> bool:
+    default = kind.key_default(key)
+    return bool(default) or (default is not None and not kind.native)
+
+
+def _element(kind: Type, item: Any) -> str | None:
+    try:
+        return item_element(kind, item)
+    except UnfitError:
+        return None
 
 
 def _unknown(kind: Type, name: str) -> str:

@@ -27,7 +27,7 @@ from modelyard.plan.trace import place_field
 from modelyard.plan.values import Action, FieldChange, Plan, TargetPlan
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Config, Stack
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import Workload, facts, workloads
 
 REPLICAS = merge.Path(("spec", "replicas"))
 
@@ -51,20 +51,19 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
 
     parts, bases = _documents(chosen, config, findings)
     schema = _schema(config.kubernetes_version)
-    roles = {workload.deployment: workload.role for workload in sized}
-    owners = {one.patch.id: roles.get(one.params.get("deployment", ""), "") for one in chosen}
+    by_deployment = {workload.deployment: workload for workload in sized}
+    owners = {one.patch.id: by_deployment.get(one.params.get("deployment", "")) for one in chosen}
     targets = []
     for key in sorted({**dict.fromkeys(parts), **dict.fromkeys(bases)}):
         base = bases.get(key)
-        target = _plan_target(key, parts.get(key, []), base, state, schema, config, findings)
+        workload = owners[base[0].id] if base is not None else by_deployment.get(key.name)
+        target = _plan_target(key, workload, parts.get(key, []), base, state, schema, config, findings)
         if target is not None:
-            role = owners[base[0].id] if base is not None else roles.get(key.name, "")
-            targets.append(target._replace(role=role))
+            targets.append(target)
 
     arranged = order(targets, sized, config, state)
     findings.extend((*arranged.findings, *check_autoscaling(config, targets)))
     rank = {name: index for index, name in enumerate(arranged.targets)}
-    selected = {one.patch.id: one for one in chosen}
     return Plan(
         stack.name,
         stack.file,
@@ -78,9 +77,26 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
         state.version,
         tuple(sorted(targets, key=lambda target: rank[target.name])),
         arranged.steps,
-        apply_waivers(ordered(place_field(finding, stack, selected) for finding in findings), stack, today),
+        _without_echoes(apply_waivers(ordered(place_field(finding, stack) for finding in findings), stack, today)),
         _inputs(stack, chosen),
     )
+
+
+_UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
+"""Findings after which a card cannot be the stack's."""
+
+
+def _without_echoes(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings without those that only say once more what another one says better.
+
+    That no node has a card says nothing new about a card that cannot train; nor does the multi-GPU patch about a
+    stack that has one GPU a worker.
+    """
+    causes = {finding.code for finding in findings if finding.blocks}
+    echoes = {("RES101", "rayWorker.replicas"), ("RES101", "celery.replicas")} if causes.intersection(_UNFIT) else set()
+    if "RAY007" in causes:
+        echoes.add(("PAT004", "gpus"))
+    return tuple(finding for finding in findings if (finding.code, finding.field) not in echoes) if echoes else findings
 
 
 def _documents(
@@ -106,6 +122,7 @@ def _documents(
 
 def _plan_target(
     key: ObjectKey,
+    workload: Workload | None,
     parts: list[tuple[PatchVersion, Document]],
     base: tuple[PatchVersion, dict[str, Any]] | None,
     state: ClusterState,
@@ -131,11 +148,11 @@ def _plan_target(
     findings.extend(problems)
     live = state.objects.get(key)
     if live is None and base is None:
-        findings.append(_missing_target(key, parts, state))
+        findings.append(_missing_target(key, workload, parts, state))
         return None
     if base is None:
         assert live is not None
-        problem = _missing_container(key, composed, live)
+        problem = _missing_container(key, workload, parts, live)
         if problem is not None:
             findings.append(problem)
             return None
@@ -177,6 +194,7 @@ def _plan_target(
         (before_replicas, None if released else after_replicas),
         (_gpus(live, before_replicas), _gpus(after, after_replicas)),
         base is not None,
+        workload.role if workload is not None else "",
     )
 
 
@@ -254,7 +272,9 @@ def _origin(path: merge.Path, origins: Mapping[merge.Path, str]) -> str | None:
     return None
 
 
-def _missing_target(key: ObjectKey, parts: list[tuple[PatchVersion, Document]], state: ClusterState) -> Finding:
+def _missing_target(
+    key: ObjectKey, workload: Workload | None, parts: list[tuple[PatchVersion, Document]], state: ClusterState
+) -> Finding:
     from difflib import get_close_matches
 
     names = sorted(other.name for other in state.objects if other.kind == key.kind and other.namespace == key.namespace)
@@ -268,12 +288,21 @@ def _missing_target(key: ObjectKey, parts: list[tuple[PatchVersion, Document]], 
         Severity.ERROR,
         f"{key.kind} {key.namespace}/{key.name} is not in the cluster",
         target=key.name,
+        field=f"targets.{workload.role}.deployment" if workload else "",
+        file="" if workload else f"{parts[0][0].file}/patch.yaml.j2",
         detail=f"wanted by {wanted_by}; a patch changes only what is there",
-        remedy=f"{have} Name it under modelyard:targets, or install the platform first",
+        remedy=f"{have} Name it under modelyard:targets, or install the platform first"
+        if workload
+        else f"{have} Correct the target of the patch, or install the platform first",
     )
 
 
-def _missing_container(key: ObjectKey, composed: Composed, live: Mapping[str, Any]) -> Finding | None:
+def _missing_container(
+    key: ObjectKey,
+    workload: Workload | None,
+    parts: list[tuple[PatchVersion, Document]],
+    live: Mapping[str, Any],
+) -> Finding | None:
     from difflib import get_close_matches
 
     def names(body: Mapping[str, Any]) -> list[str]:
@@ -281,18 +310,22 @@ def _missing_container(key: ObjectKey, composed: Composed, live: Mapping[str, An
         return [container.get("name", "") for container in pod.get("containers") or ()]
 
     have = names(live)
-    for name in names(composed.body):
-        if name not in have:
+    for patch, document in parts:
+        for name in names(document.body):
+            if name in have:
+                continue
             close = get_close_matches(name, have, 1)
+            ours = workload is not None and name == workload.container
             return Finding(
                 "PAT014",
                 Severity.ERROR,
                 f"{key.name} has no container {name!r}",
                 target=key.name,
-                field="spec.template.spec.containers",
+                field=f"targets.{workload.role}.container" if ours and workload else "spec.template.spec.containers",
+                file="" if ours else f"{patch.file}/patch.yaml.j2",
                 detail="server-side apply would add a second, half-made container",
                 remedy=(f"did you mean {close[0]}?" if close else f"it has {', '.join(have)}.")
-                + " Name it under modelyard:targets",
+                + (" Name it under modelyard:targets" if ours else " Correct the template"),
             )
     return None
 

@@ -109,9 +109,25 @@ def _change_to_json(change: FieldChange) -> dict[str, Any]:
     return {
         **values,
         "patch": change.patch,
-        "owners": [dict(owner._asdict()) for owner in change.owners],
+        "owners": [_owner_to_json(owner) for owner in change.owners],
         "taken": change.taken,
     }
+
+
+def _owner_to_json(owner: merge.Owner) -> dict[str, str]:
+    return {
+        "manager": owner.manager,
+        "operation": owner.operation,
+        "subresource": owner.subresource,
+        "apiVersion": owner.api_version,
+        "time": owner.time,
+    }
+
+
+def _owner(value: Mapping[str, str]) -> merge.Owner:
+    return merge.Owner(
+        value["manager"], value["operation"], value["subresource"], api_version=value["apiVersion"], time=value["time"]
+    )
 
 
 def plan_from_json(text: str, shown: str) -> Plan:
@@ -175,7 +191,7 @@ def _target(value: Mapping[str, Any]) -> TargetPlan:
                 change.get("before", merge.ABSENT),
                 change.get("after", merge.ABSENT),
                 change["patch"],
-                tuple(merge.Owner(**owner) for owner in change["owners"]),
+                tuple(map(_owner, change["owners"])),
                 change["taken"],
             )
             for change in value["changes"]

@@ -43,11 +43,17 @@ class Trace(NamedTuple):
     settings: tuple[Setting, ...]
 
 
-def place_field(finding: Finding, stack: Stack, _selected: Mapping[str, Selected]) -> Finding:
-    """The finding with its stack, and where it has no file yet, the line of the stack file that its field names."""
+def place_field(finding: Finding, stack: Stack) -> Finding:
+    """The finding with its stack, and where it has no file yet, the line of the stack file that its field names.
+
+    A field of the target, or a section that the stack file leaves out, has no line there.
+    """
     if finding.file:
         return finding._replace(stack=stack.name)
-    return stack.place(finding, *finding.field.split("."))
+    path = tuple(finding.field.split("."))
+    if path[:1] not in stack.positions:
+        return finding._replace(stack=stack.name, file=stack.file)
+    return stack.place(finding, *path)
 
 
 def trace(target: TargetPlan, path: Path, schema: merge.Type, stack: Stack, chosen: tuple[Selected, ...]) -> Trace:
@@ -136,9 +142,24 @@ def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path
     Raises:
         ValueError: the text is no path.
     """
-    wanted = Path.parse(text)
     leaves = [change.path for change in merge.diff(None, target.after, schema)]
+    try:
+        wanted = Path.parse(text)
+    except ValueError:
+        # Names with slashes and dots need quotes in a path; few people write them at the first try.
+        plain = tuple(leaf for leaf in leaves if f".{_plain(leaf)}".endswith(f".{text}"))
+        if plain:
+            return plain
+        raise
     whole = {Path(leaf[: len(wanted)]) for leaf in leaves if leaf[: len(wanted)] == wanted}
     if whole:
         return tuple(whole)
     return tuple(leaf for leaf in leaves if leaf[-len(wanted) :] == wanted)
+
+
+def _plain(path: Path) -> str:
+    """A path without brackets and quotes: ``metadata.annotations.autoscaling/queries``."""
+    return ".".join(
+        ",".join(str(value) for _, value in element.fields) if isinstance(element, merge.Key) else str(element)
+        for element in path
+    )

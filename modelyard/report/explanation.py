@@ -31,7 +31,8 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
             fill()
             fenced = not fenced
         elif fenced:
-            lines.append(style.link(f"    {line}") if line else "")
+            code = [f"    {line}"] if len(line) <= WIDTH - 4 else wrapped(line, 6, first="    ")
+            lines.extend(style.link(part) if line else "" for part in code)
         elif not line.strip():
             fill()
             lines.append("")

@@ -4,18 +4,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from modelyard.hardware.table import Row
+from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, table, wrapped
 
 
 def gpus_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
-    """One line a card, its reason below where it is not simply listed. A ``?`` marks a number nobody verified."""
+    """One line a card, with its dense FP16 tensor throughput. A ``?`` marks a number nobody verified."""
     shown = list(rows)
     lines = table(
         (
             (
                 row.supported,
                 row.id,
-                row.name.removeprefix("NVIDIA "),
+                row.name.removeprefix("NVIDIA ").partition(" (")[0],
                 _number(row) + ("?" if row.tflops_mark else ""),
                 f"{row.memory_gb} GB" + ("?" if row.memory_mark else ""),
                 row.nvlink + ("?" if row.nvlink_mark else ""),
@@ -24,7 +25,7 @@ def gpus_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
             )
             for row in shown
         ),
-        ("OK?", "CARD", "NAME", "FP16 TFLOPS", "MEMORY", "NVLINK", "COMPUTE", "DECIDED BY"),
+        ("OK?", "CARD", "NAME", "TFLOPS", "MEMORY", "NVLINK", "SM", "DECIDED BY"),
         style,
     )
     marked = [lines[0], *(_paint(line, row, style) for line, row in zip(lines[1:], shown, strict=True))]
@@ -55,7 +56,7 @@ def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
 
 def gpus_document(rows: Iterable[Row]) -> dict[str, Any]:
     """The table for machines; null is unknown, never zero."""
-    return {"formatVersion": 1, "cards": [{**row._asdict(), "products": list(row.products)} for row in rows]}
+    return {"formatVersion": 1, "cards": [{**record(row), "products": list(row.products)} for row in rows]}
 
 
 def _number(row: Row) -> str:

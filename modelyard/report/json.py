@@ -10,6 +10,7 @@ from modelyard.plan.store import finding_to_json
 from modelyard.report.style import INVISIBLE
 
 FINDINGS_FORMAT = 1
+_WORDS = re.compile(r"_(.)")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 
 
@@ -17,6 +18,11 @@ def json_text(document: Any) -> str:
     """A document as indented JSON without a final newline, with escapes for what a terminal would obey."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
     return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def record(value: Any) -> dict[str, Any]:
+    """A named tuple as a JSON object, names in camel case as everywhere in JSON."""
+    return {_WORDS.sub(lambda found: found[1].upper(), name): part for name, part in value._asdict().items()}
 
 
 def findings_document(findings: Iterable[Finding], *, error: str = "", remedy: str = "") -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from modelyard.catalog import Library, PatchVersion
-from modelyard.report.style import PLAIN, Style, table
+from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import text_of
 from modelyard.stack.config import Target, Targets
 
@@ -13,7 +13,7 @@ def patches_text(library: Library, style: Style = PLAIN) -> list[str]:
     newest = [next(iter(versions.values())) for versions in library.patches.values()]
     rows = [(patch.name, _versions(library, patch.name), patch.meta.description) for patch in newest]
     head, *lines = table(rows, ("PATCH", "VERSIONS", "WHAT IT DOES"), style)
-    targets = (style.dim(f"  {', '.join(_targets(patch))}") for patch in newest)
+    targets = ("\n".join(map(style.dim, wrapped(", ".join(_targets(patch)), 2))) for patch in newest)
     return [head, *(line for pair in zip(lines, targets, strict=True) for line in pair)]
 
 
@@ -27,11 +27,15 @@ def _versions(library: Library, name: str) -> str:
 def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     """One patch: its newest version's terms and parameters."""
     patch = library.latest(name)
-    lines = [f"{style.bold(patch.id)}  {patch.meta.description}", f"  files      {style.link(patch.file)}"]
-    lines.append(f"  targets    {', '.join(_targets(patch))}")
-    lines.append(f"  takes part {_when(patch)}")
-    if patch.meta.overrides:
-        lines.append(f"  overrides  {', '.join(patch.meta.overrides)}")
+    lines = [style.bold(patch.id), *wrapped(patch.meta.description, 2), f"  files      {style.link(safe(patch.file))}"]
+    facts = (
+        ("targets", ", ".join(_targets(patch))),
+        ("takes part", _when(patch)),
+        ("overrides", ", ".join(patch.meta.overrides)),
+    )
+    for name, value in facts:
+        if value:
+            lines.extend(wrapped(value, 13, first=f"  {name}"))
     lines.append("")
     properties: dict[str, Any] = patch.schema.get("properties", {})
     rows = [

@@ -5,6 +5,7 @@ from typing import Any
 
 from modelyard.catalog import Selected
 from modelyard.hardware import Card, resolve, serves, verdict
+from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, table, wrapped
 from modelyard.stack import Stack
 from modelyard.workloads import Workload
@@ -43,8 +44,8 @@ def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Sel
         "stack": stack.name,
         "file": stack.file,
         "training": stack.config.training,
-        "gpu": {**stack.config.gpu._asdict(), "serves": list(serves(stack.config))},
-        "workloads": [{**workload._asdict(), "products": list(workload.products)} for workload in sized],
+        "gpu": {**record(stack.config.gpu), "serves": list(serves(stack.config))},
+        "workloads": [{**record(workload), "products": list(workload.products)} for workload in sized],
         "patches": [{"id": one.patch.id, "params": dict(one.params)} for one in chosen],
     }
 

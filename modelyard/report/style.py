@@ -11,6 +11,9 @@ from typing import NamedTuple
 WIDTH = 100
 """Columns that every text output fits in."""
 
+WIDEST_CELL = 48
+"""Columns of the widest cell of a table that is not its last."""
+
 INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
 """Beyond ASCII's own: C1 controls, line and paragraph separators, marks of writing direction, the byte-order mark."""
 _UNSAFE = re.compile(
@@ -94,13 +97,18 @@ def wrapped(text: str, indent: int, width: int = WIDTH, first: str = "") -> list
 
 
 def table(rows: Iterable[Iterable[str]], head: Iterable[str], style: Style, indent: int = 0) -> list[str]:
-    """Rows in aligned columns under a bold head; the last column is not padded."""
-    body = [[safe(cell) for cell in row] for row in rows]
+    """Rows in aligned columns under a bold head, one text a row; a long last cell goes on in further lines of it."""
+    body = [[*(shorten(cell, WIDEST_CELL) for cell in row[:-1]), safe(row[-1])] for row in map(list, rows)]
     titles = list(head)
     widths = [max(len(row[column]) for row in [titles, *body]) for column in range(len(titles))]
 
     def line(cells: list[str]) -> str:
-        padded = (f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
-        return " " * indent + "  ".join(padded).rstrip()
+        padded = [f"{cell:<{width}}  " for cell, width in zip(cells[:-1], widths[:-1], strict=True)]
+        lead = " " * indent + "".join(padded)
+        if len(lead) + len(cells[-1]) <= WIDTH:
+            return (lead + cells[-1]).rstrip()
+        if len(lead) > WIDTH - 20:
+            return lead + shorten(cells[-1], 20)
+        return "\n".join(wrapped(cells[-1], len(lead), first=lead))
 
     return [style.bold(line(titles)), *(line(row) for row in body)]

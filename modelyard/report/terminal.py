@@ -19,8 +19,8 @@ def plan_text(plan: Plan, style: Style = PLAIN, *, advice: bool = False) -> list
     """
     shown = [f for f in plan.findings if advice or (f.severity is not Severity.ADVICE and not f.waived)]
     if not plan.changed and not shown:
-        return [f"{style.bold(plan.stack)}: no changes. {_state(plan)}"]
-    lines = [style.bold(f"{plan.stack}  {plan.headline}"), style.dim(_state(plan)), ""]
+        return _no_changes(plan, style)
+    lines = [style.bold(safe(f"{plan.stack}  {plan.headline}")), *map(style.dim, wrapped(_state(plan), 0)), ""]
     for target in plan.changed:
         lines.extend([*_target(target, style), ""])
     if len(plan.steps) > 1:
@@ -29,6 +29,11 @@ def plan_text(plan: Plan, style: Style = PLAIN, *, advice: bool = False) -> list
         lines.extend([style.bold("Findings"), *findings_text(shown, style), ""])
     lines.extend(_summary(plan, style))
     return lines
+
+
+def _no_changes(plan: Plan, style: Style) -> list[str]:
+    first, *rest = wrapped(f"{plan.stack}: no changes. {_state(plan)}", 0)
+    return [first.replace(safe(plan.stack), style.bold(safe(plan.stack)), 1), *rest]
 
 
 def _state(plan: Plan) -> str:
@@ -40,23 +45,23 @@ def _target(target: TargetPlan, style: Style) -> list[str]:
     mark = style.added("+") if target.action == "create" else style.changed("~")
     effect = _effect(target)
     kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
-    lines = [f"{mark} {style.bold(kind + target.name)}" + (f"  {style.changed(effect)}" if effect else "")]
+    lines = [f"{mark} {style.bold(safe(kind + target.name))}" + (f"  {style.changed(effect)}" if effect else "")]
     if target.action == "create":
-        lines.append(style.dim(f"    new, from {', '.join(target.patches) or 'its base'}"))
+        lines.extend(map(style.dim, wrapped(f"new, from {', '.join(target.patches) or 'its base'}", 4)))
         return lines
     real = [change for change in target.changes if not is_own_note(change)]
     if not real:
-        return [*lines, style.dim(f"    only notes which patches it has: {', '.join(target.patches)}")]
+        return [*lines, *map(style.dim, wrapped(f"only notes which patches it has: {', '.join(target.patches)}", 4))]
     taken = {manager for line in lines_of(real) for manager in line.taken_from}
     for patch, changes in _by_patch(real):
         shown = lines_of(changes)
         width = min(max(len(line.name) for line in shown), 56)
-        lines.append(f"    {style.link(patch)}")
+        lines.append(f"    {style.link(safe(patch))}")
         for line in shown:
             lines.extend(_line(line, width, style, several_owners=len(taken) > 1))
     if len(taken) == 1:
         number = sum(change.taken for change in real)
-        lines.append(style.dim(f"    takes {count(number, 'field')} over from {taken.pop()}"))
+        lines.extend(map(style.dim, wrapped(f"takes {count(number, 'field')} over from {taken.pop()}", 4)))
     return lines
 
 
@@ -82,7 +87,7 @@ def _by_patch(changes: Iterable[FieldChange]) -> list[tuple[str, list[FieldChang
 
 
 def _line(line: Line, width: int, style: Style, several_owners: bool) -> list[str]:
-    note = f"  from {', '.join(line.taken_from)}" if several_owners and line.taken_from else ""
+    note = f"  from {shorten(', '.join(line.taken_from), WIDTH // 3)}" if several_owners and line.taken_from else ""
     before, after = text_of(line.before), text_of(line.after)
     name = safe(line.name)
     if len(name) <= width and 6 + width + 2 + len(before) + 3 + len(after) + len(note) <= WIDTH:
@@ -108,7 +113,7 @@ def _steps(plan: Plan, style: Style) -> list[str]:
     lines = []
     for number, step in enumerate(plan.steps, 1):
         first, *rest = wrapped(f"{step.target}: {step.why}", 6, WIDTH, f"  {number:>2}.")
-        lines.extend([first.replace(step.target, style.bold(step.target), 1), *rest])
+        lines.extend([first.replace(safe(step.target), style.bold(safe(step.target)), 1), *rest])
     return lines
 
 
@@ -121,16 +126,16 @@ def _summary(plan: Plan, style: Style) -> list[str]:
         parts.append(f"{count(replaced, 'pod')} replaced")
     parts.append(f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}")
     found = tally(plan.findings)
-    line = style.bold(f"{plan.stack}: " + ", ".join(parts)) + (f"; {found}" if found else "")
+    line = style.bold(safe(f"{plan.stack}: ") + ", ".join(parts)) + (f"; {found}" if found else "")
     return [line, _next(plan, style)]
 
 
 def _next(plan: Plan, style: Style) -> str:
     if plan.blocked:
         code = next(finding.code for finding in plan.findings if finding.blocks)
-        return f"Next: correct the errors above; {style.link(f'modelyard explain {code}')} tells more."
+        return f"Next: correct the errors above; {style.link(safe(f'modelyard explain {code}'))} tells more."
     if plan.changed:
-        return f"Next: {style.link(f'modelyard apply {plan.stack}')}"
+        return f"Next: {style.link(safe(f'modelyard apply {plan.stack}'))}"
     return "Next: nothing to apply."
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from modelyard.cluster import essence
 from modelyard.plan import Plan, TargetPlan
-from modelyard.report.style import PLAIN, Style, safe
+from modelyard.report.style import PLAIN, WIDTH, Style, safe, shorten
 
 
 def yaml_text(value: Any) -> str:
@@ -31,8 +31,13 @@ def target_diff(target: TargetPlan, context: int = 3) -> list[str]:
 
 
 def diff_text(targets: Iterable[TargetPlan], style: Style = PLAIN, context: int = 3) -> list[str]:
-    """Coloured lines of all diffs."""
-    return [_paint(line, style) for target in targets for line in target_diff(target, context)]
+    """Coloured lines of all diffs: a long line that stays is cut, a long line that changes goes on below."""
+    return [
+        _paint(part, style)
+        for target in targets
+        for line in target_diff(target, context)
+        for part in _folded(safe(line))
+    ]
 
 
 def diff_document(plan: Plan, targets: Iterable[TargetPlan]) -> dict[str, Any]:
@@ -48,12 +53,21 @@ def _lines(body: Mapping[str, Any] | None) -> list[str]:
     return [] if body is None else yaml_text(essence(body)).splitlines()
 
 
-def _paint(line: str, style: Style) -> str:
-    text = safe(line)
-    if line.startswith(("+++", "---")):
+def _folded(line: str) -> list[str]:
+    if len(line) <= WIDTH:
+        return [line]
+    if line.startswith(" "):
+        return [shorten(line, WIDTH)]
+    room = WIDTH - 2
+    rest = [f"{line[0]}…{line[at : at + room]}" for at in range(WIDTH, len(line), room)]
+    return [line[:WIDTH], *rest]
+
+
+def _paint(text: str, style: Style) -> str:
+    if text.startswith(("+++", "---")):
         return style.bold(text)
-    if line.startswith("@@"):
+    if text.startswith("@@"):
         return style.link(text)
-    if line.startswith("+"):
+    if text.startswith("+"):
         return style.added(text)
-    return style.removed(text) if line.startswith("-") else text
+    return style.removed(text) if text.startswith("-") else text

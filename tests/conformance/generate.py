@@ -52,24 +52,26 @@ samples: st.SearchStrategy[Object] = _some(
 )
 """``spec`` of a Sample."""
 
-merge_items: st.SearchStrategy[Object] = st.deferred(
-    lambda: _some(
-        value=_texts,
-        other=_texts,
-        simpleMap=st.dictionaries(_names, _texts, max_size=2),
-        mergingList=_named_items,
-        nonMergingList=_named_items,
-        mergingIntList=st.lists(_numbers, max_size=3, unique=True),
-        nonMergingIntList=st.lists(_numbers, max_size=3),
-        item=_some(value=_texts, simpleMap=st.dictionaries(_names, _texts, max_size=2), mergingList=_leaf_items),
-        replacingItem=_some(value=_texts, other=_texts),
-        retainKeysItem=_some(value=_texts, other=_texts),
-        retainKeysMergingList=_leaf_items,
-    )
-)
 _leaf_items = _listed("name", _names, value=_texts, other=_texts)
 _named_items = _listed(
-    "name", _names, value=_texts, mergingList=_leaf_items, mergingIntList=st.lists(_numbers, max_size=2, unique=True)
+    "name",
+    _names,
+    value=_texts,
+    mergingList=_leaf_items,
+    mergingIntList=st.lists(_numbers, max_size=2, unique=True),
+)
+merge_items: st.SearchStrategy[Object] = _some(
+    value=_texts,
+    other=_texts,
+    simpleMap=st.dictionaries(_names, _texts, max_size=2),
+    mergingList=_named_items,
+    nonMergingList=_named_items,
+    mergingIntList=st.lists(_numbers, max_size=3, unique=True),
+    nonMergingIntList=st.lists(_numbers, max_size=3),
+    item=_some(value=_texts, simpleMap=st.dictionaries(_names, _texts, max_size=2), mergingList=_leaf_items),
+    replacingItem=_some(value=_texts, other=_texts),
+    retainKeysItem=_some(value=_texts, other=_texts),
+    retainKeysMergingList=_leaf_items,
 )
 
 

@@ -1,6 +1,8 @@
 """Every command that a page shows is run, and what it shows as output is the output."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -56,13 +58,20 @@ def test_pages_name_only_verbs_and_codes_that_exist(page: Path) -> None:
 def test_commands_do_it_on_a_real_cluster(lab_page: Path, commands: ModuleType, root: Path, tmp_path: Path) -> None:
     from lab import Lab
 
+    offline = commands.offline_environment(tmp_path)
+    # The lab's tools lie in the user's cache, wherever the commands think that home is.
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     with Lab.start(tmp_path / "lab", context="dev") as lab:
         lab.install_platform("dev")
-        environment = {**commands.offline_environment(tmp_path), **lab.variables()}
-        environment["PATH"] = f"{lab.tools.bin}:{commands.offline_environment(tmp_path)['PATH']}"
+        path = os.pathsep.join((str(lab.tools.bin), offline["PATH"]))
+        environment = {**offline, **lab.variables(), "PATH": path, "XDG_CACHE_HOME": cache}
         place = commands.Workplace(tmp_path / "project", environment, lab=True)
-        for block in commands.blocks(lab_page.read_text(encoding="utf-8"), lab_page.relative_to(root).as_posix()):
-            place.run(block)
+        try:
+            for block in commands.blocks(lab_page.read_text(encoding="utf-8"), lab_page.relative_to(root).as_posix()):
+                place.run(block)
+        finally:
+            down = [str(place.folder / "lab" / "modelyard-lab"), "down", "--all", "--delete"]
+            subprocess.run(down, env=environment, check=True, capture_output=True)
 
 
 def test_a_wrong_exit_code_is_seen(commands: ModuleType, tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ class Environment:
         (folder / ".venv").symlink_to(sys.prefix)
         # The recordings are of other clusters; each lab is a new one.
         shutil.rmtree(folder / "stacks" / "recorded")
-        self.env = lab.env() | {"PULUMI_CONFIG_PASSPHRASE": ""}
+        # The engine writes a log of its events only for debugging.
+        self.env = lab.env() | {"PULUMI_CONFIG_PASSPHRASE": "", "PULUMI_DEBUG_COMMANDS": "true"}
         # The project says where its state is.
         del self.env["PULUMI_BACKEND_URL"]
 
@@ -67,8 +68,7 @@ class Environment:
 
     def pulumi(self, *arguments: str, check: bool = True, env: dict[str, str] | None = None) -> Done:
         """Runs the bare engine in the project's folder."""
-        command = ["pulumi", *arguments, "--non-interactive"]
-        return self._run([str(self.lab.tools.bin / "pulumi"), *command[1:]], check, env)
+        return self._run([str(self.lab.tools.bin / "pulumi"), *arguments, "--non-interactive"], check, env)
 
     def modelyard(self, *arguments: str, check: bool = True, env: dict[str, str] | None = None) -> Done:
         """Runs the command line in the project's folder."""

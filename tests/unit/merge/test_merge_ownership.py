@@ -121,6 +121,9 @@ def test_what_did_not_change_is_shared() -> None:
         ({**PATCH, "metadata": {"managedFields": []}}, "metadata.managedFields: managedFields must not be applied"),
         ({**PATCH, "spec": {"replica": 1}}, "spec.replica: unknown field; did you mean replicas?"),
         ({**PATCH, "spec": []}, "spec: expected a map, got a list"),
+        ({**PATCH, "metadata": {"labels": {1: "x"}}}, "metadata.labels: the key 1 is not a string; quote it"),
+        ({**PATCH, "kind": "Pod"}, "kind: Pod is applied to an object of Deployment"),
+        ({**PATCH, "metadata": {"name": "x"}}, "metadata.name: x is applied to the object case"),
     ],
 )
 def test_what_cannot_be_applied_is_told(applied: dict[str, Any], message: str) -> None:
@@ -135,6 +138,14 @@ def test_a_live_object_that_is_not_of_the_type_is_told() -> None:
     patch = {**PATCH, "spec": {"template": {"spec": {"containers": [{"name": "worker", "image": "y"}]}}}}
     with pytest.raises(MergeError, match="the live object is not of the schema's type"):
         server_side(live, patch, "planner", DEPLOYMENT)
+
+
+def test_another_spelling_of_an_own_quantity_changes_nothing() -> None:
+    limits = {"memory": "1024Mi", "cpu": 0.5, "example.com/a": 4}
+    spec = {"template": {"spec": {"containers": [{"name": "metrics", "resources": {"limits": limits}}]}}}
+    patch = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
+    once = server_side(LIVE, patch, "planner", DEPLOYMENT).object
+    assert server_side(once, patch, "planner", DEPLOYMENT).object is once
 
 
 def test_an_update_that_changes_nothing_changes_nothing() -> None:

@@ -24,6 +24,7 @@ def test_every_shipped_version_has_the_kinds_and_its_hash(version: str) -> None:
     schema = MergeSchema.kubernetes(version)
     deployment = schema.of("apps/v1", "Deployment")
     assert deployment.status_subresource
+    assert schema.of("v1", "PersistentVolumeClaim").status_subresource
     containers = deployment.child["spec"].child["template"].child["spec"].child["containers"]
     assert (containers.list_kind, containers.keys, containers.merge_key) == ("map", ("name",), "name")
     ports = containers.item.child["ports"]
@@ -93,6 +94,13 @@ def test_v2_and_v3_mean_the_same() -> None:
     results = [strategic(original, patch, schema.of("mergeItem")) for schema in (v2, v3)]
     assert results[0] == results[1]
     assert results[0]["replacingItem"] == {"value": "w"}
+
+
+def test_a_v2_document_gets_the_defaults_that_v2_leaves_out() -> None:
+    name = "io.k8s.api.core.v1.ContainerPort"
+    properties = {"containerPort": {"type": "integer"}, "protocol": {"type": "string"}, "name": {"type": "string"}}
+    schema = MergeSchema.from_openapi({"swagger": "2.0", "definitions": {name: {"properties": properties}}})
+    assert schema.of(name).defaults == {"protocol": "TCP"}
 
 
 def test_several_documents_make_one_schema() -> None:
