@@ -95,16 +95,30 @@ def needs_lab(page: Path) -> bool:
     return bool(re.search(r"^```\w+ (?:.* )?lab\b", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 
+def needs_git(text: str) -> bool:
+    """Whether a page shows commands of git."""
+    return re.search(r"^(?:\$ )?git ", text, re.MULTILINE) is not None
+
+
 class Workplace:
     """A copy of the project in which the commands of one page run."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], *, lab: bool = False, root: Path = ROOT) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        lab: bool = False,
+        clone: bool = False,
+        root: Path = ROOT,
+    ) -> None:
         """Copies the project.
 
         Args:
             folder: an empty folder, or none yet.
             environment: variables of the commands.
             lab: whether commands that need the lab are run too.
+            clone: whether it is a git clone on its branch main, so that a page can show a change against it.
             root: the project.
         """
         self.folder = folder
@@ -113,10 +127,9 @@ class Workplace:
         for name in ("stacks", "patches", *(("components", "lab") if lab else ())):
             shutil.copytree(root / name, folder / name, ignore=_NOT_COPIED)
         shutil.copy(root / "Pulumi.yaml", folder)
-        # As a clone on its branch main, so that pages can show a change against it.
         git = ["git", "-c", "user.name=docs", "-c", "user.email=docs@example.com", "-C", str(folder)]
-        for words in (["init", "--quiet", "--initial-branch=main"], ["add", "."], ["commit", "--quiet", "-m", "Begin"]):
-            subprocess.run([*git, *words], env=self.environment, check=True, capture_output=True)
+        for words in ("init --quiet --initial-branch=main", "add .", "commit --quiet --message=Begin") if clone else ():
+            subprocess.run([*git, *words.split()], env=self.environment, check=True, capture_output=True)
         (folder / ".venv").symlink_to(sys.prefix)
 
     def run(self, block: Block) -> str:
@@ -233,7 +246,8 @@ def main(names: Iterable[str]) -> int:
         text = page.read_text(encoding="utf-8")
         shown = page.relative_to(ROOT).as_posix()
         with tempfile.TemporaryDirectory() as folder:
-            place = Workplace(Path(folder) / "project", offline_environment(Path(folder)))
+            home = Path(folder)
+            place = Workplace(home / "project", offline_environment(home), clone=needs_git(text))
             try:
                 real = renewed(text, shown, place)
             except Wrong as wrong:

@@ -63,7 +63,9 @@ def _stack_file() -> str:
     from modelyard.stack.config import Targets
 
     schema = json.loads(files("modelyard.stack").joinpath("stack.schema.json").read_text(encoding="utf-8"))
-    for target, (deployment, container) in zip(schema["$defs"]["targets"]["properties"].values(), Targets(), strict=True):
+    for target, (deployment, container) in zip(
+        schema["$defs"]["targets"]["properties"].values(), Targets(), strict=True
+    ):
         target["default"] = {"deployment": deployment, "container": container}
     sections = schema["properties"]["config"]["properties"]
     required = schema["properties"]["config"]["required"]
@@ -73,7 +75,7 @@ def _stack_file() -> str:
         title = key.removeprefix("modelyard:")
         inner = _resolved(found["items"], schema) if "items" in found else found
         linked = f"[{_code(key)}](#{title.lower()})" if "properties" in inner else _code(key)
-        form = "list" if "items" in found else _form(found, schema) if "properties" not in found else "mapping"
+        form = "list" if "items" in found else _form(found) if "properties" not in found else "mapping"
         overview.append((linked, form, _default(found, key in required), found.get("description", "")))
         if "properties" in inner:
             details += [f"## {title}", "", _code(key) + ": " + found.get("description", ""), ""]
@@ -116,7 +118,7 @@ def _keys(section: Schema, root: Schema) -> list[str]:
     for key, value in section["properties"].items():
         found = _resolved(value, root)
         inner = found.get("properties")
-        form = "mapping of " + ", ".join(map(_code, inner)) if inner else _form(found, root)
+        form = "mapping of " + ", ".join(map(_code, inner)) if inner else _form(found)
         default = _default(found, key in section.get("required", ()))
         rows.append((_code(key), form, default, found.get("description", "")))
     return _table(("key", "value", "default", "meaning"), rows)
@@ -137,7 +139,7 @@ _FORMS = {
 }
 
 
-def _form(schema: Schema, root: Schema) -> str:
+def _form(schema: Schema) -> str:
     if "enum" in schema:
         return "true or false" if True in schema["enum"] else ", ".join(map(_code, schema["enum"]))
     form = schema.get("format")
@@ -342,7 +344,7 @@ def _gpus() -> str:
     whys = [(f"{_code(row.id)} {row.name}", row.why) for row in table()]
     return _page(
         "Cards",
-        "Support is decided for platform images of CUDA 11.7; `modelyard gpus --cuda 12.4` answers for another version. "
+        "Support is decided for platform images of CUDA 11.7; `modelyard gpus --cuda 12.4` answers for another. "
         "Throughput is FP16 on tensor cores without sparsity. Numbers that nobody could trace to a primary source are "
         "marked. [The guide](../guides/hardware.md) has the rules, "
         "[the data's own page](../../modelyard/hardware/data/README.md) the sources.",

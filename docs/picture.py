@@ -14,19 +14,22 @@ from rich.text import Text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from commands import ROOT, Workplace, blocks, offline_environment  # noqa: E402
+from commands import ROOT, Workplace, blocks, offline_environment
 
 PICTURE = ROOT / "docs" / "images" / "plan.svg"
 COMMAND = "modelyard plan prod --target api-server --target tasks-gpu --target ray-model"
 _WIDTH = 100
-_THEME = TerminalTheme(
-    (30, 33, 39),
+_COLOURS = [
+    (60, 64, 72),
+    (240, 113, 120),
+    (152, 195, 121),
+    (229, 192, 123),
+    (97, 175, 239),
+    (198, 120, 221),
+    (86, 182, 194),
     (208, 212, 220),
-    [(60, 64, 72), (240, 113, 120), (152, 195, 121), (229, 192, 123), (97, 175, 239), (198, 120, 221), (86, 182, 194)]
-    + [(208, 212, 220)],
-    [(92, 99, 112), (240, 113, 120), (152, 195, 121), (229, 192, 123), (97, 175, 239), (198, 120, 221), (86, 182, 194)]
-    + [(255, 255, 255)],
-)
+]
+_THEME = TerminalTheme((30, 33, 39), (208, 212, 220), _COLOURS, _COLOURS)
 _FORM = """\
 <svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
 <title>TITLE</title>

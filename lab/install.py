@@ -81,7 +81,7 @@ def rolled_out(lab: "Lab", namespace: str = NAMESPACE) -> bool:
 
 
 def _established(crd: dict[str, Any]) -> bool:
-    conditions = crd.get("status", {}).get("conditions", [])
+    conditions = crd.get("status", {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 

@@ -6,8 +6,8 @@ a cluster.
 """
 
 from modelyard.catalog.library import PATCHES_FOLDER, Library, PatchVersion, load_library
-from modelyard.catalog.templates import Document, Rendered, render, render_base
 from modelyard.catalog.select import Selected, select
+from modelyard.catalog.templates import Document, Rendered, render, render_base
 
 __all__ = [
     "PATCHES_FOLDER",

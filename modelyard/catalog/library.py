@@ -236,7 +236,12 @@ def _compare_with_lock(
 ) -> None:
     seen = {f"{name}/{version}": patch for name, versions in patches.items() for version, patch in versions.items()}
     findings.extend(
-        _error("PAT003", lock_name, f"released patch {name} is gone or broken", f"restore patches/{name}; a stack may pin it")
+        _error(
+            "PAT003",
+            lock_name,
+            f"released patch {name} is gone or broken",
+            f"restore patches/{name}; a stack may pin it",
+        )
         for name in sorted(locked.keys() - seen.keys())
     )
     for name, patch in seen.items():
@@ -247,7 +252,8 @@ def _compare_with_lock(
                     "PAT003",
                     patch.file,
                     f"released patch {patch.id} was changed",
-                    f"restore it (git checkout -- {patch.file}); change it in patches/{patch.name}/v{newest + 1} instead",
+                    f"restore it (git checkout -- {patch.file}); "
+                    f"change it in patches/{patch.name}/v{newest + 1} instead",
                     detail=f"the lock has SHA-256 {locked[name][:12]}…, the files have {patch.sha256[:12]}…",
                 )
             )

@@ -24,6 +24,8 @@ SECONDS = 5.0
 """Longest that one template may render."""
 MAX_TEXT = 1024 * 1024
 """Characters of the longest output."""
+_WIDE = re.compile(r"\d{5}|\*")
+"""A width in a format such as ``%99999d`` that makes a text of that size, or one that comes from a parameter."""
 _HEADER = re.compile(r"^#\s*(target|phase):\s*(\S*)\s*$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
@@ -61,6 +63,8 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
         if operator == "**" and not (abs(left) < 1_000 and abs(right) < 64):
+            raise _TooLarge
+        if operator == "%" and isinstance(left, str) and _WIDE.search(left):
             raise _TooLarge
         if operator == "*":
             for text, times in ((left, right), (right, left)):
@@ -205,7 +209,11 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
             0,
             "look for a loop that does not end",
         )
-    except (_TooLarge, OverflowError, MemoryError):
+    except OverflowError as error:
+        return _error(
+            "PAT006", patch, file, f"asks for too much: {error}", _template_line(error), "use a smaller number"
+        )
+    except (_TooLarge, MemoryError):
         return _error(
             "PAT006", patch, file, f"renders more than {MAX_TEXT} characters", 0, "look for a loop that grows"
         )

@@ -33,7 +33,10 @@ def _saved(args: Namespace) -> Exit:
     except PlanFileError as error:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
     if args.json:
-        sys.stdout.write(text)
+        from modelyard.plan.store import plan_to_json
+        from modelyard.report.json import json_text
+
+        say([json_text(plan_to_json(plan))])
     else:
         say(plan_text(plan, Style(wants_colour(args, sys.stdout)), advice=True))
     return Exit.FINE

@@ -111,13 +111,13 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
     """
     keys = tuple(dict.fromkeys(wanted))
     with ThreadPoolExecutor(max_workers=8) as pool:
-        identity = pool.submit(_ask, lambda: client.get(_NAMESPACES, "kube-system"), "namespaces")
+        identity = pool.submit(_ask, lambda: _identity(client), "namespaces")
         version = pool.submit(_ask, lambda: _version(client), "version")
         nodes = pool.submit(_ask, lambda: [_plain(node) for node in client.list(_NODES)], "nodes")
         pods = pool.submit(_ask, lambda: [_plain(pod) for pod in client.list(_PODS, namespace="*")], "pods")
         objects = [pool.submit(_ask, lambda key=key: _get(client, key), key.name) for key in keys]
         return Snapshot(
-            _plain(identity.result())["metadata"]["uid"],
+            identity.result(),
             version.result(),
             tuple(nodes.result()),
             tuple(_request(pod) for pod in pods.result() if _holds_resources(pod)),
@@ -141,6 +141,10 @@ def _plain(body: Any) -> dict[str, Any]:
     value = body.to_dict() if hasattr(body, "to_dict") else dict(body)
     value.setdefault("apiVersion", "v1")
     return dict(value)
+
+
+def _identity(client: Client) -> str:
+    return str(_plain(client.get(_NAMESPACES, "kube-system"))["metadata"]["uid"])
 
 
 def _version(client: Client) -> str:
@@ -220,5 +224,6 @@ def _ask(question: Callable[[], T], what: str) -> T:
         raise _no_credentials(error) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ClusterError(
-            f"what answers for {what} is no API server of Kubernetes: {error}", "check the server in the kubeconfig"
+            f"what answers for {what} is no API server of Kubernetes: {type(error).__name__} {error}",
+            "check the server in the kubeconfig",
         ) from error

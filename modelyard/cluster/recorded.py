@@ -38,19 +38,12 @@ def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Fi
                 raise ValueError("it is not an object")
         except (ValueError, OSError) as error:
             findings.append(_error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read as JSON: {error}", again))
-    cluster = parsed.pop(CLUSTER_FILE, None)
-    if cluster is not None and cluster.get("formatVersion") != FORMAT_VERSION:
-        findings.append(
-            _error(
-                "CFG102",
-                stack,
-                f"{shown}/{CLUSTER_FILE}",
-                f"formatVersion is {cluster.get('formatVersion')!r}, this modelyard reads {FORMAT_VERSION}",
-                again,
-            )
-        )
-    if findings or cluster is None:
+    if findings:
         return None, tuple(findings)
+    cluster = parsed.pop(CLUSTER_FILE)
+    if cluster.get("formatVersion") != FORMAT_VERSION:
+        words = f"formatVersion is {cluster.get('formatVersion')!r}, this modelyard reads {FORMAT_VERSION}"
+        return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", words, again),)
     try:
         return (
             ClusterState(

@@ -49,7 +49,7 @@ def fit(workload: Workload, state: ClusterState, without: Iterable[str] = (), up
     request = pod_request(workload)
     total = 0
     reasons = []
-    for node in sorted(state.nodes):
+    for node in sorted(state.nodes, key=lambda node: node.name):
         count, reason = _on_node(workload, request, node, used.get(node.name, _NOBODY))
         total += count
         reasons.append((node.name, reason))

@@ -17,7 +17,7 @@ def findings_text(findings: Iterable[Finding], style: Style = PLAIN) -> list[str
 
 def _one(finding: Finding, style: Style) -> list[str]:
     word = "waived" if finding.waived else finding.severity.value
-    head = f"{word:<8}{finding.code:<8}"
+    head = f"{word:<8}{safe(finding.code):<8}"
     first, *rest = wrapped(finding.summary, 18, WIDTH, "  " + head)
     paint = style.dim if finding.waived else _paint(finding.severity, style)
     lines = [first.replace(head, paint(head), 1), *rest]

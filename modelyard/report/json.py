@@ -7,17 +7,17 @@ from typing import Any
 
 from modelyard.findings import Finding
 from modelyard.plan.store import finding_to_json
-from modelyard.report.style import INVISIBLE
+from modelyard.report.style import INVISIBLE, LOG_COMMAND
 
 FINDINGS_FORMAT = 1
 _WORDS = re.compile(r"_(.)")
-_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+_UNSAFE = re.compile(rf"[{INVISIBLE}]|{LOG_COMMAND}")
 
 
 def json_text(document: Any) -> str:
-    """A document as indented JSON without a final newline, with escapes for what a terminal would obey."""
+    """A document as indented JSON without a final newline, with escapes for what a terminal or a CI log would obey."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def record(value: Any) -> dict[str, Any]:

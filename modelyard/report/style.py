@@ -16,11 +16,10 @@ WIDEST_CELL = 48
 
 INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
 """Beyond ASCII's own: C1 controls, line and paragraph separators, marks of writing direction, the byte-order mark."""
-_UNSAFE = re.compile(
-    rf"[\x00-\x1f{INVISIBLE}\ud800-\udfff]"
-    # Commands that the log readers of CI systems would obey: `::set-env …` at the start of a line, `##[…]` anywhere.
-    r"|(?<!\S):(?=:[A-Za-z])|#(?=#[a-z]*\[)"
-)
+LOG_COMMAND = r"#(?=#[a-z]*\[)"
+"""What CI systems obey anywhere in a log: ``##[group]``, ``##vso[…]``, ``##teamcity[…]``."""
+# Others obey `::set-env …`, but only at the start of a line.
+_UNSAFE = re.compile(rf"[\x00-\x1f{INVISIBLE}\ud800-\udfff]|(?<!\S):(?=:[A-Za-z])|{LOG_COMMAND}")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 

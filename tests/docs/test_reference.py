@@ -36,3 +36,14 @@ def test_every_key_of_the_schema_is_in_the_reference(root: Path) -> None:
     for section in ("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery", "autoscaling", "waiver"):
         keys |= schema["$defs"][section]["properties"].keys()
     assert {key for key in keys if f"`{key}`" not in text} == set()
+
+
+def test_the_guide_of_the_lab_has_every_verb(root: Path) -> None:
+    import argparse
+    import re
+
+    from lab.cli import _parser
+
+    (verbs,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    text = (root / "docs" / "guides" / "lab.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([a-z]+)` \|", text, re.MULTILINE)) == set(verbs.choices)

@@ -18,6 +18,8 @@ from modelyard.plan.project import plan_live
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "ml-platform"
+PATIENCE = 240
+"""Seconds that any one command may take; a rollout that hangs would keep the engine waiting for ten minutes."""
 PLURALS = {
     ("apps/v1", "Deployment"): "apis/apps/v1/namespaces/{}/deployments",
     ("v1", "Service"): "api/v1/namespaces/{}/services",
@@ -83,6 +85,7 @@ class Environment:
             capture_output=True,
             text=True,
             check=False,
+            timeout=PATIENCE,
         )
         assert not check or done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
         return done
@@ -181,8 +184,9 @@ def _steps(log: Path) -> Iterator[tuple[str, str, str]]:
 
 def managed_fields(body: Object) -> list[Object]:
     """Who owns what, but for the times and what a controller keeps under the status."""
-    entries = [{name: value for name, value in entry.items() if name != "time"} for entry in body["metadata"]["managedFields"]]
-    return sorted((each for each in entries if each.get("subresource") != "status"), key=lambda each: json.dumps(each))
+    kept = [each for each in body["metadata"]["managedFields"] if each.get("subresource") != "status"]
+    entries = [{name: value for name, value in each.items() if name != "time"} for each in kept]
+    return sorted(entries, key=lambda each: json.dumps(each, sort_keys=True))
 
 
 def comparable(body: Object) -> Object:

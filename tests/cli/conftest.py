@@ -1,0 +1,146 @@
+"""A copy of the project for each test, and the command line run on it as a user would."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from modelyard.cli import main
+from modelyard.plan.project import library_of
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-c", "import sys; from modelyard.cli import main; sys.exit(main())")
+FINDING = re.compile(r"^  (error|warning|advice|waived) +([A-Z]{3}\d{3}) ", re.MULTILINE)
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+    @property
+    def words(self) -> str:
+        """Everything on one line, so that no test depends on where a line was broken."""
+        return " ".join(self.text.split())
+
+    @property
+    def errors(self) -> list[str]:
+        """Codes of the findings that are errors."""
+        return [code for word, code in FINDING.findall(self.text) if word == "error"]
+
+
+Run = Callable[..., Result]
+
+
+def tree(folder: Path) -> Mapping[str, Any]:
+    """Everything below a folder: files with their content, folders with None."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+class Project:
+    """A project's folder that a test may damage."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def stack_file(self, stack: str = "dev") -> Path:
+        return self.root / "stacks" / f"Pulumi.{stack}.yaml"
+
+    def edit(self, *changes: tuple[str, str], stack: str = "dev") -> None:
+        """Replaces texts of a stack file; each must be there."""
+        path = self.stack_file(stack)
+        text = path.read_text()
+        for old, new in changes:
+            assert old in text, old
+            text = text.replace(old, new)
+        path.write_text(text)
+
+    def add(self, lines: str, stack: str = "dev") -> None:
+        """More lines of config, indented by two."""
+        path = self.stack_file(stack)
+        path.write_text(path.read_text() + "".join(f"  {line}\n" for line in lines.splitlines()))
+
+    def patch(self, name: str, template: str, meta: str = "description: mine\n", schema: str = "{}") -> Path:
+        """A patch of one's own."""
+        folder = self.root / "patches" / name / "v1"
+        folder.mkdir(parents=True)
+        (folder / "patch.yaml.j2").write_text(template)
+        (folder / "meta.yaml").write_text(meta)
+        (folder / "schema.json").write_text(schema)
+        return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    root = tmp_path / "project"
+    shutil.copytree(ROOT / "stacks", root / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "patches", root / "patches")
+    shutil.copy(ROOT / "Pulumi.yaml", root)
+    return Project(root)
+
+
+@pytest.fixture
+def run(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the entry point in this process, in the project's folder."""
+    monkeypatch.chdir(project.root)
+    for name in ("NO_COLOR", "MODELYARD_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*words: str) -> Result:
+        library_of.cache_clear()
+        capsys.readouterr()
+        try:
+            code = main(list(words))
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return Result(int(code), out, err)
+
+    return call
+
+
+@pytest.fixture
+def refused(project: Project, run: Run) -> Run:
+    """Runs what must fail: cleanly, in plain text, and without leaving a trace in the project."""
+
+    def call(*words: str, code: int) -> Result:
+        before = tree(project.root)
+        result = run(*words)
+        assert result.code == code, result.text
+        assert "Traceback" not in result.text
+        assert "internal error" not in result.text
+        assert "\x1b" not in result.text
+        assert tree(project.root) == before
+        return result
+
+    return call
+
+
+@pytest.fixture
+def process(project: Project) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command line as a process of its own."""
+
+    def call(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*PROGRAM, *words], cwd=project.root, capture_output=True, text=True, timeout=60, check=False, **options
+        )
+
+    return call
+
+
+@pytest.fixture
+def cli() -> SimpleNamespace:
+    return SimpleNamespace(PROGRAM=PROGRAM, ROOT=ROOT, tree=tree)

@@ -1,0 +1,337 @@
+"""What can go wrong around the input: paths, pipes, clusters, engines, credentials, interrupts."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cli.exit import Exit, Stop
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{server}"}}}}]
+users: [{{name: u, user: {{token: expired}}}}]
+contexts: [{{name: dev, context: {{cluster: c, user: u}}}}]
+current-context: dev
+"""
+
+
+@pytest.fixture
+def no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A kubeconfig that leads to a port nobody listens on."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG.format(server="http://127.0.0.1:9"))
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "blocked"),
+    [
+        (("plan", "dev", "--out", "Pulumi.yaml/plan.json"), "Pulumi.yaml"),
+        (("render", "dev", "--out", "Pulumi.yaml"), "Pulumi.yaml"),
+        (("render", "dev", "--format", "kustomize", "--out", "Pulumi.yaml/x"), "Pulumi.yaml"),
+        (("plan", "dev", "--out", "stacks"), "stacks"),
+    ],
+)
+def test_an_output_path_that_cannot_be_written(refused: Any, words: tuple[str, ...], blocked: str) -> None:
+    result = refused(*words, code=2)
+    assert result.err.startswith("error: ")
+    assert blocked in result.err
+    assert "check the path and its permissions" in result.err
+
+
+def test_rendering_several_stacks_writes_all_of_them_or_none(project: Any, refused: Any) -> None:
+    (project.root / "out").mkdir()
+    (project.root / "out" / "prod").write_text("in the way")
+    assert "out/prod" in refused("render", "--all", "--out", "out", code=2).err
+
+
+def test_rendering_stops_before_writing_when_a_stack_cannot_be_planned(project: Any, refused: Any) -> None:
+    project.edit(("replicas: 2", "replicas: -2"))
+    result = refused("render", "--all", code=2)
+    assert (result.errors, "nothing was written" in result.err) == (["CFG012"], True)
+
+
+def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    result = run("-C", str(empty), "plan", "dev")
+    assert result.code == 2
+    assert f"no Pulumi.yaml in {empty} or above it" in result.words
+    assert "is not a folder" in run("plan", "dev", "-C", str(empty / "nope")).words
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no verb given"),
+        (("pln",), "did you mean modelyard plan?"),
+        (("plan",), "no stack was named → name one of dev, prod, staging, or give --all"),
+        (("plan", "dev", "--all"), "both --all and names of stacks were given"),
+        (("plan", "dev", "--bogus"), "unrecognized arguments: --bogus → see modelyard plan --help"),
+        (("plan", "dev", "prod", "--out", "x"), "--out saves the whole plan of one stack"),
+        (("plan", "dev", "--target", "nope"), "'nope' names no target of dev → the targets are deployment-api-server"),
+        (("diff", "dev", "--target", "ray"), "'ray' names several targets of dev"),
+        (("diff", "dev", "--context", "x"), "invalid int value: 'x'"),
+        (("blame", "dev", "ray-head", "spec.replcas"), "did you mean spec.replicas or"),
+        (("blame", "dev", "ray-head", "spec["), "'spec[' is not a field path"),
+        (("blame", "dev", "ray-head", "cpu"), "'cpu' names 2 fields → give more of the path"),
+        (("gpus", "a11"), "there is no card 'a11' in the table"),
+        (("gpus", "--cuda", "new"), "give a version such as 11.7 or 12.4"),
+        (("patches", "ray-workers"), "there is no patch 'ray-workers' → did you mean ray-worker"),
+        (("explain", "GPU999"), "there is no finding code 'GPU999' → did you mean GPU0"),
+        (("schema", "plans"), "invalid choice: 'plans'"),
+        (("completion", "fish"), "invalid choice: 'fish'"),
+        (("show", "nope"), "there is no stack 'nope'"),
+        (("apply",), "give either a stack or --plan FILE"),
+        (("apply", "dev", "--plan", "x"), "give either a stack or --plan FILE"),
+        (("apply", "--plan", "nope.json"), "nope.json cannot be used: no such file or directory"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_message_with_the_next_step(refused: Any, words: tuple[str, ...], said: str) -> None:
+    result = refused(*words, code=2)
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert said in result.words
+    assert "→" in result.err
+
+
+def test_json_errors_are_a_document_on_standard_output(run: Any) -> None:
+    result = run("plan", "stagin", "--json")
+    document = json.loads(result.out)
+    assert result.code == 2
+    assert result.err == ""
+    assert document["error"]["summary"] == "there is no stack 'stagin'"
+
+
+def test_no_kubeconfig(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nonexistent/kubeconfig")
+    result = refused("plan", "dev", "--live", code=3)
+    assert "no kubeconfig could be read from /nonexistent/kubeconfig" in result.words
+    assert "plan offline against the recorded platform" in result.words
+
+
+def test_a_cluster_that_does_not_answer(refused: Any, no_cluster: Path) -> None:
+    result = refused("check", "dev", "--live", code=3)
+    assert "error: the API server cannot be reached" in result.words
+    assert "refused" in result.words
+
+
+def test_a_context_that_the_kubeconfig_has_not(refused: Any, no_cluster: Path) -> None:
+    result = refused("plan", "prod", "--live", code=3)
+    assert "the kubeconfig has no context 'prod'; it has dev" in result.words
+
+
+def test_kubeconfig_may_list_several_files(refused: Any, no_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"/nonexistent:{no_cluster}")
+    assert "the API server cannot be reached" in refused("plan", "dev", "--live", code=3).words
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a: [", "while parsing a flow node"),
+        ("{}", "it lacks 'clusters'"),
+        ("[]", "no kubeconfig could be read"),
+        ("clusters: []\ncontexts: [{name: dev, context: {cluster: x, user: y}}]", "names 'x', which is not in it"),
+        (KUBECONFIG.format(server="nonsense"), "the API server cannot be reached"),
+        (KUBECONFIG.format(server="http://[::1"), "credentials cannot be used"),
+        (
+            KUBECONFIG.format(server="http://127.0.0.1:9").replace(
+                "token: expired", "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: no-such-plugin}"
+            ),
+            "credentials cannot be used: [Errno 2] No such file or directory: 'no-such-plugin'",
+        ),
+    ],
+)
+def test_kubeconfigs_that_cannot_be_used(refused: Any, no_cluster: Path, content: str, said: str) -> None:
+    no_cluster.write_text(content)
+    assert said in refused("plan", "dev", "--live", code=3).words
+
+
+@pytest.fixture
+def server(no_cluster: Path) -> Iterator[dict[str, Any]]:
+    """A server that answers every question in the same way."""
+    answer: dict[str, Any] = {"status": 401, "body": {"kind": "Status", "status": "Failure", "code": 401}}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(answer["body"]).encode()
+            self.send_response(answer["status"])
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_words: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        no_cluster.write_text(KUBECONFIG.format(server=f"http://127.0.0.1:{http.server_port}"))
+        yield answer
+        http.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (401, {"kind": "Status", "code": 401}, "does not accept these credentials; they may have expired → log in"),
+        (403, {"kind": "Status", "code": 403, "message": "no list"}, "credentials may not read namespaces: no list"),
+        (500, {"kind": "Status", "code": 500, "message": "etcd"}, "the API server refused to show namespaces: etcd"),
+        (200, {"hello": "world"}, "is no API server of Kubernetes"),
+    ],
+)
+def test_servers_that_do_not_tell(refused: Any, server: dict[str, Any], status: int, body: Any, said: str) -> None:
+    server.update(status=status, body=body)
+    assert said in refused("plan", "dev", "--live", code=3).words
+
+
+def test_several_stacks_are_planned_although_one_cluster_does_not_answer(run: Any, no_cluster: Path) -> None:
+    result = run("plan", "dev", "prod", "--live", "--json")
+    plans = json.loads(result.out)["plans"]
+    assert result.code == 3
+    assert ["cannot be reached" in plans[0]["error"]["summary"], "no context" in plans[1]["error"]["summary"]] == [
+        True
+    ] * 2
+
+
+@pytest.mark.parametrize("words", [("apply", "dev"), ("destroy", "dev")])
+def test_a_missing_engine_is_told_before_anything_else(
+    refused: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("KUBECONFIG", "/nonexistent")
+    result = refused(*words, code=3)
+    assert result.words == (
+        "error: the Pulumi engine (pulumi) is not on PATH → install the Pulumi CLI, or in this repository: make lab"
+    )
+
+
+@pytest.mark.skipif(shutil.which("true") is None, reason="needs a program called true")
+def test_destroy_asks_and_takes_only_yes(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "pulumi").symlink_to(str(shutil.which("true")))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    result = run("destroy", "dev")
+    assert result.code == 2
+    assert "nothing was changed → answer yes, or give --yes where nobody can answer" in result.words
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: text.replace('"gpusAfter": 1', '"gpusAfter": 2'), "was changed after it was written"),
+        (lambda text: text[:500], "is not JSON (cut short?)"),
+        (
+            lambda text: text.replace('"formatVersion": 1', '"formatVersion": 2'),
+            "has formatVersion 2, this modelyard reads 1",
+        ),
+        (lambda text: "[]", "is not a modelyard plan"),
+        (lambda text: "\x00\x1b[31m", "is not JSON"),
+    ],
+)
+@pytest.mark.parametrize("verb", [("show",), ("apply", "--plan")])
+def test_plan_files_that_cannot_be_used(
+    run: Any, refused: Any, project: Any, verb: tuple[str, ...], damage: Any, said: str
+) -> None:
+    assert run("plan", "dev", "--out", "plan.json").code == 0
+    file = project.root / "plan.json"
+    file.write_text(damage(file.read_text()))
+    result = refused(*verb, "plan.json", code=2)
+    assert f"error: plan.json {said}" in result.words
+
+
+def test_a_stop_comes_whole_out_of_another_process() -> None:
+    import pickle
+
+    stop = pickle.loads(pickle.dumps(Stop(Exit.STALE, "old", "plan again")))
+    assert (stop.code, stop.summary, stop.remedy, str(stop)) == (Exit.STALE, "old", "plan again", "old")
+
+
+def test_a_closed_pipe_ends_the_run_quietly(project: Any, cli: Any) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    for words in (("plan", "--all", "--json"), ("explain",)):
+        done = subprocess.run(
+            [*cli.PROGRAM, *words], cwd=project.root, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    os.close(writer)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_told(project: Any, cli: Any) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*cli.PROGRAM, "explain"], cwd=project.root, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == "error: the output cannot be written: no space left on device\n→ write it elsewhere\n"
+
+
+STARTED = """
+import sys
+from modelyard.cli import main
+print("started", flush=True)
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("stacks", [1, 60])
+def test_an_interrupt_ends_the_run_in_one_line(project: Any, cli: Any, stacks: int) -> None:
+    loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    project.patch("mine", loops)
+    names = ["dev"]
+    for number in range(1, stacks):
+        names.append(f"d{number}")
+        project.stack_file(names[-1]).write_bytes(project.stack_file().read_bytes())
+        (project.root / "stacks/recorded" / names[-1]).symlink_to("dev")
+    child = subprocess.Popen(
+        [sys.executable, "-c", STARTED, "plan", *names],
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "started\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(0.7)
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=10)
+    assert (child.returncode, out, err) == (130, "", "\ninterrupted\n")
+
+
+def test_characters_that_the_output_cannot_show_become_escapes(process: Any) -> None:
+    done = process("plan", "dev", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert done.returncode == 0
+    assert "\\u2192" in done.stdout
+
+
+def test_a_fault_of_our_own_says_so_without_a_traceback(
+    run: Any, monkeypatch: pytest.MonkeyPatch, project: Any
+) -> None:
+    def broken(*_words: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("modelyard.cli.gpus.run", broken)
+    result = run("gpus")
+    assert result.code == 70
+    assert result.err.startswith("internal error: ZeroDivisionError: oops\n")
+    assert "Traceback" not in result.err
+    assert sys.exc_info() == (None, None, None)
