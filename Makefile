@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint lab up down test-lab bench lock clean
+.PHONY: help setup demo test lint lab up down test-lab bench docs lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,11 @@ test-lab: lab ## the tests on the real engine and API server
 
 bench: lab ## measure against kubectl kustomize in one run
 	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
+
+docs: $(READY) ## make the reference, the shown output and the picture again
+	@$(BIN)/python docs/generate.py
+	@$(BIN)/python docs/commands.py
+	@$(BIN)/python docs/picture.py
 
 lock: ## resolve the dependencies again, with hashes
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o requirements/dev.txt

@@ -1,7 +1,6 @@
 """One Pulumi resource for one target of a plan."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes

@@ -9,7 +9,7 @@ from pathlib import Path
 # Pulumi starts the program in this folder; the project's own components are one level up.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from components.platform import Platform  # noqa: E402
-from components.program import plan_of_stack  # noqa: E402
+from components.platform import Platform
+from components.program import plan_of_stack
 
 Platform("platform", plan_of_stack())

@@ -105,19 +105,41 @@ def _documents(
     """What every patch rendered to, by object, and in managed mode the bases of the objects that the stack owns."""
     parts: dict[ObjectKey, list[tuple[PatchVersion, Document]]] = {}
     bases: dict[ObjectKey, tuple[PatchVersion, dict[str, Any]]] = {}
+    incomplete: set[ObjectKey] = set()
     namespace = config.platform.namespace
     for one in chosen:
         rendered = render(one.patch, one.params)
         findings.extend(rendered.findings)
         for document in rendered.documents:
-            key = ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target)
-            parts.setdefault(key, []).append((one.patch, document))
-        if config.platform.mode == "managed":
+            parts.setdefault(_key(document, namespace), []).append((one.patch, document))
+        if config.platform.mode == "managed" and one.patch.base is not None:
+            unset = sorted(name for name, value in one.params.items() if value is None)
+            if unset:
+                findings.extend(_unset(one, name) for name in unset)
+                incomplete.update(_key(document, namespace) for document in rendered.documents)
+                continue
             base = render_base(one.patch, one.params)
             findings.extend(base.findings)
             for document in base.documents:
                 bases[key_of(document.body, namespace)] = (one.patch, document.body)
-    return parts, bases
+    # Half an object is no plan: its patches would look for a target that is not there.
+    return {key: documents for key, documents in parts.items() if key not in incomplete}, bases
+
+
+def _key(document: Document, namespace: str) -> ObjectKey:
+    return ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target)
+
+
+def _unset(one: Selected, name: str) -> Finding:
+    path = one.patch.meta.params.get(name, "")
+    return Finding(
+        "PAT017",
+        Severity.ERROR,
+        f"mode managed needs {path or name}, which is not set",
+        field=path,
+        detail=f"the base of {one.patch.id} describes the whole object",
+        remedy="set it in the stack file, or use mode existing, where the platform keeps its own",
+    )
 
 
 def _plan_target(
@@ -279,9 +301,7 @@ def _missing_target(
 
     names = sorted(other.name for other in state.objects if other.kind == key.kind and other.namespace == key.namespace)
     close = get_close_matches(key.name, names, 1)
-    have = (
-        f"did you mean {close[0]}?" if close else "there are " + (", ".join(names) or "none") + f" in {key.namespace}"
-    )
+    have = f"Did you mean {close[0]}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(
         "PAT013",

@@ -23,7 +23,7 @@ def _one(finding: Finding, style: Style) -> list[str]:
     lines = [first.replace(head, paint(head), 1), *rest]
     where = "  ".join(part for part in (finding.location, finding.target) if part)
     if where:
-        lines.append(" " * 18 + style.link(safe(where)))
+        lines.extend(" " * 18 + style.link(line.strip()) for line in wrapped(where, 18))
     if finding.waived:
         lines.extend(wrapped(f"waived: {finding.waived}", 18))
         return lines

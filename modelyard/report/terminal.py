@@ -32,20 +32,27 @@ def plan_text(plan: Plan, style: Style = PLAIN, *, advice: bool = False) -> list
 
 
 def _no_changes(plan: Plan, style: Style) -> list[str]:
-    first, *rest = wrapped(f"{plan.stack}: no changes. {_state(plan)}", 0)
-    return [first.replace(safe(plan.stack), style.bold(safe(plan.stack)), 1), *rest]
+    name = shorten(plan.stack, WIDTH // 3)
+    rest = f": no changes against {_where(plan)} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]})"
+    return [style.bold(name) + shorten(rest, WIDTH - len(name))]
+
+
+def _where(plan: Plan) -> str:
+    return "the live cluster" if plan.source == "live" else f"stacks/recorded/{plan.stack}"
 
 
 def _state(plan: Plan) -> str:
-    where = "the live cluster" if plan.source == "live" else f"stacks/recorded/{plan.stack}"
-    return f"against {where} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]}), namespace {plan.namespace}"
+    return (
+        f"against {_where(plan)} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]}), namespace {plan.namespace}"
+    )
 
 
 def _target(target: TargetPlan, style: Style) -> list[str]:
     mark = style.added("+") if target.action == "create" else style.changed("~")
     effect = _effect(target)
     kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
-    lines = [f"{mark} {style.bold(safe(kind + target.name))}" + (f"  {style.changed(effect)}" if effect else "")]
+    name = shorten(kind + target.name, WIDTH - len(effect) - 4)
+    lines = [f"{mark} {style.bold(name)}" + (f"  {style.changed(effect)}" if effect else "")]
     if target.action == "create":
         lines.extend(map(style.dim, wrapped(f"new, from {', '.join(target.patches) or 'its base'}", 4)))
         return lines
@@ -56,7 +63,7 @@ def _target(target: TargetPlan, style: Style) -> list[str]:
     for patch, changes in _by_patch(real):
         shown = lines_of(changes)
         width = min(max(len(line.name) for line in shown), 56)
-        lines.append(f"    {style.link(safe(patch))}")
+        lines.append(f"    {style.link(shorten(patch, WIDTH - 4))}")
         for line in shown:
             lines.extend(_line(line, width, style, several_owners=len(taken) > 1))
     if len(taken) == 1:

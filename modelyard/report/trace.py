@@ -5,13 +5,13 @@ from typing import Any
 from modelyard import merge
 from modelyard.plan.trace import Trace
 from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, safe, shorten, wrapped
+from modelyard.report.style import PLAIN, WIDTH, Style, safe, shorten, wrapped
 from modelyard.report.values import text_of
 
 
 def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str]:
     """The story of a field, the newest first."""
-    lines = [style.bold(safe(traced.target.name)), *wrapped(str(traced.path), 2)]
+    lines = [style.bold(shorten(traced.target.name, WIDTH)), *wrapped(str(traced.path), 2)]
     lines.append(f"  after   {style.added(shorten(text_of(traced.after), 86))}")
     for setting in traced.settings:
         lines.append(f"    set by {style.bold(safe(setting.patch))}  {style.link(safe(setting.file))}")
