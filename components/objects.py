@@ -1,20 +1,22 @@
 """One Pulumi resource for one target of a plan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 
 from modelyard.plan import TargetPlan
 
-_PATCHES: Mapping[tuple[str, str], type[pulumi.CustomResource]] = {
+_Kinds = Mapping[tuple[str, str], Callable[..., pulumi.CustomResource]]
+
+_PATCHES: _Kinds = {
     ("apps/v1", "Deployment"): kubernetes.apps.v1.DeploymentPatch,
     ("apps/v1", "StatefulSet"): kubernetes.apps.v1.StatefulSetPatch,
     ("apps/v1", "DaemonSet"): kubernetes.apps.v1.DaemonSetPatch,
     ("v1", "Service"): kubernetes.core.v1.ServicePatch,
     ("v1", "ConfigMap"): kubernetes.core.v1.ConfigMapPatch,
 }
-_OWNED: Mapping[tuple[str, str], type[pulumi.CustomResource]] = {
+_OWNED: _Kinds = {
     ("apps/v1", "Deployment"): kubernetes.apps.v1.Deployment,
     ("v1", "Service"): kubernetes.core.v1.Service,
     ("policy/v1", "PodDisruptionBudget"): kubernetes.policy.v1.PodDisruptionBudget,
@@ -44,7 +46,7 @@ def declare(
     # The provider compares lists by position, so a patch of any item but the first would look changed for ever.
     # Whether something changes is the plan's to say; it compared the request with the live object, by merge keys.
     body = {name: value for name, value in target.applied.items() if name not in ("apiVersion", "kind")}
-    resource: pulumi.CustomResource = build(
+    return build(
         target.name,
         api_version=target.key.api_version,
         kind=target.key.kind,
@@ -56,7 +58,6 @@ def declare(
             custom_timeouts=_timeouts(patience),
         ),
     )
-    return resource
 
 
 def _timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:

@@ -1,50 +1,72 @@
 """From the selected Pulumi stack to its plan."""
 
+import os
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
 import pulumi
 
 from modelyard.cluster.live import ClusterError
-from modelyard.plan.project import Planned, plan_live, plan_recorded
-from modelyard.plan.values import Plan
+from modelyard.findings import Finding
+from modelyard.plan import Plan
+from modelyard.plan.project import plan_live
+from modelyard.plan.store import STALE, PlanFileError, moved, plan_from_json
 from modelyard.report.finding import findings_text
 from modelyard.stack import discover, find_project
 
+APPROVED = "MODELYARD_PLAN"
+"""Environment variable with the path of a saved plan: an update then builds this plan or nothing."""
+
 
 def plan_of_stack() -> Plan:
-    """The plan of the stack that the engine runs, against the live cluster.
-
-    A preview without a cluster falls back to the recorded platform and says so; an update never does.
+    """The plan of the stack that the engine runs, made against the live cluster.
 
     Raises:
-        pulumi.RunError: the stack cannot be planned, the plan has errors, or the cluster is out of reach.
+        pulumi.RunError: the stack cannot be planned, the plan has errors, the cluster is out of reach, or the plan is
+            not the approved one.
     """
     root = find_project(Path.cwd())
     name = pulumi.get_stack()
     files = {found.name: found.path for found in discover(root)} if root is not None else {}
     if root is None or name not in files:
         raise pulumi.RunError(f"there is no stack file for {name}; the stacks are {', '.join(sorted(files)) or 'none'}")
-    plan = _usable(_plan(root, files[name]), name)
+    if pulumi.Config("kubernetes").get("kubeconfig"):
+        # The plan would look at one cluster and the engine change another.
+        raise pulumi.RunError("kubernetes:kubeconfig is not read by the plan; set KUBECONFIG and kubernetes:context")
+    plan = _planned(root, files[name], name)
+    _check_approval(plan)
     for finding in plan.findings:
         if not finding.waived and finding.severity.value == "warning":
             pulumi.log.warn(f"{finding.code} {finding.summary}")
     return plan
 
 
-def _plan(root: Path, file: Path) -> Planned:
+def _planned(root: Path, file: Path, name: str) -> Plan:
     try:
-        return plan_live(root, file, date.today())
+        result = plan_live(root, file, date.today())
     except ClusterError as error:
-        if not pulumi.runtime.is_dry_run():
-            raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
-        pulumi.log.warn(f"{error.summary}; this preview is against the recorded platform")
-        return plan_recorded(root, file, date.today())
-
-
-def _usable(result: Planned, name: str) -> Plan:
-    findings = result.findings if result.plan is None else result.plan.findings
-    if result.plan is None or result.plan.blocked:
-        shown = [finding for finding in findings if finding.blocks]
-        raise pulumi.RunError(f"{name} has errors, nothing is changed:\n" + "\n".join(findings_text(shown)))
+        raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
+    if result.plan is None:
+        raise pulumi.RunError(_told(f"{name} cannot be planned", result.findings))
+    if result.plan.blocked:
+        raise pulumi.RunError(_told(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
     return result.plan
+
+
+def _told(summary: str, findings: Iterable[Finding]) -> str:
+    return "\n".join((summary, *findings_text([finding for finding in findings if finding.blocks])))
+
+
+def _check_approval(plan: Plan) -> None:
+    path = os.environ.get(APPROVED)
+    if not path:
+        return
+    try:
+        approved = plan_from_json(Path(path).read_text(encoding="utf-8"), path)
+    except (OSError, PlanFileError) as error:
+        raise pulumi.RunError(f"{APPROVED}={path}: {error}") from error
+    if approved.stack != plan.stack:
+        raise pulumi.RunError(f"{APPROVED}={path} is a plan of {approved.stack}, this is {plan.stack}")
+    if differences := moved(approved, plan):
+        raise pulumi.RunError(f"{STALE}: {'; '.join(differences)}")

@@ -1,7 +1,6 @@
 """Plan a stack against its cluster, show the plan, ask, and apply it with Pulumi; or apply an approved plan."""
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
@@ -43,7 +42,10 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, "the plan has errors; nothing was changed", "", plan.findings if args.json else ())
     if approved is None and not _agreed(args, plan):
         raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
-    return _apply(root, name, args)
+    from modelyard.cli.running import run_engine
+    from modelyard.engine import apply
+
+    return run_engine(name, args, lambda report: apply(root, plan, report))
 
 
 def _approved(args: Namespace) -> Plan | None:
@@ -60,13 +62,13 @@ def _approved(args: Namespace) -> Plan | None:
 
 
 def _same(approved: Plan, now: Plan) -> None:
-    from modelyard.plan.store import moved
+    from modelyard.plan.store import STALE, moved
 
     differences = moved(approved, now)
     if differences:
         raise Stop(
             Exit.STALE,
-            "the plan is stale: " + "; ".join(differences),
+            f"{STALE}: {'; '.join(differences)}",
             f"plan again: modelyard plan {approved.stack} --live --out FILE",
         )
 
@@ -79,32 +81,3 @@ def _agreed(args: Namespace, plan: Plan) -> bool:
     sys.stderr.write(f"Apply to {plan.stack}? Only yes counts: ")
     sys.stderr.flush()
     return sys.stdin.readline().strip() == "yes"
-
-
-def _apply(root: Path, name: str, args: Namespace) -> Exit:
-    from modelyard.engine import EngineError, apply
-
-    started = time.monotonic()
-
-    def report(line: str) -> None:
-        sys.stderr.write(f"  {time.monotonic() - started:5.1f}s  {line}\n")
-        sys.stderr.flush()
-
-    try:
-        outcome = apply(root, name, report)
-    except EngineError as error:
-        raise Stop(Exit.UNREACHABLE, f"{error.summary}\n{error.detail}".rstrip(), error.remedy) from error
-    if args.json:
-        from modelyard.report.json import json_text
-
-        document = {
-            "formatVersion": 1,
-            "stack": name,
-            **outcome._asdict(),
-            "seconds": round(time.monotonic() - started, 1),
-        }
-        say([json_text(document)])
-    else:
-        words = ", ".join(f"{number} {operation}" for operation, number in outcome.changes.items() if number)
-        say([f"{name}: {outcome.result} in {time.monotonic() - started:.0f} s ({words or 'no changes'})"])
-    return Exit.FINE

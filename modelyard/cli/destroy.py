@@ -1,10 +1,10 @@
-"""Give up everything that a stack owns in its cluster."""
+"""Give up every field that a stack patched, and delete what it made."""
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
-from modelyard.cli.common import json_option, need_engine, project_root, say, stack_files
+from modelyard.cli.common import json_option, need_engine, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop
 
 
@@ -18,33 +18,44 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Asks and destroys."""
     root = project_root(args)
-    stack_files(root, [args.stack], False)
+    (path,) = stack_files(root, [args.stack], False).values()
     need_engine()
-    if not args.yes:
-        sys.stderr.write(
-            f"Destroying {args.stack} gives up every field that it owns. A field that nobody else owns goes away or\n"
-            "takes the API server's default; it does not return to its earlier value. Only yes counts: "
-        )
-        sys.stderr.flush()
-        if not sys.stdin.isatty() or sys.stdin.readline().strip() != "yes":
-            raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
-    from modelyard.engine import EngineError, destroy
+    if not args.yes and not _agreed(args.stack):
+        raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
+    _same_cluster(root, args.stack, path)
+    from modelyard.cli.running import run_engine
+    from modelyard.engine import destroy
 
-    started = time.monotonic()
+    return run_engine(args.stack, args, lambda report: destroy(root, args.stack, report))
 
-    def report(line: str) -> None:
-        sys.stderr.write(f"  {time.monotonic() - started:5.1f}s  {line}\n")
-        sys.stderr.flush()
 
+def _same_cluster(root: Path, name: str, path: Path) -> None:
+    """Ends the run where the stack's context leads to another cluster than the stack was applied to."""
+    from modelyard.cluster.live import ClusterError, connect, identity
+    from modelyard.engine import EngineError, recorded_cluster
+    from modelyard.plan.project import shown
+    from modelyard.stack import load
+
+    stack, findings = load(path, shown(root, path))
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     try:
-        outcome = destroy(root, args.stack, report)
-    except EngineError as error:
-        raise Stop(Exit.UNREACHABLE, f"{error.summary}\n{error.detail}".rstrip(), error.remedy) from error
-    if args.json:
-        from modelyard.report.json import json_text
+        applied_to, live = recorded_cluster(root, name), identity(connect(stack.context))
+    except (EngineError, ClusterError) as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    if applied_to not in (None, live):
+        raise Stop(
+            Exit.STALE,
+            f"{name} was applied to cluster {applied_to}, and context {stack.context} leads to {live}",
+            "check kubernetes:context and KUBECONFIG",
+        )
 
-        say([json_text({"formatVersion": 1, "stack": args.stack, **outcome._asdict()})])
-    else:
-        words = ", ".join(f"{number} {operation}" for operation, number in outcome.changes.items() if number)
-        say([f"{args.stack}: {outcome.result} ({words or 'no changes'})"])
-    return Exit.FINE
+
+def _agreed(name: str) -> bool:
+    sys.stderr.write(
+        f"Destroying {name} deletes what it made and gives up every field that it patched. A field that nobody else\n"
+        "owns goes away or takes the API server's default; it does not return to its earlier value.\n"
+        "Only yes counts: "
+    )
+    sys.stderr.flush()
+    return sys.stdin.isatty() and sys.stdin.readline().strip() == "yes"

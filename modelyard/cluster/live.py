@@ -103,6 +103,15 @@ def _kubeconfigs() -> list[KubeConfig]:
         ) from error
 
 
+def identity(client: Client) -> str:
+    """The UID of the namespace kube-system, which a cluster keeps for life.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    return _ask(lambda: str(_plain(client.get(_NAMESPACES, "kube-system"))["metadata"]["uid"]), "namespaces")
+
+
 def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
     """Reads the wanted objects, the nodes and what pods request, in parallel. Objects that are not there are left out.
 
@@ -111,13 +120,13 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
     """
     keys = tuple(dict.fromkeys(wanted))
     with ThreadPoolExecutor(max_workers=8) as pool:
-        identity = pool.submit(_ask, lambda: _identity(client), "namespaces")
+        uid = pool.submit(identity, client)
         version = pool.submit(_ask, lambda: _version(client), "version")
         nodes = pool.submit(_ask, lambda: [_plain(node) for node in client.list(_NODES)], "nodes")
         pods = pool.submit(_ask, lambda: [_plain(pod) for pod in client.list(_PODS, namespace="*")], "pods")
         objects = [pool.submit(_ask, lambda key=key: _get(client, key), key.name) for key in keys]
         return Snapshot(
-            identity.result(),
+            uid.result(),
             version.result(),
             tuple(nodes.result()),
             tuple(_request(pod) for pod in pods.result() if _holds_resources(pod)),
@@ -141,10 +150,6 @@ def _plain(body: Any) -> dict[str, Any]:
     value = body.to_dict() if hasattr(body, "to_dict") else dict(body)
     value.setdefault("apiVersion", "v1")
     return dict(value)
-
-
-def _identity(client: Client) -> str:
-    return str(_plain(client.get(_NAMESPACES, "kube-system"))["metadata"]["uid"])
 
 
 def _version(client: Client) -> str:

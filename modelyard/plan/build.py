@@ -183,7 +183,9 @@ def _plan_target(
         if switch is not None:
             findings.append(switch)
             return None
-    applied = _request(key, _held(composed, live, base is not None, schema), base, schema)
+    request = _request(key, _held(composed, live, base is not None, schema), base, schema)
+    # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
+    applied = _shaped(merge.stored(schema, request), request)
     try:
         merged = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
@@ -257,6 +259,15 @@ def _request(
     annotations |= ENGINE_ANNOTATIONS
     metadata |= {"name": key.name, "namespace": key.namespace, "annotations": annotations}
     return {**body, "apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
+
+
+def _shaped(value: Any, shape: Any) -> Any:
+    """The value without the fields that the shape lacks."""
+    if isinstance(shape, dict):
+        return {name: _shaped(value[name], inner) for name, inner in shape.items() if name in value}
+    if isinstance(shape, list):
+        return [_shaped(*pair) for pair in zip(value, shape, strict=True)]
+    return value
 
 
 def _changes(

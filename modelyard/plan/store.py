@@ -10,6 +10,9 @@ from modelyard.cluster import ObjectKey, essence
 from modelyard.findings import Finding, Severity
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
 
+STALE = "the plan is stale"
+"""Begins every message that says so."""
+
 
 class PlanFileError(Exception):
     """A plan file cannot be used: why, and what to do."""

@@ -110,7 +110,7 @@ def test_a_target_that_is_not_there(project: Any, refused: Any) -> None:
         40,
         "Deployment ml-platform/deployment-ray-hed is not in the cluster",
         "ray-head@v1",
-        "did you mean deployment-ray-head?",
+        "Did you mean deployment-ray-head?",
     )
 
 
@@ -126,7 +126,7 @@ def test_a_patch_of_ones_own_names_its_template_for_a_missing_target(project: An
     result = refused("check", "dev", code=1)
     assert result.errors == ["PAT013"]
     assert "patches/mine/v1/patch.yaml.j2" in result.text
-    assert "did you mean deployment-api-server? Correct the target of the patch" in result.words
+    assert "Did you mean deployment-api-server? Correct the target of the patch" in result.words
 
 
 def test_a_tampered_release(project: Any, refused: Any) -> None:

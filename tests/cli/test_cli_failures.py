@@ -2,13 +2,13 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -221,13 +221,16 @@ def test_a_missing_engine_is_told_before_anything_else(
     )
 
 
-@pytest.mark.skipif(shutil.which("true") is None, reason="needs a program called true")
-def test_destroy_asks_and_takes_only_yes(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "pulumi").symlink_to(str(shutil.which("true")))
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    result = run("destroy", "dev")
-    assert result.code == 2
+@pytest.mark.parametrize("answer", ["", "y\n", "YES\n", "no\n"])
+def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str) -> None:
+    """Nobody is asked who cannot answer, and nothing but yes counts; which cluster it is was looked at before."""
+    monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)
+    monkeypatch.setattr("modelyard.cli.destroy._same_cluster", lambda *_words: None)
+    terminal = StringIO(answer)
+    terminal.isatty = lambda: bool(answer)  # type: ignore[method-assign]
+    monkeypatch.setattr("sys.stdin", terminal)
+    result = refused("destroy", "dev", code=2)
+    assert "it does not return to its earlier value" in result.words
     assert "nothing was changed → answer yes, or give --yes where nobody can answer" in result.words
 
 

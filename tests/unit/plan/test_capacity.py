@@ -9,9 +9,7 @@ from modelyard.plan.capacity import fit
 from modelyard.workloads import Workload
 
 TAINT = ({"key": "nvidia.com/gpu", "effect": "NoSchedule"},)
-WORKER = Workload(
-    "rayWorker", "ray", "ray", 1, cpu="8", memory="32Gi", gpus=1, nodes="gpu", products=("NVIDIA-A10",)
-)
+WORKER = Workload("rayWorker", "ray", "ray", 1, cpu="8", memory="32Gi", gpus=1, nodes="gpu", products=("NVIDIA-A10",))
 
 
 def gpu_node(name: str, gpus: int = 1, product: str = "NVIDIA-A10", **changes: Any) -> Node:

@@ -93,7 +93,5 @@ def test_a_field_that_the_kind_does_not_have() -> None:
 
 
 def test_the_earliest_phase_is_the_targets() -> None:
-    composed, _ = compose(
-        [part("a", {"minReadySeconds": 1}), part("b", {"replicas": 2}, "down")], DEPLOYMENT, "d"
-    )
+    composed, _ = compose([part("a", {"minReadySeconds": 1}), part("b", {"replicas": 2}, "down")], DEPLOYMENT, "d")
     assert composed.phase == "down"

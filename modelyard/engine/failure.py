@@ -1,0 +1,81 @@
+"""What went wrong in a run of the engine, in words for the user."""
+
+import re
+from collections.abc import Iterable
+
+from modelyard.plan.store import STALE
+
+_COLOURS = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")
+_NOISE = re.compile(
+    r"^(an unhandled error occurred: program exited|update failed$|preview failed$|failed to refresh|"
+    r"resource monitor shut down|BAIL)",
+    re.IGNORECASE,
+)
+_LOCKED = ("locked by", "another update is currently in progress")
+_CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
+_UNREACHABLE = ("unreachable", "connection refused", "no such host", "i/o timeout")
+
+
+class EngineError(Exception):
+    """The engine cannot be run, or its run failed: why, and what to do."""
+
+    def __init__(self, summary: str, remedy: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.remedy = remedy
+
+
+class StaleError(EngineError):
+    """Between approval and run something moved; nothing was changed."""
+
+
+def failure(messages: Iterable[str], output: str) -> EngineError:
+    """The error for a failed run.
+
+    Args:
+        messages: the engine's error messages, in order.
+        output: everything that it printed; looked at where no message says anything.
+    """
+    told = _meaningful(messages) or _meaningful(_errors(output)) or ["the engine stopped without a word"]
+    text = "\n".join(told)
+    lowered = text.lower()
+    if STALE in text:
+        return StaleError(text[text.index(STALE) :].splitlines()[0], "plan again, and have the new plan approved")
+    if any(words in lowered for words in _LOCKED):
+        return EngineError(
+            "another run holds the state of this stack",
+            "wait until it ends; pulumi cancel frees the lock of a run that was killed",
+        )
+    if "passphrase" in lowered:
+        return EngineError(
+            "the stack's state is encrypted with another passphrase", "set PULUMI_CONFIG_PASSPHRASE to the right one"
+        )
+    if "pulumi_access_token" in lowered or "pulumi login" in lowered:
+        return EngineError(
+            "no place for the state is set", "add backend: {url: file://.} to Pulumi.yaml, or run pulumi login"
+        )
+    return EngineError(text, _remedy(lowered))
+
+
+def _remedy(text: str) -> str:
+    if "forbidden" in text:
+        return "ask for the right to patch these objects; what was not reached yet is unchanged"
+    if any(words in text for words in _CREDENTIALS):
+        return "log in to the cluster again"
+    if any(words in text for words in _UNREACHABLE):
+        return "check the context, the network and the cluster"
+    if "timed out" in text or "timeout" in text:
+        return "kubectl describe says what the pods wait for; run again when it is mended"
+    return "mend it and run again: what is done stays done, and the rest follows"
+
+
+def _meaningful(messages: Iterable[str]) -> list[str]:
+    """The messages without colours, repeats, and what only says that there was an error."""
+    clean = (_COLOURS.sub("", message).strip() for message in messages)
+    return [message for message in dict.fromkeys(clean) if message and not _NOISE.match(message)]
+
+
+def _errors(output: str) -> list[str]:
+    """The lines of the engine's output that begin with ``error:``."""
+    lines = (line.strip() for line in output.splitlines())
+    return [line.removeprefix("error:").strip() for line in lines if line.startswith("error:")]

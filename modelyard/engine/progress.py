@@ -1,0 +1,60 @@
+"""The engine's events as lines that a person follows, and the errors among them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pulumi.automation import events
+
+Report = Callable[[str], None]
+"""Receives one line of progress at a time."""
+
+_VERBS = {
+    "create": "creating",
+    "update": "updating",
+    "delete": "deleting",
+    "replace": "replacing",
+    "create-replacement": "replacing",
+    "delete-replaced": "removing the replaced",
+}
+_PATCH_VERBS = {"create": "patching", "update": "patching", "delete": "giving up"}
+
+
+class Progress:
+    """Follows one run: reports the steps on Kubernetes objects and what each waits for, and keeps the errors."""
+
+    def __init__(self, report: Report) -> None:
+        self.errors: list[str] = []
+        self._report = report
+        self._said: dict[str, str] = {}
+
+    def on_event(self, event: events.EngineEvent) -> None:
+        """Takes the engine's next event."""
+        if event.resource_pre_event is not None:
+            self._step(event.resource_pre_event.metadata, "")
+        elif event.res_outputs_event is not None:
+            self._step(event.res_outputs_event.metadata, "done ")
+        elif event.res_op_failed_event is not None:
+            self._step(event.res_op_failed_event.metadata, "FAILED ")
+        elif event.diagnostic_event is not None:
+            self._diagnostic(event.diagnostic_event)
+
+    def _step(self, step: events.StepEventMetadata, prefix: str) -> None:
+        operation = str(getattr(step.op, "value", step.op))
+        verbs = _PATCH_VERBS if step.type.endswith("Patch") else _VERBS
+        if step.type.startswith("kubernetes:") and operation in verbs:
+            self._report(f"{prefix}{verbs[operation]} {_name(step.urn)}")
+
+    def _diagnostic(self, diagnostic: Any) -> None:
+        message = diagnostic.message.strip()
+        if diagnostic.severity == "error":
+            name = _name(diagnostic.urn or "") if "kubernetes:" in (diagnostic.urn or "") else ""
+            self.errors.append(f"{name}: {message}" if name else message)
+        elif diagnostic.severity.startswith("info") and "kubernetes:" in (diagnostic.urn or "") and message:
+            name = _name(diagnostic.urn)
+            if message.startswith("Waiting") and self._said.get(name) != message:
+                self._said[name] = message
+                self._report(f"{name}: {message}")
+
+
+def _name(urn: str) -> str:
+    return urn.rpartition("::")[2]

@@ -1,0 +1,130 @@
+"""Every ``--json`` output has the form that ``modelyard schema`` publishes."""
+
+import copy
+import json
+from argparse import Namespace
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+NAMES = ("stack", "plan", "findings", "outputs")
+
+
+@pytest.fixture
+def valid(run: Any) -> Any:
+    """Checks a document against a published schema, or a part of it."""
+    schemas = {name: json.loads(run("schema", name).out) for name in NAMES}
+    registry: Any = Registry().with_resources(
+        [(document["$id"], Resource.from_contents(document)) for document in schemas.values()]
+    )
+
+    def check(document: Any, name: str, part: str = "") -> list[str]:
+        reference = f"urn:modelyard:schema:{name}" + (f"#/$defs/{part}" if part else "")
+        validator = Draft202012Validator({"$ref": reference}, registry=registry)
+        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+    check.schemas = schemas  # type: ignore[attr-defined]
+    return check
+
+
+def test_the_schemas_are_schemas_and_every_part_says_what_it_is(valid: Any) -> None:
+    for name in NAMES:
+        schema = valid.schemas[name]
+        Draft202012Validator.check_schema(schema)
+        assert schema["title"]
+        assert schema["description"]
+        if name != "stack":
+            for part in schema.get("$defs", {}).values():
+                assert part["title"]
+                assert part["additionalProperties"] is False
+
+
+def test_findings_look_the_same_in_plans_and_alone(valid: Any) -> None:
+    assert valid.schemas["plan"]["$defs"]["finding"] == valid.schemas["findings"]["$defs"]["finding"]
+
+
+@pytest.mark.parametrize("stack", ["dev", "prod", "staging"])
+def test_plans(run: Any, valid: Any, stack: str) -> None:
+    assert valid(json.loads(run("plan", stack, "--json").out), "plan") == []
+    assert valid(json.loads(run("plan", stack, "--json", "--target", "ray-head").out), "plan") == []
+
+
+def test_managed_plans_and_plans_with_errors(project: Any, run: Any, valid: Any) -> None:
+    project.edit(("mode: existing", "mode: managed"), ("model: A10", "model: L4"))
+    refused = json.loads(run("plan", "dev", "--json").out)
+    assert valid(refused, "plan") == []
+    assert refused["summary"]["blocked"] is True
+    for path in (project.root / "stacks/recorded/dev").glob("deployment.*.json"):
+        path.unlink()
+    made = json.loads(run("plan", "dev", "--json").out)
+    assert valid(made, "plan") == []
+    assert {target["action"] for target in made["targets"]} >= {"create"}
+
+
+def test_several_plans_one_of_them_impossible(project: Any, run: Any, valid: Any) -> None:
+    project.edit(("replicas: 2", "replicas: -2"))
+    document = json.loads(run("plan", "--all", "--json").out)
+    assert valid(document, "outputs", "plans") == []
+    assert ["findings" in plan and "targets" in plan for plan in document["plans"]] == [False, True, True]
+
+
+def test_findings(project: Any, run: Any, valid: Any) -> None:
+    assert valid(json.loads(run("check", "--all", "--json").out), "findings") == []
+    project.edit(("model: A10", "model: L4"))
+    project.add("modelyard:waivers:\n  - {code: GPU001, reason: on order, expires: 2036-01-01}")
+    waived = json.loads(run("check", "dev", "--json").out)
+    assert valid(waived, "findings") == []
+    assert [one["waived"] for one in waived["findings"] if one["code"] == "GPU001"] == ["on order"]
+    project.edit(("replicas: 2", "replicas: -2"))
+    for words in (("check", "dev"), ("plan", "dev"), ("show", "dev"), ("plan", "nope"), ("gpus", "nope"), ("bogus",)):
+        assert valid(json.loads(run(*words, "--json").out), "findings") == [], words
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("show", ("show", "dev")),
+        ("show", ("show", "staging")),
+        ("diff", ("diff", "prod")),
+        ("blame", ("blame", "dev", "training-worker", "resources.limits.memory")),
+        ("blame", ("blame", "staging", "training-worker", "autoscaling/queries")),
+        ("gpus", ("gpus",)),
+        ("patches", ("patches",)),
+        ("codes", ("explain",)),
+        ("explain", ("explain", "RES101")),
+    ],
+)
+def test_the_other_outputs(run: Any, valid: Any, part: str, words: tuple[str, ...]) -> None:
+    assert valid(json.loads(run(*words, "--json").out), "outputs", part) == []
+
+
+def test_what_apply_and_destroy_print(valid: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """The engine is not run here: its outcome is handed in, to see the document that is made of it."""
+    from modelyard.cli.running import run_engine
+    from modelyard.engine import Outcome
+
+    outcome = Outcome("succeeded", {"same": 1, "update": 2}, {"route": "ray"})
+    assert run_engine("dev", Namespace(json=True), lambda _report: outcome) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert valid(document, "outputs", "apply") == []
+    assert (document["stack"], document["changes"]) == ("dev", {"same": 1, "update": 2})
+
+
+def test_a_schema_that_accepts_everything_would_be_found_out(run: Any, valid: Any) -> None:
+    plan = json.loads(run("plan", "dev", "--json").out)
+    damages = [
+        lambda one: one.update(formatVersion=2),
+        lambda one: one.pop("inputs"),
+        lambda one: one.update(extra=1),
+        lambda one: one["targets"][0].update(action="destroy"),
+        lambda one: one["targets"][0]["gpus"].pop("after"),
+        lambda one: one["targets"][1]["changes"][0].update(owner="x"),
+        lambda one: one["findings"][0].update(severity="fatal"),
+        lambda one: one.update(sha256="x"),
+    ]
+    for damage in damages:
+        broken = copy.deepcopy(plan)
+        damage(broken)
+        assert valid(broken, "plan") != []

@@ -1,0 +1,117 @@
+"""Recorded platforms: written and read back, and what an object is without its noise."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cluster import ObjectKey, essence, load_recorded
+from modelyard.cluster.recorded import recorded_folder, write_recorded
+from modelyard.cluster.state import node_of
+
+ROOT = Path(__file__).parents[3]
+
+
+def raw(name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The documents of a recorded platform."""
+    folder = recorded_folder(ROOT, name)
+    cluster = json.loads((folder / "cluster.json").read_text())
+    return cluster, [json.loads(path.read_text()) for path in sorted(folder.glob("deployment.*.json"))]
+
+
+def write(root: Path, cluster: dict[str, Any], objects: list[dict[str, Any]]) -> tuple[Path, ...]:
+    return write_recorded(
+        root,
+        "dev",
+        identity=cluster["identity"],
+        version=cluster["version"],
+        schema_sha256=cluster["schemaSha256"],
+        nodes=cluster["nodes"],
+        pods=cluster["pods"],
+        objects=objects,
+    )
+
+
+def test_what_is_written_is_what_was_recorded(tmp_path: Path) -> None:
+    cluster, objects = raw("dev")
+    cluster["nodes"].reverse()
+    objects.reverse()
+    written = write(tmp_path, cluster, objects)
+    for path in written:
+        assert path.read_bytes() == (recorded_folder(ROOT, "dev") / path.name).read_bytes()
+    assert load_recorded(tmp_path, "dev") == load_recorded(ROOT, "dev")
+
+
+def test_recording_again_drops_what_is_gone(tmp_path: Path) -> None:
+    cluster, objects = raw("dev")
+    write(tmp_path, cluster, objects)
+    write(tmp_path, cluster, objects[1:])
+    state, _ = load_recorded(tmp_path, "dev")
+    assert state is not None
+    assert len(state.objects) == 4
+
+
+def test_objects_nodes_and_pods_are_found_by_what_tells_them_apart() -> None:
+    state, findings = load_recorded(ROOT, "dev")
+    assert findings == ()
+    assert state is not None
+    assert ObjectKey("apps/v1", "Deployment", "ml-platform", "deployment-ray-head") in state.objects
+    gpu = next(node for node in state.nodes if node.name == "dev-gpu-1")
+    assert gpu.allocatable["nvidia.com/gpu"] == 1
+    assert gpu.schedulable
+    assert {pod.owner for pod in state.pods} >= {"deployment-ray-head", "deployment-ray-model-training-worker"}
+
+
+def test_a_node_from_what_the_api_server_returns() -> None:
+    node = node_of(
+        {
+            "metadata": {"name": "n"},
+            "spec": {"unschedulable": True},
+            "status": {"allocatable": {"cpu": "3900m", "memory": "1Gi"}},
+        }
+    )
+    assert (node.name, node.labels, node.taints, node.schedulable) == ("n", {}, (), False)
+    assert node.allocatable == {"cpu": Fraction(39, 10), "memory": Fraction(2**30)}
+
+
+@pytest.mark.parametrize("file", ["cluster.json", "deployment.ml-platform.deployment-ray-head.json"])
+@pytest.mark.parametrize("content", ["", "{", "[]", "5", '{"formatVersion": 1}', "\x00"])
+def test_every_damage_is_a_finding_with_the_file(tmp_path: Path, file: str, content: str) -> None:
+    cluster, objects = raw("dev")
+    write(tmp_path, cluster, objects)
+    (recorded_folder(tmp_path, "dev") / file).write_text(content)
+    state, findings = load_recorded(tmp_path, "dev")
+    assert state is None
+    assert {finding.code for finding in findings} == {"CFG102"}
+    assert all(finding.file.startswith("stacks/recorded/dev/") for finding in findings)
+    assert all("modelyard record dev" in finding.remedy for finding in findings)
+
+
+def test_nothing_recorded() -> None:
+    state, (finding,) = load_recorded(ROOT, "nope")
+    assert (state, finding.code, finding.file) == (None, "CFG101", "stacks/recorded/nope")
+
+
+def test_the_essence_of_an_object_leaves_out_what_changes_by_itself() -> None:
+    body = {
+        "kind": "Deployment",
+        "metadata": {
+            "name": "d",
+            "uid": "u",
+            "generation": 3,
+            "resourceVersion": "9",
+            "managedFields": [],
+            "creationTimestamp": "t",
+            "annotations": {"deployment.kubernetes.io/revision": "4", "mine": "kept"},
+        },
+        "spec": {"replicas": 1},
+        "status": {"replicas": 1},
+    }
+    assert essence(body) == {
+        "kind": "Deployment",
+        "metadata": {"name": "d", "annotations": {"mine": "kept"}},
+        "spec": {"replicas": 1},
+    }
+    assert "status" in body

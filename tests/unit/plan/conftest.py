@@ -1,0 +1,81 @@
+"""Plans of the project's own stacks against their recorded platforms, and what becomes of them when applied."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from modelyard.catalog import Library, load_library
+from modelyard.cluster import ClusterState, Pod, load_recorded
+from modelyard.cluster.state import amounts
+from modelyard.plan import Plan, make_plan
+from modelyard.stack import Stack, load
+
+ROOT = Path(__file__).parents[3]
+TODAY = date(2026, 11, 21)
+
+
+class Site(NamedTuple):
+    """One environment: what it asks for, and what is there."""
+
+    stack: Stack
+    state: ClusterState
+    library: Library
+
+    def plan(self) -> Plan:
+        return make_plan(self.stack, self.library, self.state, TODAY)
+
+    def asking(self, **changes: Any) -> "Site":
+        """With other sections of the stack file."""
+        return self._replace(stack=self.stack._replace(config=self.stack.config._replace(**changes)))
+
+    def having(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "Site":
+        """With every object of the platform changed."""
+        objects = {key: change(dict(body)) for key, body in self.state.objects.items()}
+        return self._replace(state=self.state._replace(objects=objects))
+
+    def on_nodes(self, *names: str) -> "Site":
+        """With only these nodes and what runs on them."""
+        nodes = tuple(node for node in self.state.nodes if node.name in names)
+        pods = tuple(pod for pod in self.state.pods if pod.node in names)
+        return self._replace(state=self.state._replace(nodes=nodes, pods=pods))
+
+    def applied(self) -> "Site":
+        """After the plan: its objects, and for every GPU target as many pods as it asks for, on the first nodes."""
+        plan = self.plan()
+        objects = {**self.state.objects, **{target.key: target.after for target in plan.targets}}
+        sides = {target.name: target for target in plan.targets if target.role in ("rayWorker", "celery")}
+        pods = [pod for pod in self.state.pods if pod.owner not in sides]
+        free = [node for node in self.state.nodes if "nvidia.com/gpu.product" in node.labels]
+        running = [name for name, target in sides.items() for _ in range(target.after["spec"].get("replicas", 1))]
+        pods += [
+            Pod(free[number % len(free)].name, name, amounts({"nvidia.com/gpu": "1"}))
+            for number, name in enumerate(running)
+        ]
+        return self._replace(state=self.state._replace(objects=objects, pods=tuple(pods)))
+
+
+@pytest.fixture(scope="session")
+def sites() -> Mapping[str, Site]:
+    """The three environments."""
+    library = load_library(ROOT)
+    found = {}
+    for name in ("dev", "prod", "staging"):
+        stack, findings = load(ROOT / "stacks" / f"Pulumi.{name}.yaml", f"stacks/Pulumi.{name}.yaml")
+        state, problems = load_recorded(ROOT, name)
+        assert stack is not None, findings
+        assert state is not None, problems
+        found[name] = Site(stack, state, library)
+    return found
+
+
+@pytest.fixture
+def dev(sites: Mapping[str, Site]) -> Site:
+    return sites["dev"]
+
+
+@pytest.fixture
+def staging(sites: Mapping[str, Site]) -> Site:
+    return sites["staging"]

@@ -1,0 +1,90 @@
+"""What a plan finds wrong between patches and targets, and where it says the fault is."""
+
+import shutil
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from modelyard.catalog import load_library
+from modelyard.findings import Finding, Severity
+from modelyard.plan.project import plan_recorded
+from modelyard.plan.trace import place_field
+
+ROOT = Path(__file__).parents[3]
+
+
+def with_patch(dev: Any, tmp_path: Path, spec: str, meta: str = "description: mine\n") -> Any:
+    """The site with one more patch of the Ray head."""
+    shutil.copytree(ROOT / "patches", tmp_path / "patches")
+    folder = tmp_path / "patches" / "zz-mine" / "v1"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text(meta)
+    (folder / "schema.json").write_text("{}")
+    head = "# target: deployment-ray-head\napiVersion: apps/v1\nkind: Deployment\n"
+    (folder / "patch.yaml.j2").write_text(f"{head}spec: {spec}\n")
+    return dev._replace(library=load_library(tmp_path))
+
+
+def only(plan: Any) -> Any:
+    (finding,) = (finding for finding in plan.findings if finding.blocks)
+    return finding
+
+
+def test_two_patches_that_disagree_name_both_and_the_field(dev: Any, tmp_path: Path) -> None:
+    finding = only(with_patch(dev, tmp_path, "{replicas: 0}").plan())
+    assert (finding.code, finding.target, finding.field) == ("PAT010", "deployment-ray-head", "spec.replicas")
+    assert finding.summary == "ray-head@v1 and zz-mine@v1 set spec.replicas differently: 1 and 0"
+    assert "overrides: [ray-head]" in finding.remedy
+
+
+def test_a_patch_that_says_so_overrides(dev: Any, tmp_path: Path) -> None:
+    plan = with_patch(dev, tmp_path, "{replicas: 0}", "overrides: [ray-head]\n").plan()
+    head = next(target for target in plan.targets if target.name == "deployment-ray-head")
+    assert head.replicas == (1, 0)
+    assert head.patches == ("ray-head@v1", "zz-mine@v1")
+    changed = next(change for change in head.changes if str(change.path) == "spec.replicas")
+    assert changed.patch == "zz-mine@v1"
+    assert not plan.blocked
+
+
+def test_a_field_that_the_kind_has_not(dev: Any, tmp_path: Path) -> None:
+    finding = only(with_patch(dev, tmp_path, "{replica: 1}").plan())
+    assert (finding.code, finding.file) == ("PAT008", "patches/zz-mine/v1/patch.yaml.j2")
+
+
+def test_a_directive_that_cannot_be_sent(dev: Any, tmp_path: Path) -> None:
+    finding = only(with_patch(dev, tmp_path, "{template: {$patch: replace}}").plan())
+    assert (finding.code, finding.field) == ("PAT015", "spec.template")
+
+
+def test_a_container_of_a_patch_of_ones_own(dev: Any, tmp_path: Path) -> None:
+    spec = "{template: {spec: {containers: [{name: ray-haed, tty: true}]}}}"
+    finding = only(with_patch(dev, tmp_path, spec).plan())
+    assert (finding.code, finding.file) == ("PAT014", "patches/zz-mine/v1/patch.yaml.j2")
+    assert finding.remedy == "did you mean ray-head? Correct the template"
+
+
+def test_a_missing_target_leaves_the_other_targets_planned(dev: Any) -> None:
+    objects = {key: body for key, body in dev.state.objects.items() if key.name != "deployment-ray-head"}
+    plan = dev._replace(state=dev.state._replace(objects=objects)).plan()
+    assert (only(plan).code, only(plan).target) == ("PAT013", "deployment-ray-head")
+    assert len(plan.targets) == 4
+
+
+def test_a_field_of_the_stack_file_gets_its_line_and_a_field_of_the_target_gets_none(dev: Any) -> None:
+    def placed(field: str) -> tuple[str, int]:
+        finding = place_field(Finding("RES101", Severity.ERROR, "x", field=field), dev.stack)
+        return finding.file, finding.line
+
+    assert placed("rayWorker.memory") == ("stacks/Pulumi.dev.yaml", 28)
+    assert placed("rayWorker.gracePeriod") == ("stacks/Pulumi.dev.yaml", 25)
+    assert placed("spec.replicas") == ("stacks/Pulumi.dev.yaml", 0)
+    assert placed("targets.rayHead.deployment") == ("stacks/Pulumi.dev.yaml", 0)
+
+
+def test_the_projects_own_stacks_plan_without_errors() -> None:
+    for path in sorted((ROOT / "stacks").glob("Pulumi.*.yaml")):
+        planned = plan_recorded(ROOT, path, date(2026, 11, 21))
+        assert planned.plan is not None
+        assert not planned.plan.blocked
+        assert planned.plan.changed

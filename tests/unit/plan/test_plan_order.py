@@ -1,0 +1,97 @@
+"""The order of the changes, by free GPUs; what can never run; what is stopped before it is done."""
+
+from typing import Any
+
+import pytest
+
+ROUTE, RAY, CELERY = (
+    "deployment-api-server",
+    "deployment-ray-model-training-worker",
+    "deployment-model-training-tasks-gpu",
+)
+
+
+def codes(plan: Any) -> list[str]:
+    return [finding.code for finding in plan.findings]
+
+
+def names(plan: Any) -> list[str]:
+    return [step.target for step in plan.steps]
+
+
+def test_with_gpus_for_both_sides_the_new_one_comes_up_before_the_old_one_goes_down(dev: Any) -> None:
+    plan = dev.applied().asking(training="celery").plan()
+    assert [(step.target, step.phase) for step in plan.steps] == [(ROUTE, "route"), (CELERY, "up"), (RAY, "down")]
+    route, up, down = (step.why for step in plan.steps)
+    assert route == "new training requests go to the other side from here on"
+    assert up == "comes up beside the old side: there are GPUs for both"
+    assert down == "goes down; jobs that still run get 6 h 5 min to finish"
+
+
+def test_without_a_spare_gpu_the_old_side_goes_down_first(dev: Any) -> None:
+    plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
+    assert [(step.target, step.phase) for step in plan.steps] == [(ROUTE, "route"), (RAY, "down"), (CELERY, "up")]
+    assert "goes down first (0 of 1 new pods fit beside it)" in plan.steps[1].why
+    assert plan.steps[2].why == "comes up on the GPUs that are free now"
+    assert tuple(target.name for target in plan.targets if target.action != "none") == tuple(names(plan))
+
+
+def test_flipping_the_flag_of_an_applied_stack_changes_the_route_and_both_sides_and_nothing_else(dev: Any) -> None:
+    before = dev.applied()
+    assert before.plan().changed == ()
+    plan = before.asking(training="celery").plan()
+    changed = {target.name: [str(change.path) for change in target.changes] for target in plan.changed}
+    assert changed == {
+        ROUTE: ["spec.template.spec.containers[name=api-server].env[name=ENABLE_RAY_MODEL_TRAINING].value"],
+        RAY: ["spec.replicas"],
+        CELERY: ["spec.replicas"],
+    }
+    assert {target.name: target.replaces_pods for target in plan.changed} == {ROUTE: 1, RAY: 0, CELERY: 0}
+    assert plan.blocked is False
+
+
+def test_flipping_back_and_forth_ends_where_it_began(dev: Any) -> None:
+    first = dev.applied()
+    there = first.asking(training="celery").applied()
+    back = there.asking(training="ray").applied()
+    assert back.plan().changed == ()
+    bodies = ({key: body["spec"] for key, body in site.state.objects.items()} for site in (first, back))
+    assert next(bodies) == next(bodies)
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "staging"])
+def test_every_changed_target_has_exactly_one_turn(sites: Any, name: str) -> None:
+    plan = sites[name].plan()
+    assert sorted(names(plan)) == sorted(target.name for target in plan.changed)
+    assert names(plan)[0] == ROUTE
+
+
+def test_what_no_node_can_hold_is_told_node_by_node(dev: Any) -> None:
+    plan = dev.asking(ray_worker=dev.stack.config.ray_worker._replace(replicas=3)).plan()
+    (finding,) = (finding for finding in plan.findings if finding.code == "RES101")
+    assert finding.blocks
+    assert finding.summary == f"{RAY} wants 3 pods and the nodes can hold 2"
+    assert finding.line == 26
+    for node in ("dev-cpu-1 has no GPU", "dev-gpu-1 0 of 1 GPUs free", "dev-gpu-2"):
+        assert node in finding.detail.replace("1 of 1 GPUs", "0 of 1 GPUs")
+
+
+def test_with_an_autoscaler_too_few_nodes_are_a_warning(staging: Any) -> None:
+    scaling = staging.stack.config.autoscaling._replace(max_replicas=50)
+    plan = staging.asking(autoscaling=scaling).plan()
+    (finding,) = (finding for finding in plan.findings if finding.code == "RES101")
+    assert finding.severity.value == "warning"
+    assert "an autoscaler may add them" in finding.remedy
+
+
+def test_a_card_that_cannot_train_is_told_once(dev: Any) -> None:
+    plan = dev.asking(gpu=dev.stack.config.gpu._replace(model="L4")).plan()
+    assert [finding.code for finding in plan.findings if finding.blocks] == ["GPU001"]
+
+
+def test_running_jobs_that_a_change_stops_are_told_until_their_pods_have_the_time(dev: Any) -> None:
+    first = dev.plan()
+    (finding,) = (finding for finding in first.findings if finding.code == "RES102")
+    assert finding.summary == f"1 running pod of {RAY} will be stopped; a job in it has 1 min to finish"
+    assert "RES102" not in codes(dev.applied().plan())
+    assert "RES102" not in codes(dev.applied().asking(training="celery").plan())

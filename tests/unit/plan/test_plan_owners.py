@@ -1,0 +1,138 @@
+"""Who holds the fields: take-overs, held replicas, and the switch between the modes."""
+
+import json
+from typing import Any
+
+import pytest
+
+RAY = "deployment-ray-model-training-worker"
+CELERY = "deployment-model-training-tasks-gpu"
+
+
+def found(plan: Any, code: str) -> list[Any]:
+    return [finding for finding in plan.findings if finding.code == code]
+
+
+def managed_by(name: str) -> Any:
+    """Changes the manager of every field of an object."""
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(body["metadata"]["managedFields"])
+        for entry in body["metadata"]["managedFields"]:
+            text = text.replace(json.dumps(entry["manager"]), json.dumps(name))
+        return {**body, "metadata": {**body["metadata"], "managedFields": json.loads(text)}}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("manager", "code", "blocked", "words"),
+    [
+        ("helm", "OWN001", False, "is taken over from helm"),
+        ("some-human", "OWN001", False, "is taken over from some-human"),
+        ("horizontal-pod-autoscaler", "OWN002", True, "horizontal-pod-autoscaler keeps writing"),
+        ("keda-operator", "OWN002", True, "keda-operator keeps writing"),
+        ("argocd-controller", "OWN003", False, "argocd-controller holds"),
+        ("kustomize-controller", "OWN003", False, "will write it again at its next sync"),
+    ],
+)
+def test_taking_a_field_over(dev: Any, manager: str, code: str, blocked: bool, words: str) -> None:
+    plan = dev.having(managed_by(manager)).plan()
+    taken = {(target.name, str(change.path)) for target in plan.targets for change in target.changes if change.taken}
+    findings = [finding for finding in plan.findings if finding.code.startswith("OWN")]
+    assert {(finding.target, finding.field) for finding in findings} == taken
+    assert taken
+    assert {finding.code for finding in findings} == {code}
+    assert all(words in finding.summary for finding in findings)
+    assert plan.blocked is blocked
+
+
+def test_nothing_is_taken_over_twice(dev: Any) -> None:
+    assert not [finding for finding in dev.applied().plan().findings if finding.code.startswith("OWN")]
+
+
+def scaled_by_somebody(name: str) -> Any:
+    """An autoscaler sets the replicas of one Deployment to 2, through the scale subresource."""
+    entry = {
+        "manager": "the-autoscaler",
+        "operation": "Update",
+        "apiVersion": "apps/v1",
+        "fieldsType": "FieldsV1",
+        "subresource": "scale",
+        "fieldsV1": {"f:spec": {"f:replicas": {}}},
+    }
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        if body["metadata"]["name"] != name:
+            return body
+        fields = [*body["metadata"]["managedFields"], entry]
+        metadata = {**body["metadata"], "managedFields": fields}
+        return {**body, "spec": {**body["spec"], "replicas": 2}, "metadata": metadata}
+
+    return change
+
+
+def test_replicas_are_held_until_the_autoscaler_has_set_them(sites: Any) -> None:
+    # Applied once, modelyard alone holds the replicas of the active side: it changed 2 to 3.
+    prod = sites["prod"].applied()
+    scaled = prod.asking(autoscaling=prod.stack.config.autoscaling._replace(mode="annotations", max_replicas=3))
+    first = scaled.plan()
+    target = next(target for target in first.targets if target.name == CELERY)
+    assert target.applied["spec"]["replicas"] == 3
+    assert target.after["spec"]["replicas"] == 3
+    (note,) = found(first, "AUT002")
+    assert note.summary == f"modelyard holds spec.replicas of {CELERY} at 3 until an autoscaler sets it"
+
+    second = scaled.applied().having(scaled_by_somebody(CELERY)).plan()
+    target = next(target for target in second.targets if target.name == CELERY)
+    assert "replicas" not in target.applied["spec"]
+    assert target.after["spec"]["replicas"] == 2
+    assert target.replicas == (2, None)
+    assert not found(second, "AUT002")
+
+
+def test_replicas_that_somebody_else_holds_are_left_to_them(staging: Any) -> None:
+    for target in staging.plan().targets:
+        if target.role in ("rayWorker", "celery"):
+            assert "replicas" not in target.applied["spec"]
+            assert target.after["spec"]["replicas"] == target.before["spec"]["replicas"]
+
+
+def test_managed_mode_makes_whole_objects_where_there_are_none(dev: Any) -> None:
+    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    plan = managed.plan()
+    made = {(target.key.kind, target.name): target for target in plan.targets}
+    # The route is the platform's own, which managed mode does not make.
+    assert [finding.code for finding in plan.findings if finding.blocks] == ["PAT013"]
+    assert {target.action for target in plan.targets} == {"create"}
+    assert all(target.managed and target.before is None for target in plan.targets)
+    worker = made["Deployment", RAY].after["spec"]
+    assert worker["selector"]["matchLabels"].items() <= worker["template"]["metadata"]["labels"].items()
+    assert worker["template"]["spec"]["containers"][0]["image"].endswith("ray-model-training-worker:23.10.4")
+    assert worker["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    assert {kind for kind, _ in made} == {"Deployment", "Service", "PodDisruptionBudget"}
+    assert len(plan.steps) == len(plan.targets)
+
+
+def test_managed_mode_does_not_take_somebody_elses_objects(dev: Any) -> None:
+    plan = dev.asking(platform=dev.stack.config.platform._replace(mode="managed")).plan()
+    refused = found(plan, "OWN004")
+    assert plan.blocked
+    assert {finding.target for finding in refused} >= {RAY, "deployment-ray-head"}
+    assert all("is not ours" in finding.summary for finding in refused)
+    assert RAY not in {target.name for target in plan.targets}
+
+
+def test_switching_the_mode_of_an_applied_stack_is_refused_both_ways(dev: Any) -> None:
+    to_managed = dev.applied().asking(platform=dev.stack.config.platform._replace(mode="managed")).plan()
+    assert "is held in mode existing; switching to managed" in found(to_managed, "OWN004")[0].summary
+    assert to_managed.blocked
+
+    def marked(body: dict[str, Any]) -> dict[str, Any]:
+        notes = {**body["metadata"].get("annotations", {}), "modelyard.dev/mode": "managed"}
+        return {**body, "metadata": {**body["metadata"], "annotations": notes}}
+
+    to_existing = dev.having(marked).plan()
+    assert len(found(to_existing, "OWN004")) == 5
+    assert to_existing.targets == ()

@@ -1,0 +1,126 @@
+"""Saved plans: they come back as they were, and they notice what moved."""
+
+import json
+from typing import Any
+
+import pytest
+
+from modelyard.plan.store import PlanFileError, moved, plan_from_json, plan_to_json, seal, starting_state
+from modelyard.report.json import json_text
+
+
+def site_of(sites: Any, name: str) -> Any:
+    if name == "managed":
+        dev = sites["dev"]
+        nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+        return nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    if name == "flipped":
+        return sites["dev"].applied().asking(training="celery")
+    return sites[name]
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "staging", "managed", "flipped"])
+def test_a_plan_comes_back_as_it_was(sites: Any, name: str) -> None:
+    plan = site_of(sites, name).plan()
+    text = json_text(plan_to_json(plan))
+    again = plan_from_json(text, "plan.json")
+    assert again == plan
+    assert json_text(plan_to_json(again)) == text
+    assert moved(again, plan) == ()
+
+
+def test_the_same_environment_gives_the_same_plan(dev: Any) -> None:
+    assert plan_to_json(dev.plan()) == plan_to_json(dev.plan())
+
+
+def objects(site: Any, **changes: Any) -> Any:
+    """Every object with parts of it replaced, by path with double underscores."""
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        body = json.loads(json.dumps(body))
+        for path, value in changes.items():
+            at = body
+            *above, last = path.split("__")
+            for part in above:
+                at = at[part]
+            at[last] = value
+        return body
+
+    return site.having(change)
+
+
+def test_what_changes_by_itself_does_not_make_a_plan_stale(dev: Any) -> None:
+    later = objects(
+        dev,
+        status={"replicas": 9},
+        metadata__resourceVersion="999",
+        metadata__generation=99,
+        metadata__managedFields=[],
+    )
+    assert starting_state(later.plan()) == starting_state(dev.plan())
+
+
+def test_what_somebody_changed_does(dev: Any) -> None:
+    later = objects(dev, spec__progressDeadlineSeconds=7)
+    assert moved(dev.plan(), later.plan()) == tuple(
+        f"{name} is not what it was when the plan was made" for name in sorted(starting_state(dev.plan()))
+    )
+
+
+def test_another_cluster_is_noticed(dev: Any) -> None:
+    other = dev._replace(state=dev.state._replace(identity="another"))
+    assert moved(dev.plan(), other.plan()) == (f"another cluster: approved for {dev.state.identity}, this is another",)
+
+
+def test_changed_inputs_are_named(dev: Any) -> None:
+    approved, now = dev.plan(), dev.plan()
+    inputs = {**now.inputs, "modelyard": "9.9.9", "new@v1": "0" * 64}
+    inputs.pop("ray-head@v1")
+    inputs[dev.stack.file] = "f" * 64
+    assert set(moved(approved, now._replace(inputs=inputs))) == {
+        "input modelyard changed",
+        "input new@v1 is new",
+        "input ray-head@v1 is gone",
+        f"input {dev.stack.file} changed",
+    }
+
+
+def test_every_patch_in_use_is_an_input_with_its_digest(dev: Any) -> None:
+    plan = dev.plan()
+    used = {patch for target in plan.targets for patch in target.patches}
+    assert used <= plan.inputs.keys()
+    for name in used:
+        patch, version = name.split("@")
+        assert plan.inputs[name] == dev.library.patches[patch][version].sha256
+
+
+@pytest.mark.parametrize(
+    "path", ["stack", "cluster.identity", "targets.0.after", "targets.1.changes.0.after", "inputs"]
+)
+def test_any_change_breaks_the_seal(dev: Any, path: str) -> None:
+    document = plan_to_json(dev.plan())
+    document = json.loads(json.dumps(document))
+    *above, last = path.split(".")
+    at: Any = document
+    for part in above:
+        at = at[int(part)] if part.isdigit() else at[part]
+    at[last] = "changed"
+    with pytest.raises(PlanFileError, match="was changed after it was written"):
+        plan_from_json(json.dumps(document), "plan.json")
+
+
+@pytest.mark.parametrize("part", ["stack", "cluster", "targets", "steps", "findings", "inputs"])
+def test_a_well_sealed_file_that_is_no_plan_is_told(dev: Any, part: str) -> None:
+    for damage in ("gone", 5, [5]):
+        document = plan_to_json(dev.plan())
+        if damage == "gone":
+            del document[part]
+        elif part in ("stack", "inputs"):
+            continue
+        else:
+            document[part] = damage
+        document["sha256"] = seal(document)
+        with pytest.raises(PlanFileError) as caught:
+            plan_from_json(json.dumps(document), "plan.json")
+        assert caught.value.summary.startswith("plan.json ")
+        assert caught.value.remedy

@@ -1,0 +1,84 @@
+"""The size of each pod, and what patches may ask of a stack."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.stack.config import Autoscaling, Celery, Config, Gpu, Platform, RayWorker, Target, Targets
+from modelyard.workloads import GPU_ROLES, Workload, fact_at, facts, source_of, workloads
+
+
+def config(**changes: Any) -> Config:
+    return Config("ray", Platform("23.10"), Gpu("A10"))._replace(**changes)
+
+
+def by_role(one: Config) -> dict[str, Workload]:
+    return {workload.role: workload for workload in workloads(one)}
+
+
+@pytest.mark.parametrize(
+    ("memory", "gpus", "pod"),
+    [("12Gi", 4, "48Gi"), ("24Gi", 1, "24Gi"), ("1.5Gi", 3, "4608Mi"), ("16G", 8, "128G"), ("80Gi", 16, "1280Gi")],
+)
+def test_memory_is_per_gpu_and_stays_in_its_unit(memory: str, gpus: int, pod: str) -> None:
+    found = by_role(config(gpu=Gpu("A100", gpus, "multi_gpu"), ray_worker=RayWorker(memory=memory)))
+    assert (found["rayWorker"].memory, found["rayWorker"].gpus) == (pod, gpus)
+
+
+def test_cpu_is_for_the_pod() -> None:
+    assert by_role(config(gpu=Gpu("A100", 4), ray_worker=RayWorker(cpu="32")))["rayWorker"].cpu == "32"
+
+
+@pytest.mark.parametrize(("training", "ray", "celery"), [("ray", 2, 0), ("celery", 0, 3)])
+def test_the_flag_gives_one_side_its_replicas_and_the_other_none(training: Any, ray: int, celery: int) -> None:
+    found = by_role(config(training=training, ray_worker=RayWorker(2), celery=Celery(3)))
+    assert (found["rayWorker"].replicas, found["celery"].replicas) == (ray, celery)
+    assert (found["rayWorker"].active, found["celery"].active) == (training == "ray", training == "celery")
+
+
+@pytest.mark.parametrize("mode", ["annotations", "keda"])
+def test_with_an_autoscaler_the_replicas_are_not_ours(mode: Any) -> None:
+    found = by_role(config(autoscaling=Autoscaling(mode, 4)))
+    assert [found[role].replicas for role in GPU_ROLES] == [None, None]
+    known = facts(config(autoscaling=Autoscaling(mode, 4)), workloads(config(autoscaling=Autoscaling(mode, 4))))
+    assert (fact_at(known, "rayWorker.maxReplicas"), fact_at(known, "celery.maxReplicas")) == (4, 0)
+
+
+def test_only_the_training_sides_get_gpus() -> None:
+    found = by_role(config(gpu=Gpu("A100", 4)))
+    assert {role: one.gpus for role, one in found.items() if one.gpus} == {"rayWorker": 4, "celery": 4}
+    assert {role for role, one in found.items() if one.nodes == "cpu"} == {"modelService", "rayHead"}
+    assert found["rayWorker"].products[0].startswith("NVIDIA-A100")
+    assert found["rayHead"].products == ()
+
+
+def test_an_unknown_card_has_no_nodes() -> None:
+    assert by_role(config(gpu=Gpu("A11")))["rayWorker"].products == ()
+
+
+def test_names_come_from_the_stack() -> None:
+    found = by_role(config(targets=Targets()._replace(ray_head=Target("the-head", "the-container"))))
+    assert (found["rayHead"].deployment, found["rayHead"].container) == ("the-head", "the-container")
+
+
+@pytest.mark.parametrize(("release", "available"), [("23.01", False), ("23.04", True), ("23.10", True), ("24.1", True)])
+def test_since_when_there_is_ray(release: str, available: bool) -> None:
+    one = config(platform=Platform(release))
+    assert fact_at(facts(one, workloads(one)), "ray.available") is available
+
+
+def test_a_fact_that_is_not_there_is_named() -> None:
+    known = facts(config(), workloads(config()))
+    for path in ("worker.memory", "rayWorker.memroy", "rayWorker.memory.x"):
+        with pytest.raises(KeyError, match=path):
+            fact_at(known, path)
+
+
+def test_a_fact_leads_back_to_where_it_is_written() -> None:
+    known = facts(config(), workloads(config()))
+    assert source_of("rayWorker.memory", known) == ("rayWorker", "memory")
+    assert source_of("rayWorker.gpus", known) == ("gpu", "perWorker")
+    assert source_of("rayWorker.replicas", known) == ("rayWorker", "replicas")
+    assert source_of("celery.replicas", known) == ("training",)
+    assert source_of("celery.deployment", known) == ("targets", "celery", "deployment")
+    assert source_of("gpu.products", known) == ("gpu", "model")
