@@ -16,13 +16,15 @@ from modelyard.engine.progress import Progress, Report
 from modelyard.plan import Plan
 from modelyard.plan.store import plan_to_json
 
+OnEvent = Callable[[events.EngineEvent], None]
+
 
 class Outcome(NamedTuple):
     """What a run of the engine did."""
 
     result: str
     changes: Mapping[str, int]
-    """Resources by operation: ``create``, ``update``, ``same``, ``delete``."""
+    """Kubernetes objects by operation: ``create``, ``update``, ``same``, ``delete``."""
     outputs: Mapping[str, Any]
 
 
@@ -39,9 +41,9 @@ def apply(root: Path, plan: Plan, report: Report) -> Outcome:
         approved = Path(folder) / "plan.json"
         approved.write_text(json.dumps(plan_to_json(plan)), encoding="utf-8")
         stack = _select(root, plan.stack, create=True, variables={"MODELYARD_PLAN": str(approved)})
-        done = _watched(lambda on_event: stack.up(on_event=on_event, suppress_progress=True), report)
+        done, changes = _watched(lambda on_event: stack.up(on_event=on_event, suppress_progress=True), report)
     outputs = {name: value.value for name, value in sorted(done.outputs.items()) if not value.secret}
-    return Outcome(done.summary.result, _changes(done.summary.resource_changes), outputs)
+    return Outcome(done.summary.result, changes, outputs)
 
 
 def destroy(root: Path, stack: str, report: Report) -> Outcome:
@@ -51,8 +53,8 @@ def destroy(root: Path, stack: str, report: Report) -> Outcome:
         EngineError: there is no such stack in the state, or as for :func:`apply`.
     """
     selected = _select(root, stack, create=False)
-    done = _watched(lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True), report)
-    return Outcome(done.summary.result, _changes(done.summary.resource_changes), {})
+    done, changes = _watched(lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True), report)
+    return Outcome(done.summary.result, changes, {})
 
 
 def recorded_cluster(root: Path, stack: str) -> str | None:
@@ -66,10 +68,6 @@ def recorded_cluster(root: Path, stack: str) -> str | None:
     except automation.CommandError as error:
         raise failure((), str(error)) from error
     return None if found is None else str(found.value)
-
-
-def _changes(counts: Mapping[Any, int] | None) -> dict[str, int]:
-    return {str(getattr(name, "value", name)): number for name, number in sorted((counts or {}).items())}
 
 
 def _select(root: Path, stack: str, *, create: bool, variables: Mapping[str, str] | None = None) -> automation.Stack:
@@ -100,9 +98,9 @@ def _environment() -> dict[str, str]:
     return extra
 
 
-def _watched(run: Callable[[Callable[[events.EngineEvent], None]], Any], report: Report) -> Any:
+def _watched(run: Callable[[OnEvent], Any], report: Report) -> tuple[Any, dict[str, int]]:
     progress = Progress(report)
     try:
-        return run(progress.on_event)
+        return run(progress.on_event), dict(sorted(progress.changes.items()))
     except automation.CommandError as error:
         raise failure(progress.errors, str(error)) from error

@@ -1,5 +1,6 @@
 """The engine's events as lines that a person follows, and the errors among them."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -20,9 +21,13 @@ _PATCH_VERBS = {"create": "patching", "update": "patching", "delete": "giving up
 
 
 class Progress:
-    """Follows one run: reports the steps on Kubernetes objects and what each waits for, and keeps the errors."""
+    """Follows one run: reports the steps on Kubernetes objects and what each waits for.
+
+    Keeps how many objects had which operation, and the errors.
+    """
 
     def __init__(self, report: Report) -> None:
+        self.changes: Counter[str] = Counter()
         self.errors: list[str] = []
         self._report = report
         self._said: dict[str, str] = {}
@@ -32,17 +37,19 @@ class Progress:
         if event.resource_pre_event is not None:
             self._step(event.resource_pre_event.metadata, "")
         elif event.res_outputs_event is not None:
-            self._step(event.res_outputs_event.metadata, "done ")
+            step = event.res_outputs_event.metadata
+            if _is_object(step) and (operation := _operation(step)) != "refresh":
+                self.changes[operation] += 1
+            self._step(step, "done ")
         elif event.res_op_failed_event is not None:
             self._step(event.res_op_failed_event.metadata, "FAILED ")
         elif event.diagnostic_event is not None:
             self._diagnostic(event.diagnostic_event)
 
     def _step(self, step: events.StepEventMetadata, prefix: str) -> None:
-        operation = str(getattr(step.op, "value", step.op))
         verbs = _PATCH_VERBS if step.type.endswith("Patch") else _VERBS
-        if step.type.startswith("kubernetes:") and operation in verbs:
-            self._report(f"{prefix}{verbs[operation]} {_name(step.urn)}")
+        if _is_object(step) and (verb := verbs.get(_operation(step))) is not None:
+            self._report(f"{prefix}{verb} {_name(step.urn)}")
 
     def _diagnostic(self, diagnostic: Any) -> None:
         message = diagnostic.message.strip()
@@ -54,6 +61,14 @@ class Progress:
             if message.startswith("Waiting") and self._said.get(name) != message:
                 self._said[name] = message
                 self._report(f"{name}: {message}")
+
+
+def _is_object(step: events.StepEventMetadata) -> bool:
+    return step.type.startswith("kubernetes:")
+
+
+def _operation(step: events.StepEventMetadata) -> str:
+    return str(getattr(step.op, "value", step.op))
 
 
 def _name(urn: str) -> str:

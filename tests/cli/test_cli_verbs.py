@@ -128,7 +128,7 @@ def test_show_a_stack(run: Any) -> None:
 def test_check_is_for_ci(project: Any, run: Any) -> None:
     result = run("check", "--all")
     assert result.code == 0
-    assert result.out.splitlines()[-1] == "3 stacks checked: 3 warnings, 79 notes"
+    assert re.fullmatch(r"3 stacks checked: 3 warnings, \d+ notes", result.out.splitlines()[-1])
     project.edit(("model: A30", "model: T4"), stack="prod")
     result = run("check", "--all")
     assert (result.code, result.errors) == (1, ["GPU001"])
