@@ -96,7 +96,8 @@ def generate(folder: Path, count: int) -> None:
   modelyard:training: {"ray" if number % 2 else "celery"}
   modelyard:platform: {{release: "23.10", mode: existing, namespace: ml-platform}}
   modelyard:gpu: {{model: A10, perWorker: 1, allocation: single}}
-  modelyard:modelService: {{replicas: {1 + number % 3}, cpu: {4 + number % 4}, memory: {16 + number % 16}Gi, volume: {50 + number}Gi}}
+  modelyard:modelService:
+    {{replicas: {1 + number % 3}, cpu: {4 + number % 4}, memory: {16 + number % 16}Gi, volume: {50 + number}Gi}}
   modelyard:rayHead: {{cpu: {2 + number % 3}, memory: {16 + number % 7}Gi}}
   modelyard:rayWorker: {{replicas: 1, cpu: {4 + number % 8}, memory: {24000 + number}Mi}}
   modelyard:celery: {{replicas: 1, cpu: {4 + number % 5}, memory: {25000 + number}Mi, consumerTimeout: 6h30m}}

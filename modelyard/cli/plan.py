@@ -58,7 +58,7 @@ def run(args: Namespace) -> Exit:
         sys.stderr.write(shown.errors)
         planned += shown.planned
         changed += shown.changed
-        blocked += shown.blocked
+        blocked += shown.planned and shown.blocked
         failed = max(failed, shown.failed)
     if several and args.json:
         sys.stdout.write("\n]}\n")
@@ -66,7 +66,7 @@ def run(args: Namespace) -> Exit:
         from modelyard.report.style import Style
         from modelyard.report.terminal import overall_text
 
-        say(["", *overall_text(len(files), changed, blocked, Style(wants_colour(args, sys.stdout)))])
+        say(["", *overall_text(len(files), planned, changed, blocked, Style(wants_colour(args, sys.stdout)))])
     if planned < len(files):
         return failed
     if blocked:

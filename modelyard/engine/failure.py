@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from modelyard.plan.store import STALE
 
 _COLOURS = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")
-_NOISE = re.compile(
-    r"^(an unhandled error occurred: program exited|update failed$|preview failed$|failed to refresh|"
-    r"resource monitor shut down|BAIL)",
-    re.IGNORECASE,
+_WRAPPING = re.compile(
+    r"\d+ errors? occurred:\s*\* |"
+    r'the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live: '
 )
+_NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
 _UNREACHABLE = ("unreachable", "connection refused", "no such host", "i/o timeout")
@@ -71,11 +71,10 @@ def _remedy(text: str) -> str:
 
 def _meaningful(messages: Iterable[str]) -> list[str]:
     """The messages without colours, repeats, and what only says that there was an error."""
-    clean = (_COLOURS.sub("", message).strip() for message in messages)
+    clean = (_WRAPPING.sub("", _COLOURS.sub("", message)).strip() for message in messages)
     return [message for message in dict.fromkeys(clean) if message and not _NOISE.match(message)]
 
 
 def _errors(output: str) -> list[str]:
-    """The lines of the engine's output that begin with ``error:``."""
-    lines = (line.strip() for line in output.splitlines())
-    return [line.removeprefix("error:").strip() for line in lines if line.startswith("error:")]
+    """What follows ``error:`` in the engine's output, else its last lines."""
+    return re.findall(r"(?:^|\s)error: (.+)", output) or output.strip().splitlines()[-3:]

@@ -146,7 +146,8 @@ def _next(plan: Plan, style: Style) -> str:
     return "Next: nothing to apply."
 
 
-def overall_text(stacks: int, changed: int, blocked: int, style: Style = PLAIN) -> list[str]:
-    """One line over many plans."""
-    line = f"{count(stacks, 'stack')}: {changed} with changes, {stacks - changed} without"
-    return [style.bold(line) + (f"; {style.error(f'{blocked} with errors')}" if blocked else "")]
+def overall_text(stacks: int, planned: int, changed: int, blocked: int, style: Style = PLAIN) -> list[str]:
+    """One line over many plans: how many change something, how many have errors, how many could not be planned."""
+    line = f"{count(stacks, 'stack')}: {changed} with changes, {planned - changed} without"
+    bad = [f"{blocked} with errors" if blocked else "", f"{stacks - planned} not planned" if planned < stacks else ""]
+    return [style.bold(line) + "".join(f"; {style.error(words)}" for words in bad if words)]

@@ -23,5 +23,5 @@ WAIVER_REASON = "CFG020"
 WAIVER_CODE = "CFG021"
 WAIVER_UNUSED = "CFG022"
 
-FAMILIES = ("GPU", "RES", "RAY", "CEL", "PAT", "OWN", "AUT", "QUE", "REM", "POL")
+FAMILIES = ("GPU", "RES", "RAY", "CEL", "OWN", "AUT", "QUE", "REM", "POL")
 """Families of codes that can be waived: all but CFG."""

@@ -250,9 +250,9 @@ def _duration(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
 def _finding_code(path: Path, value: str) -> Mistake:
     full = name(path)
     families = listed(codes.FAMILIES, "and")
-    if re.fullmatch(r"CFG[0-9]{3}", value):
+    if re.fullmatch(r"(CFG|PAT)[0-9]{3}", value):
         remedy = "correct what the finding names, and remove the waiver"
-        return Mistake(path, codes.WAIVER_CODE, f"{full} is {value}: mistakes in a stack file cannot be waived", remedy)
+        return Mistake(path, codes.WAIVER_CODE, f"{full} is {value}: mistakes in files cannot be waived", remedy)
     found = re.fullmatch(r"([A-Za-z]+)[ _-]?([0-9]{1,3})", value)
     close = nearest(found[1], codes.FAMILIES) if found else None
     remedy = f"did you mean {close}{int(found[2]):03}?" if found and close else f"the families are {families}"

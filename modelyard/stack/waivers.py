@@ -7,8 +7,8 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack, Waiver
 
-UNWAIVABLE = "CFG"
-"""Family of mistakes in a stack file: there is nothing to accept, only to correct."""
+UNWAIVABLE = ("CFG", "PAT")
+"""Families of mistakes in a stack file and in patches: there is nothing to accept, only to correct."""
 
 
 def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[Finding, ...]:

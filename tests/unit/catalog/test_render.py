@@ -48,7 +48,12 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
         (GOOD.replace("replicas }}", "replica }}"), "PAT005", "'replica' is undefined", 5),
         (GOOD.replace("{{ replicas }}", "{{ replicas"), "PAT005", "not a Jinja2 template", 5),
         (GOOD + "{{ ''.__class__.__mro__ }}", "PAT005", "unsafe", 6),
-        (GOOD + "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "PAT006", "seconds", 0),
+        (
+            GOOD + "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            "PAT006",
+            "seconds",
+            0,
+        ),
         (GOOD + "{% for a in range(99999) %}{{ 'x' * 100 }}{% endfor %}", "PAT006", "characters", 0),
         (GOOD + "{{ 'x' * 10000000 }}", "PAT006", "characters", 0),
         (GOOD + "{{ 10 ** 10 ** 10 }}", "PAT006", "characters", 0),

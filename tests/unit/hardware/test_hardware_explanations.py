@@ -24,6 +24,8 @@ def explained():
     for family in FAMILIES:
         text = (PACKAGE / "explanations" / f"{family}.md").read_text(encoding="utf-8")
         for section in SECTION.finditer(text):
+            if section["code"][3] == "1":
+                continue  # Codes from 100 on are the plan's: it knows the nodes.
             assert section["code"].startswith(family)
             assert section["code"] not in found, "a code is never reused"
             found[section["code"]] = section["body"]
@@ -41,7 +43,7 @@ def test_every_code_is_explained_and_every_explanation_has_a_code():
 
 @pytest.mark.parametrize("code", sorted(explained()))
 def test_an_explanation_has_its_parts_in_order(code):
-    assert re.findall(r"^\*\*(\w+)\*\*", explained()[code], re.M) == ["Why", "Example", "Fix"]
+    assert re.findall(r"^\*\*(\w+)\.\*\*", explained()[code], re.M) == ["Why", "Example", "Fix"]
 
 
 @pytest.mark.parametrize("code", sorted(set(explained()) - NOT_REACHABLE))

@@ -9,7 +9,7 @@ from modelyard.explanations import explanations
 from modelyard.stack import apply_waivers, codes, load_text
 
 BASE = {"modelyard:platform": '{release: "23.10"}', "modelyard:gpu": "{model: A10}"}
-PAGES = {code: page for code, page in explanations().items() if code.startswith("CFG")}
+PAGES = {code: page for code, page in explanations().items() if code.startswith("CFG0")}
 KNOWN = {value for name, value in vars(codes).items() if name.isupper() and re.fullmatch(r"CFG\d{3}", str(value))}
 
 
@@ -20,7 +20,7 @@ def test_every_code_is_explained_and_no_other() -> None:
 @pytest.mark.parametrize("code", sorted(PAGES))
 def test_the_parts_are_there(code: str) -> None:
     body = PAGES[code].body
-    assert [body.count(f"**{part}**") for part in ("Why", "Example", "Fix")] == [1, 1, 1]
+    assert [body.count(f"**{part}.**") for part in ("Why", "Example", "Fix")] == [1, 1, 1]
 
 
 def block(code: str, language: str) -> str:

@@ -193,7 +193,7 @@ CASES: list[Case] = [
         "modelyard:waivers: [{code: CFG001, reason: x, expires: 2027-03-01}]",
         codes.WAIVER_CODE,
         30,
-        "mistakes in a stack file cannot be waived",
+        "mistakes in files cannot be waived",
         "remove the waiver",
     ),
     (

@@ -1,0 +1,125 @@
+"""One flag moves training from one side to the other: three patches, in the order that the free GPUs allow."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.lab.environment import ROOT, Environment, Run, comparable, environment
+
+ROUTE, RAY, CELERY = (
+    "deployment-api-server",
+    "deployment-ray-model-training-worker",
+    "deployment-model-training-tasks-gpu",
+)
+
+
+def by_hand(env: Environment, side: str) -> None:
+    """The flag, edited in the stack file."""
+    other = {"ray": "celery", "celery": "ray"}[side]
+    env.edit(f"modelyard:training: {other}", f"modelyard:training: {side}")
+
+
+def by_config_set(env: Environment, side: str) -> None:
+    """The flag, set with the engine's own command."""
+    env.pulumi("config", "set", "modelyard:training", side, "--stack", env.name)
+
+
+class Flip:
+    """One environment that is applied; ``to`` flips its flag and applies again."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+        env.init()
+        env.up()
+        env.settle()
+
+    def to(self, side: str, turn: Any) -> tuple[list[str], Run]:
+        """Flips, plans, applies; the plan's changed targets in order, and what the engine did."""
+        names = [target.name for target in self.env.plan().targets]
+        before = {name: self.env.deployment(name)["metadata"]["generation"] for name in names}
+        sets = self.env.replica_sets()
+        turn(self.env, side)
+        plan = self.env.plan()
+        assert not plan.blocked
+        run = self.env.up()
+        self.env.settle()
+        changed = [target.name for target in plan.changed]
+        after = {name: self.env.deployment(name)["metadata"]["generation"] for name in names}
+        # Each changed target is written once. Only the route has another template; the sides keep theirs.
+        assert {name for name in names if after[name] == before[name] + 1} == set(changed)
+        assert {name for name in names if after[name] == before[name]} == set(names) - set(changed)
+        grown = {name: count - sets[name] for name, count in self.env.replica_sets().items()}
+        assert set(grown.values()) <= {0, 1}
+        assert {name for name, count in grown.items() if count} <= {ROUTE}
+        for target in plan.targets:
+            live = self.env.get(target.key)
+            assert live is not None
+            assert comparable(live) == comparable(target.after)
+        assert self.env.up().changed == []
+        return changed, run
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flip]:
+    with environment("dev", tmp_path_factory.mktemp("flip-dev")) as env:
+        yield Flip(env)
+
+
+@pytest.fixture(scope="module")
+def prod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flip]:
+    with environment("prod", tmp_path_factory.mktemp("flip-prod")) as env:
+        yield Flip(env)
+
+
+def one_after_the_other(*names: str) -> list[tuple[str, str, str]]:
+    return [(event, "update", name) for name in names for event in ("begin", "end")]
+
+
+@pytest.mark.parametrize(("side", "turn"), [("celery", by_hand), ("ray", by_config_set)])
+def test_with_gpus_for_both_sides_the_new_one_comes_up_first(dev: Flip, side: str, turn: Any) -> None:
+    order = [ROUTE, CELERY, RAY] if side == "celery" else [ROUTE, RAY, CELERY]
+    changed, run = dev.to(side, turn)
+    assert changed == order
+    assert [step for step in run.steps if step[1] != "same"] == one_after_the_other(*order)
+    env = dev.env
+    running = {name: env.deployment(name)["status"].get("readyReplicas", 0) for name in (RAY, CELERY)}
+    assert running == ({CELERY: 1, RAY: 0} if side == "celery" else {CELERY: 0, RAY: 1})
+    (variable,) = [
+        each
+        for each in env.deployment(ROUTE)["spec"]["template"]["spec"]["containers"][0]["env"]
+        if each["name"] == "ENABLE_RAY_MODEL_TRAINING"
+    ]
+    assert variable["value"] == ("False" if side == "celery" else "True")
+
+
+def test_config_set_keeps_the_rest_of_the_stack_file(dev: Flip) -> None:
+    committed = yaml.safe_load((ROOT / "stacks" / "Pulumi.dev.yaml").read_text())
+    now = yaml.safe_load(dev.env.stack_file.read_text())
+    assert now["config"] == committed["config"]
+    assert "# Images count in mode managed" in dev.env.stack_file.read_text()
+
+
+def test_without_spare_gpus_the_old_side_goes_down_first(prod: Flip) -> None:
+    changed, run = prod.to("ray", by_hand)
+    order = [ROUTE, CELERY, RAY]
+    assert changed == order
+    assert [step for step in run.steps if step[1] != "same"] == one_after_the_other(*order)
+    assert len(prod.env.nodes_of("ray-model-training-worker")) == 3
+    assert prod.env.nodes_of("model-training-tasks-gpu") == []
+
+
+def test_asleep_only_the_limits_of_the_two_sides_change(tmp_path: Path) -> None:
+    with environment("staging", tmp_path) as env:
+        # One job across all GPUs is Ray's alone; a stack that asks for it cannot flip.
+        env.edit("perWorker: 4\n    allocation: multi_gpu", "perWorker: 1\n    allocation: single")
+        changed, run = Flip(env).to("celery", by_hand)
+        assert sorted(changed) == sorted([ROUTE, RAY, CELERY])
+        assert changed[0] == ROUTE
+        assert [step for step in run.steps if step[1] != "same"] == one_after_the_other(*changed)
+        limits = {
+            name: env.deployment(name)["metadata"]["annotations"]["autoscaling/max_replicas"] for name in (RAY, CELERY)
+        }
+        assert limits == {RAY: "0", CELERY: "2"}
