@@ -20,6 +20,7 @@ $(READY): requirements/dev.txt pyproject.toml
 	@"$(PYTHON)" -m venv --clear .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip uninstall --quiet --yes setuptools # its .pth file would run at every start
 	@$(BIN)/python -m compileall -q .venv modelyard >/dev/null || true
 	@touch $@
 

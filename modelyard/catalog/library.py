@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -90,6 +89,8 @@ class Library(NamedTuple):
 
     def near(self, name: str) -> str:
         """`` Did you mean …?`` for a name that is not there, or the names that are."""
+        from difflib import get_close_matches
+
         close = get_close_matches(name, self.patches, 1)
         return f"did you mean {close[0]}?" if close else "the patches are " + ", ".join(sorted(self.patches))
 
@@ -186,6 +187,8 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
         return None
     for key in value:
         if key not in _META_KEYS:
+            from difflib import get_close_matches
+
             close = get_close_matches(str(key), _META_KEYS, 1)
             findings.append(
                 _error(

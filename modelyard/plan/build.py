@@ -9,7 +9,7 @@ from modelyard import __version__, merge
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base, select
 from modelyard.cluster import ClusterState, ObjectKey, key_of
 from modelyard.cluster.state import GPU_RESOURCE
-from modelyard.findings import Finding, Severity, ordered
+from modelyard.findings import Finding, Severity
 from modelyard.hardware import check
 from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
@@ -77,7 +77,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
         state.version,
         tuple(sorted(targets, key=lambda target: rank[target.name])),
         arranged.steps,
-        _without_echoes(apply_waivers(ordered(place_field(finding, stack) for finding in findings), stack, today)),
+        _without_echoes(apply_waivers((place_field(finding, stack) for finding in findings), stack, today)),
         _inputs(stack, chosen),
     )
 
