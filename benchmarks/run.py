@@ -164,8 +164,8 @@ def main() -> None:
         f"kubectl kustomize   {single['kustomize_ms']:6.0f} ms   ratio {single['ratio']:.2f}   strategic merge patches"
     )
     print(
-        f"kubectl kustomize   {single['kustomize_json_patches_ms']:6.0f} ms   ratio {single['ratio_json_patches']:.2f}   "
-        "JSON patches, as modelyard renders them"
+        f"kubectl kustomize   {single['kustomize_json_patches_ms']:6.0f} ms   "
+        f"ratio {single['ratio_json_patches']:.2f}   JSON patches, as modelyard renders them"
     )
     print(f"an empty Python     {single['python_ms']:6.0f} ms")
     for result in (small, large):
