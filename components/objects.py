@@ -24,7 +24,7 @@ _OWNED: _Kinds = {
 
 
 def declare(
-    target: TargetPlan, parent: pulumi.Resource, after: Sequence[pulumi.Resource] = (), patience: int | None = None
+    target: TargetPlan, parent: pulumi.Resource, after: Sequence[pulumi.Resource], patience: int
 ) -> pulumi.CustomResource:
     """The resource that makes a target what the plan says: a patch of what is there, or the whole object.
 
@@ -32,7 +32,7 @@ def declare(
         target: what to declare; what it asks for is sent as it is.
         parent: the component that the resource belongs to.
         after: resources that must be done first.
-        patience: seconds to wait for the rollout, None for the provider's ten minutes.
+        patience: seconds that its rollout may take.
 
     Raises:
         pulumi.RunError: the target is of a kind that cannot be built.
@@ -55,10 +55,6 @@ def declare(
             parent=parent,
             depends_on=list(after),
             ignore_changes=sorted(body) if target.action == "none" else None,
-            custom_timeouts=_timeouts(patience),
+            custom_timeouts=pulumi.CustomTimeouts(create=f"{patience}s", update=f"{patience}s"),
         ),
     )
-
-
-def _timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:
-    return None if seconds is None else pulumi.CustomTimeouts(create=f"{seconds}s", update=f"{seconds}s")

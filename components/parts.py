@@ -15,10 +15,8 @@ class Part(pulumi.ComponentResource):
         super().__init__(f"modelyard:index:{type(self).__name__}", name, None, opts)
         self._targets: dict[str, list[str]] = {}
 
-    def add(
-        self, target: TargetPlan, after: Sequence[pulumi.Resource] = (), patience: int | None = None
-    ) -> pulumi.CustomResource:
-        """Declares one target, behind the resources of ``after``."""
+    def add(self, target: TargetPlan, after: Sequence[pulumi.Resource], patience: int) -> pulumi.CustomResource:
+        """Declares one target, behind the resources of ``after``; ``patience`` is for its rollout, in seconds."""
         self._targets[f"{target.key.kind}/{target.name}"] = list(target.patches)
         return declare(target, self, after, patience)
 

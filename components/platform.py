@@ -29,7 +29,7 @@ PARTS: Mapping[str, type[Part]] = {
 """The component of each workload's targets."""
 
 ROLLOUT = 600
-"""Seconds that a rollout may take when it waits for nobody: the provider's own limit."""
+"""Seconds that a rollout may take when it waits for no running pod: the provider's own limit."""
 
 
 class Platform(pulumi.ComponentResource):
@@ -48,12 +48,13 @@ class Platform(pulumi.ComponentResource):
         for target in plan.targets:
             kind = PARTS[target.role]
             part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), inside))
+            drain = _drain(target)
             if target.phase == "normal":
-                part.add(target)
+                part.add(target, (), ROLLOUT + drain)
                 continue
             # A job may go on for its pod's grace period, and whoever comes next on the same GPU waits for it.
-            drained = max(drained, _drain(target))
-            last = (part.add(target, last, ROLLOUT + drained if drained else None),)
+            drained = max(drained, drain)
+            last = (part.add(target, last, ROLLOUT + drained),)
         for part in parts.values():
             part.close()
         Autoscaling("autoscaling", plan, inside)

@@ -6,6 +6,7 @@ Loaded only by verbs that were asked to look at a cluster: the client costs more
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,11 +25,15 @@ _NODES = create_global_resource("", "v1", "Node", "nodes")
 _NAMESPACES = create_global_resource("", "v1", "Namespace", "namespaces")
 _PODS = create_namespaced_resource("", "v1", "Pod", "pods")
 _SERVED: dict[tuple[str, str], Any] = {
-    ("apps/v1", "Deployment"): create_namespaced_resource("apps", "v1", "Deployment", "deployments"),
-    ("v1", "Service"): create_namespaced_resource("", "v1", "Service", "services"),
-    ("policy/v1", "PodDisruptionBudget"): create_namespaced_resource(
-        "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"
-    ),
+    (f"{group}/{version}".removeprefix("/"), kind): create_namespaced_resource(group, version, kind, plural)
+    for group, version, kind, plural in (
+        ("apps", "v1", "Deployment", "deployments"),
+        ("apps", "v1", "StatefulSet", "statefulsets"),
+        ("apps", "v1", "DaemonSet", "daemonsets"),
+        ("", "v1", "Service", "services"),
+        ("", "v1", "ConfigMap", "configmaps"),
+        ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+    )
 }
 T = TypeVar("T")
 
@@ -134,6 +139,20 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         )
 
 
+def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
+    """The objects of the same kinds and namespaces as ``keys``: what somebody may have meant who named those.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    found = {}
+    for api_version, kind, namespace in sorted({key[:3] for key in keys}):
+        for each in _ask(partial(_list, client, _served(api_version, kind), namespace), kind):
+            body = {**each, "apiVersion": api_version, "kind": kind}
+            found[key_of(body, namespace)] = body
+    return found
+
+
 def state_of(taken: Snapshot) -> ClusterState:
     """The snapshot as a plan's starting state."""
     return ClusterState(
@@ -158,16 +177,26 @@ def _version(client: Client) -> str:
     return str(response.json()["gitVersion"])
 
 
-def _get(client: Client, key: ObjectKey) -> dict[str, Any] | None:
-    served = _SERVED.get((key.api_version, key.kind))
+def _served(api_version: str, kind: str) -> Any:
+    served = _SERVED.get((api_version, kind))
     if served is None:
-        raise ClusterError(f"{key.kind} {key.api_version} is not a kind that modelyard reads", "report it, please")
+        kinds = ", ".join(kind for _, kind in _SERVED)
+        raise ClusterError(f"{kind} {api_version} is not a kind that modelyard reads", f"it reads {kinds}")
+    return served
+
+
+def _get(client: Client, key: ObjectKey) -> dict[str, Any] | None:
+    served = _served(key.api_version, key.kind)
     try:
         return dict(client.get(served, key.name, namespace=key.namespace).to_dict())
     except ApiError as error:
         if error.status.code == 404:
             return None
         raise
+
+
+def _list(client: Client, served: Any, namespace: str) -> list[dict[str, Any]]:
+    return [body.to_dict() for body in client.list(served, namespace=namespace)]
 
 
 def _holds_resources(pod: Mapping[str, Any]) -> bool:

@@ -8,7 +8,8 @@ from modelyard.plan.store import STALE
 _COLOURS = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")
 _WRAPPING = re.compile(
     r"\d+ errors? occurred:\s*\* |"
-    r'the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live: '
+    r'the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live: |'
+    r'resource "?urn:\S+ was not successfully \w+ by the Kubernetes API server: '
 )
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")

@@ -72,9 +72,12 @@ def _other_cluster(root: Path, stack: Stack, state: ClusterState) -> Iterable[Fi
 
 def read_live(root: Path, stack: Stack) -> ClusterState:
     """The live starting state of a stack."""
-    from modelyard.cluster.live import connect, snapshot, state_of
+    from modelyard.cluster.live import connect, neighbours, snapshot, state_of
 
-    return state_of(snapshot(connect(stack.context), wanted_objects(root, stack)))
+    client, wanted = connect(stack.context), wanted_objects(root, stack)
+    state = state_of(snapshot(client, wanted))
+    missing = [key for key in wanted if key not in state.objects]
+    return state._replace(objects={**neighbours(client, missing), **state.objects}) if missing else state
 
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:

@@ -1,0 +1,132 @@
+"""What the components register for a plan, without an engine: each resource as the engine would be asked for it."""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pulumi
+import pytest
+from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.rpc import deserialize_properties
+
+from components.platform import Platform
+from modelyard.catalog import load_library
+from modelyard.cluster import ClusterState, load_recorded
+from modelyard.plan import Plan, make_plan
+from modelyard.stack import Stack, load
+
+ROOT = Path(__file__).parents[2]
+TODAY = date(2026, 11, 21)
+IMAGES = ("model_service", "ray_head", "ray_worker", "celery")
+
+
+class Registered(NamedTuple):
+    """One request of the program to the engine."""
+
+    type: str
+    name: str
+    inputs: Mapping[str, Any]
+    parent: str
+    """Type and name of the component that it belongs to."""
+    depends_on: tuple[str, ...]
+    """Names of the resources that must be done first."""
+    ignores: tuple[str, ...]
+    patience: str
+    """How long its rollout may take."""
+
+
+class Engine(MockMonitor):
+    """Answers every request and keeps it."""
+
+    def __init__(self) -> None:
+        super().__init__(_Accepting())
+        self.registered: list[Registered] = []
+        self.outputs: dict[str, Mapping[str, Any]] = {}
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802
+        inputs = deserialize_properties(request.object)
+        times = request.customTimeouts
+        assert times.create == times.update
+        self.registered.append(
+            Registered(
+                request.type,
+                request.name,
+                inputs,
+                "::".join(request.parent.split("::")[-2:]).rpartition("$")[2],
+                tuple(urn.rpartition("::")[2] for urn in request.dependencies),
+                tuple(request.ignoreChanges),
+                times.create,
+            )
+        )
+        return super().RegisterResource(request)
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802
+        self.outputs[request.urn.rpartition("::")[2]] = deserialize_properties(request.outputs)
+        return super().RegisterResourceOutputs(request)
+
+
+class _Accepting(pulumi.runtime.Mocks):
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        return f"{args.name}-id", dict(args.inputs)
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+        raise AssertionError(f"no component may ask the engine for {args.token}")
+
+
+Build = Callable[[Plan], Engine]
+
+
+@pytest.fixture
+def build() -> Build:
+    """Builds a plan's components."""
+
+    def run(plan: Plan) -> Engine:
+        engine = Engine()
+        pulumi.runtime.set_mocks(_Accepting(), project="modelyard", stack=plan.stack, monitor=engine)
+
+        @pulumi.runtime.test
+        def program() -> None:
+            Platform("platform", plan)
+
+        program()
+        return engine
+
+    return run
+
+
+def existing(name: str, **changes: Any) -> Plan:
+    """The plan of a stack against its recorded platform, with other sections of its config."""
+    stack, state = _site(name)
+    return _plan(stack._replace(config=stack.config._replace(**changes)), state)
+
+
+def again(name: str, **changes: Any) -> Plan:
+    """The plan of a stack on the platform as its first plan leaves it, with other sections of its config."""
+    stack, state = _site(name)
+    objects = {**state.objects, **{target.key: target.after for target in existing(name).targets}}
+    changed = stack._replace(config=stack.config._replace(**changes))
+    return _plan(changed, state._replace(objects=objects))
+
+
+def managed(name: str) -> Plan:
+    """The plan of a stack in mode managed, where only the platform's api-server is there."""
+    stack, state = _site(name)
+    config = stack.config
+    config = config._replace(platform=config.platform._replace(mode="managed"))
+    for section in IMAGES:
+        config = config._replace(**{section: getattr(config, section)._replace(image="images.example.com/it:1")})
+    there = {key: body for key, body in state.objects.items() if key.name == config.targets.api_server.deployment}
+    return _plan(stack._replace(config=config), state._replace(objects=there, pods=()))
+
+
+def _site(name: str) -> tuple[Stack, ClusterState]:
+    stack, findings = load(ROOT / "stacks" / f"Pulumi.{name}.yaml", f"stacks/Pulumi.{name}.yaml")
+    state, problems = load_recorded(ROOT, name)
+    assert stack is not None, findings
+    assert state is not None, problems
+    return stack, state
+
+
+def _plan(stack: Stack, state: ClusterState) -> Plan:
+    return make_plan(stack, load_library(ROOT), state, TODAY)

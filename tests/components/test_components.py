@@ -1,0 +1,155 @@
+"""Which resources the components register, with what, and in which order."""
+
+from collections.abc import Callable
+
+import pytest
+
+from modelyard.plan import Plan
+from tests.components.conftest import Build, Engine, Registered, again, existing, managed
+
+ROUTE = "deployment-api-server"
+SERVICE = "deployment-model-service"
+HEAD = "deployment-ray-head"
+RAY = "deployment-ray-model-training-worker"
+CELERY = "deployment-model-training-tasks-gpu"
+
+
+def objects(engine: Engine) -> list[Registered]:
+    return [one for one in engine.registered if one.type.startswith("kubernetes:")]
+
+
+def by_name(engine: Engine) -> dict[str, Registered]:
+    return {one.name: one for one in objects(engine)}
+
+
+@pytest.mark.parametrize("name", ["dev", "staging", "prod"])
+def test_an_existing_target_is_one_patch_with_the_plans_request(build: Build, name: str) -> None:
+    plan = existing(name)
+    found = objects(build(plan))
+    assert sorted(one.name for one in found) == sorted(target.name for target in plan.targets)
+    requests = {target.name: target.applied for target in plan.targets}
+    for one in found:
+        assert one.type == "kubernetes:apps/v1:DeploymentPatch"
+        assert one.inputs == requests[one.name]
+        assert one.ignores == ()
+
+
+@pytest.mark.parametrize("name", ["dev", "staging", "prod"])
+def test_a_managed_target_is_the_whole_object(build: Build, name: str) -> None:
+    plan = managed(name)
+    assert not plan.blocked
+    found = objects(build(plan))
+    kinds = {"Deployment": "apps/v1", "Service": "core/v1", "PodDisruptionBudget": "policy/v1"}
+    expected = {
+        target.name: f"kubernetes:{kinds[target.key.kind]}:{target.key.kind}{'' if target.managed else 'Patch'}"
+        for target in plan.targets
+    }
+    assert {one.name: one.type for one in found} == expected
+    assert [name for name, kind in expected.items() if kind.endswith("Patch")] == [ROUTE]
+    requests = {target.name: target.applied for target in plan.targets}
+    assert {one.name: one.inputs for one in found} == requests
+
+
+@pytest.mark.parametrize("name", ["dev", "staging", "prod"])
+@pytest.mark.parametrize("make", [existing, managed])
+def test_the_training_targets_are_a_chain_in_the_plans_order(
+    build: Build, name: str, make: Callable[[str], Plan]
+) -> None:
+    plan = make(name)
+    found = by_name(build(plan))
+    chain = [target.name for target in plan.targets if target.phase != "normal"]
+    assert len(chain) == 3
+    assert {name: one.depends_on for name, one in found.items()} == {
+        **{name: () for name in found if name not in chain},
+        **{after: (() if before is None else (before,)) for before, after in zip([None, *chain], chain, strict=False)},
+    }
+
+
+def test_a_flip_with_gpus_for_both_goes_up_before_down(build: Build) -> None:
+    found = by_name(build(existing("dev", training="celery")))
+    assert (found[CELERY].depends_on, found[RAY].depends_on) == ((ROUTE,), (CELERY,))
+
+
+def test_a_flip_without_spare_gpus_goes_down_before_up(build: Build) -> None:
+    found = by_name(build(existing("prod", training="ray")))
+    assert (found[CELERY].depends_on, found[RAY].depends_on) == ((ROUTE,), (CELERY,))
+
+
+def test_what_does_not_change_is_kept_out_of_the_engines_comparison(build: Build) -> None:
+    plan = again("dev")
+    assert plan.changed == ()
+    for one in objects(build(plan)):
+        assert one.ignores == ("metadata", "spec")
+
+
+def test_who_waits_for_running_jobs_gets_their_time_and_ten_minutes(build: Build) -> None:
+    """The recorded worker may take 60 seconds to stop; those behind it may have to wait for its GPU."""
+    plan = existing("dev")
+    grace = next(target for target in plan.targets if target.name == RAY).before
+    assert grace is not None
+    assert grace["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 60
+    found = by_name(build(plan))
+    assert {name: one.patience for name, one in found.items()} == {
+        ROUTE: "600s",
+        SERVICE: "660s",
+        HEAD: "660s",
+        RAY: "660s",
+        CELERY: "660s",
+    }
+
+
+def test_long_jobs_are_waited_for(build: Build) -> None:
+    """After the first update the pods have six hours and five minutes, and the flip gives them that time."""
+    found = by_name(build(again("prod", training="ray")))
+    assert {name: found[name].patience for name in (ROUTE, CELERY, RAY)} == {
+        ROUTE: "660s",
+        CELERY: "22500s",
+        RAY: "22500s",
+    }
+
+
+@pytest.mark.parametrize("make", [existing, managed])
+def test_every_part_holds_its_own_targets(build: Build, make: Callable[[str], Plan]) -> None:
+    plan = make("dev")
+    engine = build(plan)
+    parts = {one.name: one.parent for one in objects(engine)}
+    assert parts[ROUTE] == "modelyard:index:TrainingSwitch::training-switch"
+    assert parts[SERVICE] == "modelyard:index:ModelService::model-service"
+    assert parts[HEAD] == parts[RAY] == "modelyard:index:RayCluster::ray-cluster"
+    assert parts[CELERY] == "modelyard:index:CeleryTraining::celery-training"
+    components = {one.type: one.parent for one in engine.registered if one.type.startswith("modelyard:")}
+    platform = "modelyard:index:Platform::platform"
+    assert {parent for kind, parent in components.items() if not kind.endswith("Platform")} == {platform}
+    assert "modelyard:index:Autoscaling" in components
+
+
+def test_the_outputs_say_what_is(build: Build) -> None:
+    plan = existing("dev")
+    found = build(plan).outputs["platform"]
+    assert found == {
+        "headline": "Ray training on A10 · release 23.10 · existing",
+        "training": "ray",
+        "namespace": "ml-platform",
+        "cluster": plan.cluster,
+        "gpus": 1,
+        "replicas": {ROUTE: 1, SERVICE: 2, HEAD: 1, RAY: 1, CELERY: 0},
+        "maxReplicas": {},
+        "patches": {target.name: list(target.patches) for target in plan.targets},
+    }
+    assert build(again("dev")).outputs["platform"] == found
+
+
+def test_an_autoscaled_side_says_so(build: Build) -> None:
+    engine = build(existing("staging"))
+    found = engine.outputs["platform"]
+    assert found["replicas"][RAY] == "autoscaled"
+    assert found["maxReplicas"] == {RAY: "2", CELERY: "0"}
+    assert found["gpus"] == 0
+    assert engine.outputs["autoscaling"] == {"maxReplicas": {RAY: "2", CELERY: "0"}}
+
+
+def test_a_kind_that_cannot_be_built_is_told(build: Build) -> None:
+    plan = existing("dev")
+    odd = plan.targets[0]._replace(key=plan.targets[0].key._replace(kind="CronJob"))
+    with pytest.raises(Exception, match="CronJob apps/v1 cannot be patched"):
+        build(plan._replace(targets=(odd,)))

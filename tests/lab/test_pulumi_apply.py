@@ -1,0 +1,148 @@
+"""``modelyard apply`` and ``destroy`` on the real engine: an approved plan is what is applied, or nothing is."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from modelyard.engine import StaleError, apply
+from modelyard.plan import FIELD_MANAGER
+from tests.lab.conftest import PlatformLab
+from tests.lab.environment import NAMESPACE, Environment, comparable, environment
+
+HEAD = "deployment-ray-head"
+SERVICE = "deployment-model-service"
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("apply")) as env:
+        yield env
+
+
+def touch(env: Environment, name: str, value: str) -> None:
+    """Changes something of a Deployment that no patch is about."""
+    env.lab.kubectl("annotate", "deployment", name, "--namespace", NAMESPACE, "--overwrite", f"note={value}")
+
+
+def versions(env: Environment) -> dict[str, str]:
+    return {target.name: env.deployment(target.name)["metadata"]["resourceVersion"] for target in env.plan().targets}
+
+
+def test_an_approved_plan_is_applied_as_it_is(dev: Environment) -> None:
+    plan = dev.plan()
+    dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
+    # Making the stack writes the engine's salt into the stack file; no plan gets stale by that.
+    dev.init()
+    done = dev.modelyard("apply", "--plan", "plan.json", "--json")
+    document = json.loads(done.stdout)
+    assert {name: document[name] for name in ("formatVersion", "stack", "result", "changes")} == {
+        "formatVersion": 1,
+        "stack": "dev",
+        "result": "succeeded",
+        "changes": {"create": 5},
+    }
+    assert document["outputs"]["headline"] == plan.headline
+    lines = [line.split(maxsplit=2)[2] for line in done.stderr.splitlines()]
+    for target in plan.targets:
+        assert lines.index(f"patching {target.name}") < lines.index(f"done patching {target.name}")
+    dev.settle()
+    for target in plan.targets:
+        live = dev.get(target.key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+
+
+def test_the_state_is_in_the_project(dev: Environment) -> None:
+    assert (dev.folder / ".pulumi" / "stacks" / "modelyard" / "dev.json").is_file()
+    assert (dev.folder / ".pulumi" / "stacks" / "modelyard" / "dev.json").stat().st_size
+
+
+def test_the_bare_engine_and_apply_share_one_state(dev: Environment) -> None:
+    assert dev.up().changed == []
+    done = dev.modelyard("apply", "dev", "--yes")
+    assert "dev: no changes" in done.stdout
+    assert "5 same" in done.stdout
+
+
+def test_a_plan_is_stale_when_the_cluster_moved(dev: Environment) -> None:
+    dev.edit("replicas: 2", "replicas: 3")
+    dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
+    touch(dev, HEAD, "moved")
+    before = versions(dev)
+    done = dev.modelyard("apply", "--plan", "plan.json", check=False)
+    assert done.returncode == 4
+    assert "the plan is stale" in done.stderr
+    assert HEAD in done.stderr
+    assert SERVICE not in done.stderr
+    assert versions(dev) == before
+
+
+def test_a_plan_is_stale_when_the_stack_file_moved(dev: Environment) -> None:
+    dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
+    dev.edit("replicas: 3", "replicas: 2")
+    done = dev.modelyard("apply", "--plan", "plan.json", check=False)
+    assert done.returncode == 4
+    assert "stacks/Pulumi.dev.yaml changed" in " ".join(done.stderr.split())
+
+
+def test_what_moves_between_the_answer_and_the_run_stops_the_run(dev: Environment) -> None:
+    dev.edit("replicas: 2", "replicas: 3")
+    plan = dev.plan()
+    touch(dev, HEAD, "moved again")
+    before = versions(dev)
+    with patch.dict(os.environ, dev.env), pytest.raises(StaleError, match=f"{HEAD} is not what it was"):
+        apply(dev.folder, plan, print)
+    assert versions(dev) == before
+    dev.edit("replicas: 3", "replicas: 2")
+
+
+def test_another_cluster_is_refused(dev: Environment, platform_lab: PlatformLab) -> None:
+    other = {"KUBECONFIG": str(platform_lab("dev").kubeconfig)}
+    dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
+    done = dev.modelyard("apply", "--plan", "plan.json", check=False, env=other)
+    assert done.returncode == 4
+    assert "another cluster" in " ".join(done.stderr.split())
+    done = dev.modelyard("destroy", "dev", "--yes", check=False, env=other)
+    assert done.returncode == 4
+    assert "was applied to cluster" in " ".join(done.stderr.split())
+
+
+def test_the_second_of_two_runs_is_refused(dev: Environment) -> None:
+    slow = {"spec": {"template": {"metadata": {"annotations": {"lab.modelyard/ready-after": "12s"}}}}}
+    dev.lab.kubectl("patch", "deployment", HEAD, "--namespace", NAMESPACE, "--patch", json.dumps(slow))
+    dev.edit("cpu: 2\n", "cpu: 3\n")
+    command = [str(Path(sys.prefix) / "bin" / "modelyard"), "apply", "dev", "--yes"]
+    with subprocess.Popen(
+        command, cwd=dev.folder, env=dev.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stderr is not None
+        assert any(f"{HEAD}: Waiting" in line for line in first.stderr)
+        second = dev.modelyard("apply", "dev", "--yes", check=False)
+        rest = first.stderr.read()
+    assert first.returncode == 0, rest
+    assert second.returncode == 3
+    assert "another run holds the state of this stack" in second.stderr
+    dev.settle()
+    assert dev.plan().changed == ()
+
+
+def test_destroy_gives_every_field_up(dev: Environment) -> None:
+    targets = dev.plan().targets
+    done = dev.modelyard("destroy", "dev", "--yes", "--json")
+    document = json.loads(done.stdout)
+    assert document["result"] == "succeeded"
+    assert document["changes"] == {"delete": 5}
+    assert f"giving up {HEAD}" in done.stderr
+    for target in targets:
+        live = dev.get(target.key)
+        assert live is not None
+        assert FIELD_MANAGER not in {entry["manager"] for entry in live["metadata"]["managedFields"]}
+        assert "modelyard.dev/patches" not in live["metadata"]["annotations"]
+    again = dev.modelyard("destroy", "dev", "--yes")
+    assert "no changes" in again.stdout

@@ -1,0 +1,189 @@
+"""Mode managed: the stack owns its workloads whole, made from the bases; the platform's own api-server is patched."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from modelyard.plan import FIELD_MANAGER, Plan
+from tests.lab.environment import NAMESPACE, Environment, Object, Run, comparable, environment
+
+WORKLOADS = ("model-service", "ray-head", "ray-model-training-worker", "model-training-tasks-gpu")
+SECTIONS = ("modelService", "rayHead", "rayWorker", "celery")
+
+ASSIGNED = {
+    "Service": ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"),
+}
+"""Fields of ``spec`` that no plan can know: the API server takes them out of its own ranges and settings."""
+
+
+class Applied(NamedTuple):
+    """A first ``preview`` and ``up`` in mode managed."""
+
+    environment: Environment
+    plan: Plan
+    preview: Run
+    up: Run
+
+
+def manage(env: Environment) -> None:
+    """Takes the platform's workloads away and asks for them in the stack file."""
+    for app in WORKLOADS:
+        for kind in ("deployment", "service"):
+            name = f"{kind}-{app}"
+            env.lab.kubectl("delete", kind, name, "--namespace", NAMESPACE, "--ignore-not-found", "--wait=true")
+    env.settle()
+    document = yaml.safe_load(env.stack_file.read_text())
+    config = document["config"]
+    config["modelyard:platform"]["mode"] = "managed"
+    for section, app in zip(SECTIONS, WORKLOADS, strict=True):
+        config[f"modelyard:{section}"]["image"] = f"images.example.com/ml-platform/{app}:23.10.4"
+    env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+
+@pytest.fixture(scope="module", params=["dev", "staging", "prod"])
+def applied(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applied]:
+    with environment(request.param, tmp_path_factory.mktemp(request.param)) as env:
+        manage(env)
+        env.init()
+        plan = env.plan()
+        applied = Applied(env, plan, env.preview(), env.up())
+        env.settle()
+        yield applied
+
+
+def without_assigned(body: Object, kind: str) -> Object:
+    spec = {name: value for name, value in body["spec"].items() if name not in ASSIGNED.get(kind, ())}
+    return {**body, "spec": spec}
+
+
+def test_the_plan_makes_whole_objects(applied: Applied) -> None:
+    assert not applied.plan.blocked
+    kinds = [target.key.kind for target in applied.plan.targets if target.managed]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"Deployment": 4, "Service": 2, "PodDisruptionBudget": 4}
+    (patched,) = [target for target in applied.plan.targets if not target.managed]
+    assert patched.name == "deployment-api-server"
+
+
+def test_the_live_objects_are_what_the_plan_said(applied: Applied) -> None:
+    for target in applied.plan.targets:
+        live = applied.environment.get(target.key)
+        assert live is not None
+        kind = target.key.kind
+        assert comparable(without_assigned(live, kind)) == comparable(without_assigned(target.after, kind))
+
+
+def test_every_object_is_made_once_and_belongs_to_us(applied: Applied) -> None:
+    names = sorted(target.name for target in applied.plan.targets)
+    assert sorted(applied.preview.changed) == names
+    assert sorted(applied.up.changed) == names
+    assert {operation for _, operation, _ in applied.up.steps} == {"create"}
+    for target in applied.plan.targets:
+        live = applied.environment.get(target.key)
+        assert live is not None
+        managers = {entry["manager"] for entry in live["metadata"]["managedFields"] if "subresource" not in entry}
+        assert managers == {FIELD_MANAGER} if target.managed else FIELD_MANAGER in managers
+
+
+def test_each_deployment_has_one_template(applied: Applied) -> None:
+    sets = applied.environment.replica_sets()
+    assert {name: sets[name] for name in (f"deployment-{app}" for app in WORKLOADS)} == {
+        f"deployment-{app}": 1 for app in WORKLOADS
+    }
+
+
+def test_replicas_left_to_an_autoscaler_are_held_at_none(applied: Applied) -> None:
+    env = applied.environment
+    replicas = {app: env.deployment(f"deployment-{app}")["spec"]["replicas"] for app in WORKLOADS[2:]}
+    if env.name == "staging":
+        assert replicas == dict.fromkeys(WORKLOADS[2:], 0)
+        assert "AUT002" in {finding.code for finding in applied.plan.findings}
+    else:
+        assert sorted(replicas.values()) == [0, {"dev": 1, "prod": 3}[env.name]]
+
+
+def test_pods_run_where_they_belong(applied: Applied) -> None:
+    env = applied.environment
+    side = "model-training-tasks-gpu" if applied.plan.training == "celery" else "ray-model-training-worker"
+    asleep = env.name == "staging"
+    trainers = env.nodes_of(side)
+    # Where an autoscaler will set the number, a new Deployment starts with none.
+    assert len(trainers) == (0 if asleep else env.deployment(f"deployment-{side}")["spec"]["replicas"])
+    assert asleep or trainers
+    for node in trainers:
+        assert node["metadata"]["labels"]["nvidia.com/gpu.present"] == "true"
+    for app in ("ray-head", "model-service"):
+        nodes = env.nodes_of(app)
+        assert len(nodes) == env.deployment(f"deployment-{app}")["spec"]["replicas"]
+        assert not [node for node in nodes if "nvidia.com/gpu.present" in node["metadata"]["labels"]]
+
+
+def test_a_second_run_changes_nothing(applied: Applied) -> None:
+    assert applied.environment.plan().changed == ()
+    assert applied.environment.preview().changed == []
+    assert applied.environment.up().changed == []
+
+
+def test_the_flag_moves_three_objects(applied: Applied) -> None:
+    env = applied.environment
+    side = {"ray": "celery", "celery": "ray"}[applied.plan.training]
+    env.edit(f"modelyard:training: {applied.plan.training}", f"modelyard:training: {side}")
+    plan = env.plan()
+    if env.name == "staging":
+        # One job across all GPUs is Ray's alone, so this stack cannot flip as it is.
+        assert "CEL006" in {finding.code for finding in plan.findings if finding.blocks}
+        env.edit(f"modelyard:training: {side}", f"modelyard:training: {applied.plan.training}")
+        return
+    changed = [target.name for target in plan.changed]
+    assert changed[0] == "deployment-api-server"
+    assert sorted(changed) == [
+        "deployment-api-server",
+        "deployment-model-training-tasks-gpu",
+        "deployment-ray-model-training-worker",
+    ]
+    assert env.up().changed == changed
+    env.settle()
+
+
+def test_the_mode_cannot_be_switched_under_what_runs(applied: Applied) -> None:
+    env = applied.environment
+    env.edit("mode: managed", "mode: existing")
+    plan = env.plan()
+    refused = [finding for finding in plan.findings if finding.code == "OWN004"]
+    assert plan.blocked
+    assert {finding.target for finding in refused} == {f"deployment-{app}" for app in WORKLOADS}
+    done = env.pulumi("up", "--yes", "--skip-preview", "--stack", env.name, check=False)
+    assert done.returncode != 0
+    assert "OWN004" in done.stdout
+    env.edit("mode: existing", "mode: managed")
+    assert env.plan().changed == ()
+
+
+def test_destroy_takes_away_what_was_made_and_leaves_the_platform(applied: Applied) -> None:
+    env = applied.environment
+    env.modelyard("destroy", env.name, "--yes")
+    for target in applied.plan.targets:
+        live = env.get(target.key)
+        if target.managed:
+            assert live is None or "deletionTimestamp" in live["metadata"]
+        else:
+            assert live is not None
+            assert FIELD_MANAGER not in {entry["manager"] for entry in live["metadata"]["managedFields"]}
+
+
+def test_managed_mode_takes_over_nothing_that_is_there(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        env.edit("mode: existing", "mode: managed")
+        plan = env.plan()
+        refused = [finding for finding in plan.findings if finding.code == "OWN004"]
+        assert plan.blocked
+        assert {finding.target for finding in refused} >= {f"deployment-{app}" for app in WORKLOADS}
+        versions = {app: env.deployment(f"deployment-{app}")["metadata"]["resourceVersion"] for app in WORKLOADS}
+        done = env.modelyard("apply", "dev", "--yes", check=False)
+        assert done.returncode == 1
+        assert "OWN004" in done.stdout + done.stderr
+        assert {
+            app: env.deployment(f"deployment-{app}")["metadata"]["resourceVersion"] for app in WORKLOADS
+        } == versions

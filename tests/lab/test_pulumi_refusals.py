@@ -1,0 +1,162 @@
+"""What must stop an update before anything is sent, and what a user is told then."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.environment import NAMESPACE, Done, Environment, environment
+
+SERVICE = "deployment-model-service"
+WORKER = "deployment-ray-model-training-worker"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("refusals")) as env:
+        env.init()
+        yield env
+
+
+@pytest.fixture
+def dev(shared: Environment) -> Iterator[Environment]:
+    """The shared environment; no test of this file may change an object, and the stack file is put back."""
+    text = shared.stack_file.read_text()
+    yield shared
+    shared.stack_file.write_text(text)
+
+
+def resource_versions(env: Environment) -> dict[str, str]:
+    items = env.found("apis/apps/v1/…/deployments")
+    return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in items}
+
+
+def words(done: Done) -> str:
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def refused(env: Environment, code: int, *said: str, variables: dict[str, str] | None = None) -> None:
+    """Both ways of applying stop, with these words, without a traceback, and before anything is written."""
+    before = resource_versions(env)
+    done = env.modelyard("apply", "dev", "--yes", check=False, env=variables)
+    assert done.returncode == code, words(done)
+    bare = env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", check=False, env=variables)
+    assert bare.returncode != 0
+    for text in said:
+        assert text in words(done)
+    assert "Traceback" not in words(done) + words(bare)
+    assert len(done.stderr.splitlines()) <= 20, done.stderr
+    assert resource_versions(env) == before
+
+
+def test_fields_of_an_installer_are_told(dev: Environment) -> None:
+    document = json.loads(dev.modelyard("plan", "dev", "--live", "--json").stdout)
+    told = {
+        (finding["target"], finding["field"])
+        for finding in document["findings"]
+        if finding["code"] == "OWN001" and "kubectl-client-side-apply" in finding["summary"]
+    }
+    taken = {
+        (target["name"], change["field"])
+        for target in document["targets"]
+        for change in target["changes"]
+        if change["taken"]
+    }
+    assert told == taken
+    assert (SERVICE, "spec.replicas") in told
+
+
+def test_the_cluster_refuses_exactly_what_the_plan_takes_over(dev: Environment) -> None:
+    """Without force, the API server's conflicts are the plan's findings, field by field."""
+    for target in dev.plan().targets:
+        path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{target.name}?fieldManager=modelyard&dryRun=All"
+        answer = dev.lab.request("PATCH", path, target.applied, "application/apply-patch+yaml")
+        causes = answer.body["details"]["causes"] if answer.status == 409 else []
+        told = [change.path.server_text for change in target.changes if change.taken]
+        assert sorted(cause["field"] for cause in causes) == sorted(told)
+
+
+def test_a_missing_target(dev: Environment) -> None:
+    dev.edit("config:\n", "config:\n  modelyard:targets: {rayHead: {deployment: deployment-ray-hed}}\n")
+    refused(dev, 1, "PAT013", "deployment-ray-hed is not in the cluster", "deployment-ray-head")
+
+
+def test_a_missing_container(dev: Environment) -> None:
+    dev.edit("config:\n", "config:\n  modelyard:targets: {rayHead: {container: ray-hed}}\n")
+    refused(dev, 1, "PAT014", "ray-hed", "ray-head")
+
+
+def test_a_finding_of_the_hardware_rules(dev: Environment) -> None:
+    dev.edit("model: A10", "model: T4")
+    refused(dev, 1, "GPU")
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [("expired", "log in to the cluster again"), ("stranger", "may not read")],
+)
+def test_credentials_that_cannot_read(dev: Environment, user: str, said: str) -> None:
+    refused(dev, 3, said, variables={"KUBECONFIG": str(dev.lab.kubeconfig_of(user))})
+
+
+def test_credentials_that_cannot_write(dev: Environment) -> None:
+    variables = {"KUBECONFIG": str(dev.lab.kubeconfig_of("viewer"))}
+    refused(dev, 3, "is forbidden", "cannot patch resource", "ask for the right", variables=variables)
+
+
+def test_no_cluster(dev: Environment, tmp_path: Path) -> None:
+    dead = tmp_path / "kubeconfig"
+    dead.write_text(dev.lab.kubeconfig.read_text().replace(dev.lab.server, "https://127.0.0.1:1"))
+    refused(dev, 3, "the API server cannot be reached", variables={"KUBECONFIG": str(dead)})
+
+
+def test_no_kubeconfig(dev: Environment, tmp_path: Path) -> None:
+    refused(dev, 3, "no kubeconfig", variables={"KUBECONFIG": str(tmp_path / "none")})
+
+
+def test_no_engine(dev: Environment) -> None:
+    done = dev.modelyard("apply", "dev", "--yes", check=False, env={"PATH": "/nowhere"})
+    assert done.returncode == 3
+    assert "the Pulumi engine (pulumi) is not on PATH" in done.stderr
+
+
+def test_a_wrong_passphrase(dev: Environment) -> None:
+    refused(dev, 3, "another passphrase", variables={"PULUMI_CONFIG_PASSPHRASE": "wrong"})
+
+
+def test_a_provider_that_would_look_elsewhere(dev: Environment) -> None:
+    dev.edit("config:\n", "config:\n  kubernetes:kubeconfig: other\n")
+    refused(dev, 3, "kubernetes:kubeconfig")
+
+
+def test_nobody_to_ask(dev: Environment) -> None:
+    done = dev.modelyard("apply", "dev", check=False)
+    assert done.returncode == 2
+    assert "give --yes where nobody can answer" in words(done)
+
+
+def test_replicas_that_a_controller_keeps_writing(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        env.init()
+        scaler = {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "model-service", "namespace": NAMESPACE},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": SERVICE},
+                "minReplicas": 3,
+                "maxReplicas": 4,
+                "metrics": [
+                    {
+                        "type": "Resource",
+                        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+                    }
+                ],
+            },
+        }
+        env.lab.kubectl("apply", "--filename", "-", stdin=json.dumps(scaler))
+        env.lab.wait("the autoscaler", lambda: env.deployment(SERVICE)["spec"]["replicas"] == 3)
+        env.settle()
+        refused(env, 1, "OWN002", "kube-controller-manager keeps writing spec.replicas")
+        assert env.deployment(SERVICE)["spec"]["replicas"] == 3

@@ -1,0 +1,58 @@
+"""The engine's errors in words: one cause, one remedy, and none of its own decoration."""
+
+import pytest
+
+from modelyard.engine import EngineError, StaleError
+from modelyard.engine.failure import failure
+
+FORBIDDEN = 'deployments.apps "it" is forbidden: User "viewer" cannot patch resource "deployments"'
+LIVE = 'the Kubernetes API server reported that "ml-platform/it" failed to fully initialize or become live: '
+MADE = 'resource "urn:pulumi:dev::p::a$b::it" was not successfully created by the Kubernetes API server: '
+PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 1"
+
+
+@pytest.mark.parametrize(
+    ("messages", "summary", "remedy"),
+    [
+        ([f"it: 1 error occurred:\n\t* {LIVE}{FORBIDDEN}", "update failed"], f"it: {FORBIDDEN}", "ask for the right"),
+        ([f"it: {MADE}{FORBIDDEN}"], f"it: {FORBIDDEN}", "ask for the right"),
+        (["<{%fg 1%}>dev has errors<{%reset%}>", PROGRAM], "dev has errors", "mend it and run again"),
+        (["same", "same", "other"], "same\nother", "mend it and run again"),
+        (["it: configured Kubernetes cluster is unreachable: dial tcp"], "it: configured", "check the context"),
+        (
+            ["it: 1 error occurred:\n\t* the server has asked for the client to provide credentials"],
+            "it: the",
+            "log in",
+        ),
+        (["it: timed out waiting to be Ready"], "it: timed out", "kubectl describe"),
+    ],
+)
+def test_messages(messages: list[str], summary: str, remedy: str) -> None:
+    error = failure(messages, "")
+    assert error.summary.startswith(summary)
+    assert remedy in error.remedy
+    assert "<{%" not in error.summary
+    assert "urn:" not in error.summary
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"),
+    [
+        ("code: 255\nstderr: error: the stack is currently locked by 1 lock(s). Either wait", "another run holds"),
+        (" stderr: error: getting stack configuration: incorrect passphrase", "another passphrase"),
+        ("error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions", "no place for the"),
+        ("error: unknown shorthand flag: 'x'", "unknown shorthand flag"),
+        ("first\nsecond\nthird\nfourth", "second\nthird\nfourth"),
+        ("", "the engine stopped without a word"),
+    ],
+)
+def test_output_counts_where_no_message_says_anything(output: str, summary: str) -> None:
+    assert summary in failure([PROGRAM], output).summary
+
+
+def test_a_stale_plan_is_told_apart() -> None:
+    error = failure(["the plan is stale: input x changed; it moved", PROGRAM], "")
+    assert isinstance(error, StaleError)
+    assert error.summary == "the plan is stale: input x changed; it moved"
+    assert isinstance(failure(["it"], ""), EngineError)
+    assert not isinstance(failure(["it"], ""), StaleError)

@@ -1,0 +1,95 @@
+"""Lines of progress from the engine's events."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pulumi.automation import OpType
+
+from modelyard.engine.progress import Progress
+
+URN = "urn:pulumi:dev::p::modelyard:index:Platform$kubernetes:apps/v1:DeploymentPatch::it"
+NOTHING = {
+    "resource_pre_event": None,
+    "res_outputs_event": None,
+    "res_op_failed_event": None,
+    "diagnostic_event": None,
+}
+
+
+def event(**fields: Any) -> Any:
+    return SimpleNamespace(**{**NOTHING, **fields})
+
+
+def step(operation: Any, kind: str = "kubernetes:apps/v1:DeploymentPatch") -> Any:
+    return SimpleNamespace(metadata=SimpleNamespace(op=operation, type=kind, urn=URN))
+
+
+def said(*events: Any) -> tuple[list[str], Progress]:
+    lines: list[str] = []
+    progress = Progress(lines.append)
+    for each in events:
+        progress.on_event(each)
+    return lines, progress
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "line"),
+    [
+        (OpType.CREATE, "kubernetes:apps/v1:DeploymentPatch", "patching it"),
+        (OpType.UPDATE, "kubernetes:apps/v1:DeploymentPatch", "patching it"),
+        (OpType.DELETE, "kubernetes:apps/v1:DeploymentPatch", "giving up it"),
+        (OpType.CREATE, "kubernetes:apps/v1:Deployment", "creating it"),
+        (OpType.DELETE, "kubernetes:core/v1:Service", "deleting it"),
+    ],
+)
+def test_a_step_begins_and_ends(operation: OpType, kind: str, line: str) -> None:
+    lines, progress = said(
+        event(resource_pre_event=step(operation, kind)), event(res_outputs_event=step(operation, kind))
+    )
+    assert lines == [line, f"done {line}"]
+    assert progress.changes == {operation.value: 1}
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "changes"),
+    [
+        (OpType.SAME, "kubernetes:apps/v1:DeploymentPatch", {"same": 1}),
+        (OpType.REFRESH, "kubernetes:apps/v1:DeploymentPatch", {}),
+        (OpType.CREATE, "modelyard:index:Platform", {}),
+    ],
+)
+def test_what_a_person_need_not_follow(operation: OpType, kind: str, changes: dict[str, int]) -> None:
+    lines, progress = said(
+        event(resource_pre_event=step(operation, kind)), event(res_outputs_event=step(operation, kind))
+    )
+    assert lines == []
+    assert progress.changes == changes
+
+
+def test_a_failed_step() -> None:
+    assert said(event(res_op_failed_event=step(OpType.UPDATE)))[0] == ["FAILED patching it"]
+
+
+def diagnostic(severity: str, message: str, urn: str | None = URN) -> Any:
+    return event(diagnostic_event=SimpleNamespace(severity=severity, message=message, urn=urn))
+
+
+def test_what_a_rollout_waits_for_is_said_once() -> None:
+    waiting = "Waiting for app ReplicaSet to be available (0/1 Pods available)"
+    lines, _ = said(
+        diagnostic("info", waiting),
+        diagnostic("info", waiting),
+        diagnostic("info", "Deployment initialization complete"),
+        diagnostic("info", waiting.replace("0/1", "1/1")),
+    )
+    assert lines == [f"it: {waiting}", f"it: {waiting.replace('0/1', '1/1')}"]
+
+
+def test_errors_are_kept_with_the_object_they_are_of() -> None:
+    stack = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
+    lines, progress = said(
+        diagnostic("error", "no\n"), diagnostic("error", "the plan is stale", stack), diagnostic("warning", "hm", None)
+    )
+    assert lines == []
+    assert progress.errors == ["it: no", "the plan is stale"]
