@@ -1,6 +1,6 @@
 """Making a plan out of a stack, the patches and a starting state."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import date
 from functools import cache
 from typing import Any
@@ -20,6 +20,7 @@ from modelyard.plan.ownership import (
     FIELD_MANAGER,
     MODE_ANNOTATION,
     PATCHES_ANNOTATION,
+    given_up,
     mode_switch,
     take_over,
 )
@@ -61,6 +62,10 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
         if target is not None:
             targets.append(target)
 
+    if not any(finding.code.startswith("PAT") for finding in findings):
+        # A patch that could not be rendered is not one that was dropped.
+        findings.extend(_abandoned({*parts, *bases}, state))
+
     arranged = order(targets, sized, config, state)
     findings.extend((*arranged.findings, *check_autoscaling(config, targets)))
     rank = {name: index for index, name in enumerate(arranged.targets)}
@@ -80,6 +85,14 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
         _without_echoes(apply_waivers((place_field(finding, stack) for finding in findings), stack, today)),
         _inputs(stack, chosen),
     )
+
+
+def _abandoned(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
+    """Objects that we hold fields of and that the stack does not ask for."""
+    for key in sorted(state.objects.keys() - wanted):
+        annotations = (state.objects[key].get("metadata") or {}).get("annotations") or {}
+        if PATCHES_ANNOTATION in annotations:
+            yield given_up(key.name, annotations[PATCHES_ANNOTATION])
 
 
 _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")

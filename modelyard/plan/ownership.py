@@ -96,3 +96,15 @@ def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding 
         field="platform.mode",
         remedy="keep the mode, or destroy the stack first and hand the old objects over (modelyard explain OWN004)",
     )
+
+
+def given_up(target: str, patches: str) -> Finding:
+    """The finding where an object still has our patches and no patch of the stack asks for it any more."""
+    return Finding(
+        "OWN006",
+        Severity.WARNING,
+        f"{target} is no longer patched; an apply gives its fields up",
+        target=target,
+        detail=f"it holds {patches}; a field that nobody else owns goes away or takes its default",
+        remedy="to keep the fields, keep a patch; to set them back, apply the installer's own values afterwards",
+    )

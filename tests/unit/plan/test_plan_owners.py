@@ -136,3 +136,19 @@ def test_switching_the_mode_of_an_applied_stack_is_refused_both_ways(dev: Any) -
     to_existing = dev.having(marked).plan()
     assert len(found(to_existing, "OWN004")) == 5
     assert to_existing.targets == ()
+
+
+def test_a_target_that_no_patch_asks_for_any_more_is_told(dev: Any) -> None:
+    (finding,) = [
+        finding
+        for finding in dev.applied().asking(patches=(PatchChoice("ray-head", enabled=False),)).plan().findings
+        if finding.code == "OWN006"
+    ]
+    assert finding.target == "deployment-ray-head"
+    assert finding.detail.startswith("it holds ray-head@v1; ")
+
+
+def test_a_target_that_was_never_ours_is_not_given_up(dev: Any) -> None:
+    plan = dev.asking(patches=(PatchChoice("ray-head", enabled=False),)).plan()
+    assert "deployment-ray-head" not in {target.name for target in plan.targets}
+    assert not [finding for finding in plan.findings if finding.code == "OWN006"]
