@@ -20,7 +20,10 @@ Object = dict[str, Any]
 EXAMPLES = 120
 
 bounded = settings(
-    max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 managers = st.sampled_from(["one", "two", "three"])
 applies = st.fixed_dictionaries({"by": managers, "apply": samples.map(lambda s: {"spec": s}), "force": st.booleans()})

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from modelyard.stack.config import PatchChoice
+
 RAY = "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"
 
