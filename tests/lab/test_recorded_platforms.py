@@ -58,9 +58,14 @@ def steady(value: Any) -> Any:
 
 def recording(folder: Path) -> dict[str, Any]:
     found = {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    cluster = found["cluster.json"]
+    kinds = {
+        node["metadata"]["name"]: node["metadata"]["labels"]["node.kubernetes.io/instance-type"]
+        for node in cluster["nodes"]
+    }
     # Which of two equal nodes a pod landed on is the scheduler's toss.
-    for pod in found["cluster.json"]["pods"]:
-        pod["node"] = re.sub(r"\d+$", "*", pod["node"])
+    for pod in cluster["pods"]:
+        pod["node"] = kinds[pod["node"]]
     return {name: steady(body) for name, body in found.items()}
 
 
