@@ -349,14 +349,15 @@ def _missing_container(
 ) -> Finding | None:
     from difflib import get_close_matches
 
-    def names(body: Mapping[str, Any]) -> list[str]:
+    def containers(body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
         pod = ((body.get("spec") or {}).get("template") or {}).get("spec") or {}
-        return [container.get("name", "") for container in pod.get("containers") or ()]
+        return {container.get("name", ""): container for container in pod.get("containers") or ()}
 
-    have = names(live)
+    have = containers(live)
     for patch, document in parts:
-        for name in names(document.body):
-            if name in have:
+        for name, container in containers(document.body).items():
+            # A container that brings its image is a new one, such as a sidecar.
+            if name in have or "image" in container:
                 continue
             close = get_close_matches(name, have, 1)
             ours = workload is not None and name == workload.container

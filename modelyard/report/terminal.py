@@ -89,7 +89,9 @@ def _effect(target: TargetPlan) -> str:
 def _by_patch(changes: Iterable[FieldChange]) -> list[tuple[str, list[FieldChange]]]:
     grouped: dict[str, list[FieldChange]] = {}
     for change in changes:
-        grouped.setdefault(change.patch or "given up", []).append(change)
+        grouped.setdefault(change.patch or ("given up" if change.after is merge.ABSENT else "defaults"), []).append(
+            change
+        )
     return sorted(grouped.items())
 
 

@@ -427,3 +427,18 @@ def test_as_a_process_of_its_own(process: Any) -> None:
     assert (done.returncode, done.stderr) == (5, "")
     assert "\x1b" not in done.stdout
     assert process("check", "prod", "--json").returncode == 0
+
+
+def test_a_patch_of_ones_own_may_add_a_sidecar(run: Any, project: Any) -> None:
+    folder = project.root / "patches" / "sidecar" / "v1"
+    folder.mkdir(parents=True)
+    container = "{name: fluent-bit, image: 'images.example.com/fluent-bit:3.1'}"
+    (folder / "patch.yaml.j2").write_text(
+        "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n"
+        f"spec: {{template: {{spec: {{containers: [{container}]}}}}}}\n"
+    )
+    (folder / "schema.json").write_text('{"type": "object"}')
+    (folder / "meta.yaml").write_text("description: ships logs\n")
+    done = run("plan", "dev", "--target", "api-server")
+    assert "fluent-bit: image" in done.out
+    assert "PAT014" not in done.out
