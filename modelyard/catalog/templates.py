@@ -189,7 +189,6 @@ def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file:
 
 def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]) -> str | Finding:
     """The rendered text, or the finding that says why there is none."""
-    line = 0
     try:
         with _time_limit():
             pieces: list[str] = []

@@ -6,13 +6,11 @@ from typing import NamedTuple
 from modelyard.catalog.library import Phase
 from modelyard.cluster import ClusterState
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.capacity import fit
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.stack.config import Config
 from modelyard.workloads import GPU_ROLES, Workload
-
-LONGEST_JOB = 21600
-"""Seconds: a training job runs for up to six hours."""
 
 
 class Order(NamedTuple):
@@ -123,7 +121,7 @@ def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Ite
             continue
         before, after = target.replicas
         stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
-        if stopped and grace(target) < LONGEST_JOB:
+        if stopped and grace(target) < JOB_SECONDS:
             yield Finding(
                 "RES102",
                 Severity.WARNING,
@@ -131,7 +129,7 @@ def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Ite
                 f"a job in it has {_span(grace(target))} to finish",
                 target=target.name,
                 field=f"{workload.role}.gracePeriod",
-                detail=f"jobs may take up to {_span(LONGEST_JOB)}; pods that run now keep the grace period they have",
+                detail=f"jobs may take up to {_span(JOB_SECONDS)}; pods that run now keep the grace period they have",
                 remedy="apply while no training job runs on this side",
             )
 

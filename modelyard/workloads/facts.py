@@ -7,8 +7,9 @@ it takes part. Because the paths are those of the stack file, a rendered value l
 from collections.abc import Mapping
 from typing import Any
 
+from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path
-from modelyard.workloads.sizing import RAY_SINCE, Workload, ray_available
+from modelyard.workloads.sizing import Workload, ray_available
 
 Facts = Mapping[str, Any]
 
@@ -47,7 +48,7 @@ def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
             "allocation": config.gpu.allocation,
             "products": [],
         },
-        "ray": {"available": ray_available(config), "since": "{}.{:02}".format(*RAY_SINCE)},
+        "ray": {"available": ray_available(config), "since": "{}.{:02}".format(*RAY_PREVIEW)},
         "autoscaling": {
             "mode": config.autoscaling.mode,
             "rayQueries": queries["ray"],

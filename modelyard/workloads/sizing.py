@@ -4,6 +4,7 @@ from typing import Literal, NamedTuple
 
 from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
+from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Target
 
 Role = Literal["apiServer", "modelService", "rayHead", "rayWorker", "celery"]
@@ -11,9 +12,6 @@ Nodes = Literal["any", "cpu", "gpu"]
 
 GPU_ROLES: tuple[Role, ...] = ("rayWorker", "celery")
 """The two training sides, of which one is active."""
-
-RAY_SINCE = (23, 4)
-"""First platform release with Ray training (public preview)."""
 
 
 class Workload(NamedTuple):
@@ -41,7 +39,7 @@ class Workload(NamedTuple):
 def ray_available(config: Config) -> bool:
     """Whether the platform's release knows Ray training at all."""
     year, month = config.platform.release.split(".")
-    return (int(year), int(month)) >= RAY_SINCE
+    return (int(year), int(month)) >= RAY_PREVIEW
 
 
 def workloads(config: Config) -> tuple[Workload, ...]:
