@@ -60,6 +60,11 @@ class Finding(NamedTuple):
         return self.severity is Severity.ERROR and not self.waived
 
 
+def loud(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings that somebody has to look at: errors and warnings that nobody waived."""
+    return tuple(finding for finding in findings if finding.severity is not Severity.ADVICE and not finding.waived)
+
+
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings without repeats, the gravest first, then by place and code: the same order on every run."""
     return tuple(

@@ -8,18 +8,20 @@ Does not write stack files, decrypt secrets, or judge whether what is asked for 
 worker has memory enough is for ``hardware``, that a patch exists for ``catalog``.
 """
 
-from modelyard.stack.config import Config, Secret, Stack, Waiver
+from modelyard.stack.config import Config, RuleChoice, Secret, Stack, Waiver
 from modelyard.stack.loader import load, load_text
 from modelyard.stack.project import StackFile, discover, find_project, stack_folder
 from modelyard.stack.schema import schema_text
-from modelyard.stack.waivers import apply_waivers
+from modelyard.stack.waivers import apply_policy_waivers, apply_waivers, waive
 
 __all__ = [
     "Config",
+    "RuleChoice",
     "Secret",
     "Stack",
     "StackFile",
     "Waiver",
+    "apply_policy_waivers",
     "apply_waivers",
     "discover",
     "find_project",
@@ -27,4 +29,5 @@ __all__ = [
     "load_text",
     "schema_text",
     "stack_folder",
+    "waive",
 ]

@@ -26,6 +26,7 @@ _DURATIONS: Final = (
     ("celery", "jobLimit"),
     ("celery", "gracePeriod"),
     ("celery", "consumerTimeout"),
+    ("autoscaling", "scrapeInterval"),
 )
 
 

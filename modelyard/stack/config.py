@@ -15,6 +15,7 @@ Mode = Literal["existing", "managed"]
 Allocation = Literal["single", "partial", "multi_gpu"]
 AutoscalingMode = Literal["none", "annotations", "keda"]
 Queries = Literal["valid", "vendor"]
+RuleLevel = Literal["mandatory", "advisory", "disabled"]
 Path = tuple[str | int, ...]
 """Where a value stands in a stack file, section first: ``("rayWorker", "memory")``."""
 
@@ -108,6 +109,8 @@ class Autoscaling(NamedTuple):
     max_replicas: int = 1
     """Upper bound of the active side; the other side stays at 0."""
     queries: Queries = "valid"
+    scrape_interval: int = 30
+    """Seconds between two samples of what the queries ask for. The default is that of the Prometheus Operator."""
 
 
 class Target(NamedTuple):
@@ -147,6 +150,19 @@ class Waiver(NamedTuple):
     by: str | None = None
 
 
+class RuleChoice(NamedTuple):
+    """What is set for one rule of the project's policies; nothing that is left out changes."""
+
+    level: RuleLevel | None = None
+    params: Mapping[str, Any] = {}
+
+
+class Policy(NamedTuple):
+    """What a stack sets for rules, by code; over what ``policies/policy.yaml`` sets for the project."""
+
+    rules: Mapping[str, RuleChoice] = {}
+
+
 class Config(NamedTuple):
     """Everything under ``modelyard:`` in one stack file."""
 
@@ -162,6 +178,9 @@ class Config(NamedTuple):
     targets: Targets = Targets()
     patches: tuple[PatchChoice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
+    policy: Policy = Policy()
+    prices: str | None = None
+    """Path of the price file from the project's folder on, None where list prices are all there is."""
 
 
 class Stack(NamedTuple):

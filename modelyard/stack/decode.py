@@ -14,8 +14,10 @@ from modelyard.stack.config import (
     PatchChoice,
     Path,
     Platform,
+    Policy,
     RayHead,
     RayWorker,
+    RuleChoice,
     Secret,
     Targets,
     Training,
@@ -109,7 +111,12 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
     "autoscaling": (
         "autoscaling",
         Autoscaling,
-        {"mode": ("mode", _same), "maxReplicas": ("max_replicas", _count), "queries": ("queries", _same)},
+        {
+            "mode": ("mode", _same),
+            "maxReplicas": ("max_replicas", _count),
+            "queries": ("queries", _same),
+            "scrapeInterval": ("scrape_interval", _seconds),
+        },
     ),
 }
 """Sections that are flat mappings, by key of the file: field of the config, its type, its fields."""
@@ -161,8 +168,12 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         Waiver(**_fields(waiver, WAIVER, texts, (PREFIX + "waivers", index)))
         for index, waiver in enumerate(config.get(PREFIX + "waivers", ()))
     )
+    if (policy := config.get(PREFIX + "policy")) is not None:
+        made["policy"] = Policy({code: RuleChoice(**choice) for code, choice in policy.get("rules", {}).items()})
     if (version := config.get(PREFIX + "kubernetesVersion")) is not None:
         made["kubernetes_version"] = version
+    if (prices := config.get(PREFIX + "prices")) is not None:
+        made["prices"] = prices
     return Config(config.get(PREFIX + "training") or default_training(made["platform"].release), **made)
 
 

@@ -33,6 +33,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "date": ("a day", "write YYYY-MM-DD, such as 2027-03-01"),
     "dns-label": ("a Kubernetes name", "use lower-case letters, digits and -, at most 63 of them"),
     "dns-name": ("a Kubernetes name", "use lower-case letters, digits, - and ., at most 253 of them"),
+    "path": ("a path inside the project", "write it from the project's folder on, such as stacks/prices.yaml"),
     "text": ("plain text", "remove control characters and marks of writing direction"),
     "gpu": ("the name of a GPU", "write one that `modelyard gpus` lists"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
@@ -49,10 +50,22 @@ def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistak
         config: by key with its prefix.
         texts: source text of numbers, by path below ``config``.
     """
+    return mistakes_in({"config": config}, texts, schema_text(), 1)
+
+
+def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: int = 0) -> list[Mistake]:
+    """The mistakes in a document that follows a schema of the same style, as ``explain`` gives them.
+
+    Args:
+        document: plain values.
+        texts: source text of numbers, by path.
+        schema: the text of the schema.
+        below: how many parts of a path the mistakes leave out.
+    """
     best: dict[Path, tuple[int, Mistake]] = {}
-    for error in _validator().iter_errors({"config": config}):
+    for error in _validator(schema).iter_errors(document):
         rank = _TELLING.index(error.validator) if error.validator in _TELLING else 0
-        for mistake in _mistakes(error, texts):
+        for mistake in _mistakes(error, texts, below):
             # A missing key is reported at its parent, beside whatever else is wrong there.
             place = (*mistake.path, mistake.summary) if mistake.code == codes.MISSING_KEY else mistake.path
             if place not in best or rank < best[place][0]:
@@ -61,9 +74,9 @@ def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistak
 
 
 @cache
-def _validator() -> Validator:
+def _validator(schema: str) -> Validator:
     kind: Any = extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
-    made: Validator = kind(json.loads(schema_text()), format_checker=FormatChecker(formats=["date"]))
+    made: Validator = kind(json.loads(schema), format_checker=FormatChecker(formats=["date"]))
     return made
 
 
@@ -73,8 +86,8 @@ def _pattern(_: Validator, pattern: str, instance: Any, __: Mapping[str, Any]) -
         yield ValidationError("does not match")
 
 
-def _mistakes(error: ValidationError, texts: Mapping[Path, str]) -> Iterator[Mistake]:
-    path: Path = tuple(error.absolute_path)[1:]
+def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> Iterator[Mistake]:
+    path: Path = tuple(error.absolute_path)[below:]
     schema = error.schema if isinstance(error.schema, dict) else {}
     # Typed as possibly unset, which it is only before a validator has filled them in.
     value: Any = error.instance
@@ -104,7 +117,8 @@ def _unknown_section(key: str, known: list[str]) -> Mistake:
 
 
 def _unknown(path: Path, key: str, known: list[str]) -> Mistake:
-    remedy = did_you_mean(key, known) or f"{name(path)} has the keys {listed(known, 'and')}"
+    keys = f"{name(path)} has the keys" if path else "the keys are"
+    remedy = did_you_mean(key, known) or f"{keys} {listed(known, 'and')}"
     return Mistake((*path, key), codes.UNKNOWN_KEY, f"unknown key {name((*path, key))}", remedy, at_key=True)
 
 
@@ -156,6 +170,8 @@ def _of_format(
         return _count(path, value, schema, texts)
     if form == "duration-text":
         return _duration(path, value, texts)
+    if form == "price":
+        return _price(path, value, schema, texts)
     full, said = name(path), given(value, path, texts)
     if error.validator == "type":
         plain_type = schema["type"] == "string" and isinstance(value, bool | int | float)
@@ -230,6 +246,16 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
     if number > schema["maximum"]:
         return Mistake(path, codes.RANGE, f"{full} is {said}; it is too large", remedy)
     return Mistake(path, codes.KIND, f"{full} is {said}; it must be written as a whole number", remedy)
+
+
+def _price(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
+    full, said = name(path), given(value, path, texts)
+    remedy = "write USD as a number such as 14.69, or leave the entry out: what has no price is unknown"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a number", remedy)
+    if value < 0:
+        return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be negative", remedy)
+    return Mistake(path, codes.RANGE, f"{full} is {said}; it must be {schema['maximum']:,} or less", remedy)
 
 
 def _duration(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:

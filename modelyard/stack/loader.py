@@ -14,7 +14,8 @@ from modelyard.stack.checks import check
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.decode import decode
 from modelyard.stack.document import Document, parse
-from modelyard.stack.mistakes import Mistake, name
+from modelyard.stack.mistakes import Mistake
+from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.source import MAX_BYTES, Problem, too_large
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
@@ -26,8 +27,9 @@ FILE_NAME = re.compile(r"Pulumi\.([A-Za-z0-9_.-]{1,100})\.yaml")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _LISTS = ("patches", "waivers")
-_SECTIONS = ("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery", "autoscaling", "targets", *_LISTS)
-_SCALARS = ("training", "kubernetesVersion")
+_MAPPINGS = ("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery", "autoscaling", "targets", "policy")
+_SECTIONS = (*_MAPPINGS, *_LISTS)
+_SCALARS = ("training", "kubernetesVersion", "prices")
 _LETTERS = frozenset("modelyard")
 
 
@@ -48,7 +50,7 @@ def load(path: FilePath, shown: str) -> Loaded:
     stack = found[1]
     content = _read(path, stack)
     if isinstance(content, Problem):
-        return None, (_finding(content, stack, shown),)
+        return None, (of_problem(content, shown, stack),)
     return load_text(content, stack, shown)
 
 
@@ -58,11 +60,11 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         # Lone surrogates become bytes that are no UTF-8, which is found below.
         content = content.encode(errors="surrogatepass")
     document, problems = parse(content)
-    findings = [_finding(problem, stack, shown) for problem in problems]
+    findings = [of_problem(problem, shown, stack) for problem in problems]
     if document is None:
         return None, ordered(findings)
     problems = tuple(_shape(document))
-    findings += [_finding(problem, stack, shown) for problem in problems]
+    findings += [of_problem(problem, shown, stack) for problem in problems]
     config = document.value.get("config") if isinstance(document.value, dict) else None
     if not isinstance(config, dict):
         return None, ordered(findings)
@@ -79,7 +81,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         # An encrypted value has the wrong shape for what belongs there; that it is encrypted is the news.
         wrong = [mistake.path for mistake in mistakes]
         mistakes += [m for m in explain(ours, texts) if not any(m.path[: len(path)] == path for path in wrong)]
-    findings += [_placed(mistake, document, stack, shown) for mistake in mistakes]
+    findings += [of_mistake(mistake, document, shown, stack, top=("config",)) for mistake in mistakes]
     if any(finding.severity is Severity.ERROR for finding in findings):
         return None, ordered(findings)
     made = Stack(
@@ -197,41 +199,6 @@ def _unpack(config: dict[str, Any], texts: dict[Path, str], secrets: list[Path])
             config[key] = document.value
             texts.update({(key, *path): source for path, source in document.texts.items()})
             secrets += [(key, *path) for path in document.secrets]
-
-
-def _finding(problem: Problem, stack: str, shown: str) -> Finding:
-    return Finding(
-        problem.code,
-        Severity.WARNING if problem.harmless else Severity.ERROR,
-        problem.message,
-        stack=stack,
-        detail=problem.detail,
-        remedy=problem.remedy,
-        file=plain(shown, 200),
-        line=problem.line,
-        column=problem.column,
-    )
-
-
-def _placed(mistake: Mistake, document: Document, stack: str, shown: str) -> Finding:
-    """The finding at the key or value, or at the nearest thing above it that has a place."""
-    path: Path = ("config", *mistake.path)
-    table = document.keys if mistake.at_key else document.values
-    while path and path not in table:
-        path = path[:-1]
-    line, column = table.get(path, (0, 0))
-    return Finding(
-        mistake.code,
-        Severity.ERROR,
-        mistake.summary,
-        stack=stack,
-        field=name(mistake.path),
-        detail=mistake.detail,
-        remedy=mistake.remedy,
-        file=plain(shown, 200),
-        line=line,
-        column=column,
-    )
 
 
 def _positions(document: Document) -> dict[Path, tuple[int, int]]:

@@ -7,8 +7,11 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack, Waiver
 
-UNWAIVABLE = ("CFG", "PAT")
-"""Families of mistakes in a stack file and in patches: there is nothing to accept, only to correct."""
+UNWAIVABLE = ("CFG", "PAT", "POL0")
+"""Beginnings of the codes of mistakes in a stack file, in patches and around rules: there is nothing to accept, only to
+correct."""
+POLICY = "POL"
+"""The family that a plan does not find: its waivers are for whoever runs the policies."""
 
 
 def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[Finding, ...]:
@@ -16,20 +19,39 @@ def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tup
 
     A waiver covers findings of its code in its stack and, where it names one, of its target, up to and including the
     day it expires. An expired waiver covers nothing and is an error; one that covers nothing is advice to remove it.
+    Whether a waiver of the policies' codes covers one is not known here: ``apply_policy_waivers`` says that.
 
     Args:
         findings: of this stack; those of other stacks pass through.
         stack: whose waivers are applied.
         today: the day it is.
     """
-    used: set[int] = set()
-    judged = [_judge(finding, stack, today, used) for finding in findings]
+    judged, used = waive(findings, stack, today)
     for index, waiver in enumerate(stack.config.waivers):
+        if waiver.expires < today:
+            judged.append(_expired(index, waiver, stack))
+        elif index not in used and not waiver.code.startswith(POLICY):
+            judged.append(_unused(index, waiver, stack))
+    return ordered(judged)
+
+
+def apply_policy_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[Finding, ...]:
+    """The same for the findings of the policies, which a plan does not have. Only their own waivers are judged."""
+    judged, used = waive(findings, stack, today)
+    for index, waiver in enumerate(stack.config.waivers):
+        if not waiver.code.startswith(POLICY):
+            continue
         if waiver.expires < today:
             judged.append(_expired(index, waiver, stack))
         elif index not in used:
             judged.append(_unused(index, waiver, stack))
     return ordered(judged)
+
+
+def waive(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[list[Finding], set[int]]:
+    """The findings with the reason on those that a waiver covers, and the indexes of the waivers that cover one."""
+    used: set[int] = set()
+    return [_judge(finding, stack, today, used) for finding in findings], used
 
 
 def _judge(finding: Finding, stack: Stack, today: date, used: set[int]) -> Finding:
@@ -38,7 +60,12 @@ def _judge(finding: Finding, stack: Stack, today: date, used: set[int]) -> Findi
         return finding
     covering = [index for index, waiver in enumerate(stack.config.waivers) if _covers(waiver, finding, today)]
     used.update(covering)
-    return finding._replace(waived=stack.config.waivers[covering[0]].reason) if covering else finding
+    return finding._replace(waived=_said(stack.config.waivers[covering[0]])) if covering else finding
+
+
+def _said(waiver: Waiver) -> str:
+    """Why, and where it is known, by whom."""
+    return f"{waiver.reason} ({waiver.by})" if waiver.by else waiver.reason
 
 
 def _covers(waiver: Waiver, finding: Finding, today: date) -> bool:

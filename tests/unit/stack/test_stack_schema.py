@@ -50,7 +50,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
-    sections = {*SECTIONS, "targets", "patches", "waivers", "training", "kubernetesVersion"}
+    sections = {*SECTIONS, "targets", "patches", "waivers", "training", "kubernetesVersion", "prices", "policy"}
     assert {key.removeprefix("modelyard:") for key in CONFIG["properties"] if key.startswith("modelyard:")} == sections
     assert {field for field, _, _ in SECTIONS.values()} < set(Config._fields)
 

@@ -1,0 +1,122 @@
+"""Changing single values in the text of a YAML file: everything else stays exactly as it is, comments included."""
+
+import json
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, SequenceNode
+
+from modelyard.stack.config import Path
+
+
+class EditError(Exception):
+    """A value cannot be put where it should go; the message says why."""
+
+
+def with_value(text: str, path: Path, value: Any) -> str:
+    """The text with one value set: replaced where the key is there, else added at the end of its mapping or list.
+
+    Args:
+        text: a YAML document in block or flow style.
+        path: keys and list positions from the top of the document. The position after the last item adds one.
+        value: text, number, boolean, or a mapping or list of them.
+
+    Raises:
+        EditError: the text is no YAML, or ``path`` leads through something that is no mapping or list.
+    """
+    try:
+        # The pure Python loader: only its marks count characters, which is what slicing needs.
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        raise EditError(f"the file is not YAML: {error}") from error
+    if root is None:
+        return _block(path, value, 0)
+    node, depth = root, 0
+    while depth < len(path):
+        child = _child(node, path[depth])
+        if child is None:
+            return _added(text, node, path[depth:], value)
+        node, depth = child, depth + 1
+    return text[: node.start_mark.index] + _inline(value, node) + text[_end(text, node) :]
+
+
+def _child(node: Node, key: str | int) -> Node | None:
+    if isinstance(node, MappingNode):
+        return next((value for name, value in node.value if name.value == key), None)
+    if isinstance(node, SequenceNode) and isinstance(key, int):
+        return node.value[key] if key < len(node.value) else None
+    raise EditError(f"{key} would have to stand in something that is no mapping")
+
+
+def _end(text: str, node: Node) -> int:
+    """Where a node's own text ends; a block's mark stands at the next token, past comments and blank lines."""
+    end = node.end_mark.index
+    if isinstance(node, MappingNode | SequenceNode) and not node.flow_style and node.value:
+        last = node.value[-1][1] if isinstance(node, MappingNode) else node.value[-1]
+        return _end(text, last)
+    return int(end)
+
+
+def _added(text: str, node: Node, path: Path, value: Any) -> str:
+    """The text with a key or item more at the end of a mapping or list."""
+    flow = bool(getattr(node, "flow_style", None))
+    if flow or not node.value:
+        closing = node.end_mark.index - 1
+        if not flow:
+            raise EditError(f"{path[0]} has nothing to stand beside")
+        inner = _nested(path[1:], value)
+        item = _flow(inner) if isinstance(node, SequenceNode) else f"{_flow(path[0])}: {_flow(inner)}"
+        comma = ", " if node.value else ""
+        return text[:closing].rstrip() + comma + item + text[closing:]
+    end = _end(text, node)
+    rest = text.find("\n", end)
+    # A comment behind the last value belongs to that value.
+    place = len(text) if rest < 0 else rest + 1
+    before = text[:place] if text[:place].endswith("\n") else text[:place] + "\n"
+    column = node.start_mark.column
+    if isinstance(node, SequenceNode):
+        lines = _block((), _nested(path[1:], value), 0).rstrip("\n").split("\n")
+        added = " " * column + "- " + ("\n" + " " * (column + 2)).join(lines) + "\n"
+    else:
+        added = _block(path, value, column)
+    return before + added + text[place:]
+
+
+def _nested(path: Path, value: Any) -> Any:
+    for key in reversed(path):
+        value = [value] if isinstance(key, int) else {key: value}
+    return value
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text that would need several lines in double quotes, on one."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = None if value.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _dump(value: Any, flow: bool) -> str:
+    dumped: str = yaml.dump(
+        value, Dumper=_Dumper, default_flow_style=flow, sort_keys=False, allow_unicode=True, width=10_000
+    )
+    return dumped.removesuffix("...\n").removesuffix("\n")
+
+
+def _block(path: Path, value: Any, column: int) -> str:
+    return "".join(f"{' ' * column}{line}\n" for line in _dump(_nested(path, value), False).split("\n"))
+
+
+def _inline(value: Any, node: Node) -> str:
+    """A value in the style of the one that it replaces."""
+    if isinstance(value, str) and getattr(node, "style", None) == '"':
+        return json.dumps(value, ensure_ascii=False)
+    return _flow(value)
+
+
+def _flow(value: Any) -> str:
+    return _dump(value, True)

@@ -1,0 +1,64 @@
+"""What is wrong with a YAML file as findings: stack files, price files."""
+
+from modelyard.findings import Finding, Severity
+from modelyard.stack.config import Path
+from modelyard.stack.document import Document
+from modelyard.stack.mistakes import Mistake, name
+from modelyard.stack.source import Problem
+from modelyard.stack.words import plain
+
+_LONGEST_NAME = 200
+"""Characters of a file's name that a finding shows."""
+
+
+def of_problem(problem: Problem, shown: str, stack: str = "") -> Finding:
+    """The finding about the text of a file."""
+    return Finding(
+        problem.code,
+        Severity.WARNING if problem.harmless else Severity.ERROR,
+        problem.message,
+        stack=stack,
+        detail=problem.detail,
+        remedy=problem.remedy,
+        file=plain(shown, _LONGEST_NAME),
+        line=problem.line,
+        column=problem.column,
+    )
+
+
+def of_mistake(
+    mistake: Mistake,
+    document: Document,
+    shown: str,
+    stack: str = "",
+    *,
+    top: Path = (),
+    nowhere: tuple[int, int] = (0, 0),
+) -> Finding:
+    """The finding at the key or value, or at the nearest thing above it that has a place.
+
+    Args:
+        mistake: what is wrong, and where in the part of the document that was checked.
+        document: the file.
+        shown: its path as findings name it.
+        stack: the stack that it is about.
+        top: where that part stands in the document.
+        nowhere: line and column of what has no place.
+    """
+    path: Path = (*top, *mistake.path)
+    table = document.keys if mistake.at_key else document.values
+    while path and path not in table:
+        path = path[:-1]
+    line, column = table.get(path, nowhere)
+    return Finding(
+        mistake.code,
+        Severity.ERROR,
+        mistake.summary,
+        stack=stack,
+        field=name(mistake.path),
+        detail=mistake.detail,
+        remedy=mistake.remedy,
+        file=plain(shown, _LONGEST_NAME),
+        line=line,
+        column=column,
+    )
