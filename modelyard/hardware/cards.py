@@ -10,6 +10,7 @@ wants one variant only names it (``a100-80gb``). Other families (``H100``) are a
 """
 
 import csv
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -182,11 +183,17 @@ def find(name: str) -> Card | Ambiguous | Unknown:
     return Ambiguous(name, tuple(by_id(one) for one in found))
 
 
+_OTHER_MAKERS = re.compile(r"(amd|instinct|radeon|mi\d|intel|gaudi|arc|tpu|inferentia|inf\d|trn?\d|trainium)", re.I)
+"""Beginnings of the names of accelerators that are not NVIDIA's."""
+
+
 def near_cards(name: str) -> str:
     """What to write instead of a name that is not one card's, as an instruction; empty where the name is fine."""
     match find(name):
         case Ambiguous(_, sharing):
             return f"name one of them: {', '.join(card.id for card in sharing)}"
+        case Unknown(name, _) if _OTHER_MAKERS.match(name):
+            return "the platform's images need CUDA, which only NVIDIA's GPUs run; `modelyard gpus` lists them"
         case Unknown(_, suggestions):
             return (f"did you mean {' or '.join(suggestions)}? " if suggestions else "") + "`modelyard gpus` lists all"
         case _:

@@ -53,6 +53,10 @@ SERVICE_CPU = 4
 SERVICE_VOLUME_GB = 50
 """Least local volume of a model service pod (requirements)."""
 
+CELERY_GPUS = 1
+"""GPUs of a Celery training replica: it trains one job at a time on one GPU (requirements: as many jobs at once as
+replicas; several GPUs a job and parts of a GPU are allocation modes of Ray)."""
+
 JOB_SECONDS = 6 * 3600
 """Longest that a training job may run (requirements)."""
 

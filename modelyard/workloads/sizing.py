@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
-from modelyard.hardware.limits import RAY_PREVIEW
+from modelyard.hardware.limits import CELERY_GPUS, RAY_PREVIEW
 from modelyard.stack.config import Config, Target
 
 Role = Literal["apiServer", "modelService", "rayHead", "rayWorker", "celery"]
@@ -48,12 +48,12 @@ def workloads(config: Config) -> tuple[Workload, ...]:
     Memory of a GPU workload is the config's value times the GPUs of the pod, always from config and never from the
     cluster, so that no second run multiplies again.
     """
-    names, gpus = config.targets, config.gpu.per_worker
+    names = config.targets
     card = resolve(config.gpu.model)
     labels = products(card) if isinstance(card, Card) else ()
 
     def training(role: Literal["rayWorker", "celery"], target: Target, active: bool) -> Workload:
-        size = config.ray_worker if role == "rayWorker" else config.celery
+        size, gpus = (config.ray_worker, config.gpu.per_worker) if role == "rayWorker" else (config.celery, CELERY_GPUS)
         scaled = config.autoscaling.mode != "none"
         return Workload(
             role,

@@ -4,13 +4,17 @@ Rules are pure functions from a stack to findings. The training side that is swi
 stack flag would start them: what would then be an error is reported as advice and says so.
 """
 
-from modelyard.findings import Finding, Severity, ordered
+from modelyard.findings import Finding, ordered
+from modelyard.hardware.rules.applied import Applied, check_applied
 from modelyard.hardware.rules.card import card_findings
 from modelyard.hardware.rules.celery_side import celery_findings
+from modelyard.hardware.rules.idle import idle
 from modelyard.hardware.rules.ray_side import head_findings, ray_findings
 from modelyard.hardware.rules.service import service_findings
 from modelyard.hardware.rules.shared import has_ray
 from modelyard.stack.config import Stack
+
+__all__ = ["Applied", "check", "check_applied"]
 
 
 def check(stack: Stack) -> tuple[Finding, ...]:
@@ -21,18 +25,8 @@ def check(stack: Stack) -> tuple[Finding, ...]:
     ray, celery = ray_findings(stack), celery_findings(stack)
     ray_runs = stack.config.training == "ray"
     findings = [*card_findings(stack), *service_findings(stack)]
-    findings += ray if ray_runs else _idle(ray, "ray")
-    findings += _idle(celery, "celery") if ray_runs else celery
+    findings += ray if ray_runs else idle(ray, "ray")
+    findings += idle(celery, "celery") if ray_runs else celery
     if ray_runs or has_ray(stack.config):
         findings += head_findings(stack)
     return ordered(findings)
-
-
-def _idle(findings: list[Finding], side: str) -> list[Finding]:
-    return [
-        finding._replace(
-            severity=Severity.ADVICE, summary=f"{finding.summary} (idle now, an error once training is {side})"
-        )
-        for finding in findings
-        if finding.severity is Severity.ERROR
-    ]

@@ -1,7 +1,7 @@
 """Rules about Celery training: one job a replica, jobs of up to six hours, nothing that takes them away earlier."""
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.limits import CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
+from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
 from modelyard.hardware.rules.shared import finding
 from modelyard.hardware.rules.worker import grace_finding, nobody_finding, size_findings
 from modelyard.stack.config import Stack
@@ -9,17 +9,17 @@ from modelyard.stack.config import Stack
 _SECTION = "celery"
 
 
-def celery_findings(stack: Stack) -> list[Finding]:
-    """What is wrong with Celery training on this stack."""
+def celery_findings(stack: Stack, gpus: int = CELERY_GPUS) -> list[Finding]:
+    """What is wrong with Celery training on this stack, where a replica has ``gpus`` GPUs."""
     celery = stack.config.celery
     target = stack.config.targets.celery.deployment
     return [
-        *size_findings(stack, _SECTION, celery, target),
+        *size_findings(stack, _SECTION, celery, gpus, target),
         *_concurrency(stack, target),
         *_job_limit(stack, target),
         *grace_finding(stack, "CEL003", _SECTION, celery.grace_period, celery.job_limit, target),
         *_consumer_timeout(stack, target),
-        *_allocation(stack, target),
+        *_allocation(stack, gpus, target),
         *nobody_finding(stack, "CEL008", _SECTION, celery.replicas, target),
     ]
 
@@ -103,32 +103,46 @@ def _consumer_timeout(stack: Stack, target: str) -> list[Finding]:
     ]
 
 
-def _allocation(stack: Stack, target: str) -> list[Finding]:
-    gpu = stack.config.gpu
-    if gpu.allocation != "single":
-        return [
+def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
+    allocation = stack.config.gpu.allocation
+    findings = []
+    if allocation == "partial":
+        findings.append(
             finding(
                 stack,
                 "CEL006",
                 Severity.ERROR,
                 ("gpu", "allocation"),
-                f"gpu.allocation {gpu.allocation} belongs to Ray, a Celery replica trains one job on one GPU",
-                detail="Allocation modes are chosen per training task by Ray; Celery knows one job per replica only.",
-                remedy="set gpu.allocation to single, or training to ray",
+                "gpu.allocation partial belongs to Ray, a Celery replica trains one job on a whole GPU",
+                detail="Two jobs a GPU are what such a stack counts on; on Celery half of them would wait.",
+                remedy=f"set gpu.allocation to single and {_SECTION}.replicas to the jobs at once, or training to ray",
                 target=target,
             )
-        ]
-    if gpu.per_worker == 1:
-        return []
-    return [
-        finding(
-            stack,
-            "CEL007",
-            Severity.WARNING,
-            ("gpu", "perWorker"),
-            f"gpu.perWorker is {gpu.per_worker}, a Celery job uses one GPU and leaves {gpu.per_worker - 1} idle",
-            detail="Each Celery replica trains one job at a time, and jobs over several GPUs belong to Ray.",
-            remedy=f"set gpu.perWorker to 1 and raise {_SECTION}.replicas, or set training to ray",
-            target=target,
         )
-    ]
+    elif allocation == "multi_gpu":
+        findings.append(
+            finding(
+                stack,
+                "CEL006",
+                Severity.WARNING,
+                ("gpu", "allocation"),
+                "gpu.allocation multi_gpu belongs to Ray, a Celery replica trains its job on one GPU",
+                detail="Jobs run, but longer, and a model that needs the memory of several GPUs does not fit.",
+                remedy="nothing, where that will do; otherwise set training to ray",
+                target=target,
+            )
+        )
+    if gpus > CELERY_GPUS:
+        findings.append(
+            finding(
+                stack,
+                "CEL007",
+                Severity.WARNING,
+                (_SECTION, "gpus"),
+                f"a Celery replica has {gpus} GPUs, its job uses one and leaves {gpus - CELERY_GPUS} idle",
+                detail="Each Celery replica trains one job at a time, and jobs over several GPUs belong to Ray.",
+                remedy=f"give it one GPU and raise {_SECTION}.replicas, or set training to ray",
+                target=target,
+            )
+        )
+    return findings

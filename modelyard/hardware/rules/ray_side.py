@@ -18,11 +18,15 @@ _HEAD, _WORKER = "rayHead", "rayWorker"
 
 def ray_findings(stack: Stack) -> list[Finding]:
     """What is wrong with Ray training on this stack, its head apart."""
+    return [*_release(stack), *worker_findings(stack)]
+
+
+def worker_findings(stack: Stack) -> list[Finding]:
+    """What is wrong with the Ray workers."""
     worker = stack.config.ray_worker
     target = stack.config.targets.ray_worker.deployment
     return [
-        *_release(stack),
-        *size_findings(stack, _WORKER, worker, target),
+        *size_findings(stack, _WORKER, worker, stack.config.gpu.per_worker, target),
         *_allocation(stack, target),
         *grace_finding(stack, "RAY008", _WORKER, worker.grace_period, JOB_SECONDS, target),
         *nobody_finding(stack, "RAY009", _WORKER, worker.replicas, target),

@@ -16,11 +16,10 @@ from modelyard.hardware.rules.shared import (
 from modelyard.stack.config import Celery, RayWorker, Stack
 
 
-def size_findings(stack: Stack, section: str, worker: RayWorker | Celery, target: str) -> list[Finding]:
-    """Memory per GPU and cores of a training pod."""
-    gpus = stack.config.gpu.per_worker
+def size_findings(stack: Stack, section: str, worker: RayWorker | Celery, gpus: int, target: str) -> list[Finding]:
+    """Memory per GPU and cores of a training pod that has ``gpus`` GPUs."""
     return [
-        *_memory(stack, (section, "memory"), worker.memory, target),
+        *_memory(stack, (section, "memory"), worker.memory, gpus, target),
         *cpu_finding(
             stack,
             "RES002",
@@ -33,7 +32,7 @@ def size_findings(stack: Stack, section: str, worker: RayWorker | Celery, target
     ]
 
 
-def _memory(stack: Stack, path: tuple[str, str], memory: str, target: str) -> list[Finding]:
+def _memory(stack: Stack, path: tuple[str, str], memory: str, gpus: int, target: str) -> list[Finding]:
     card = card_of(stack.config)
     minimum = max(MEMORY_GB, card.memory_gb) if card else MEMORY_GB
     if card is None:
@@ -44,7 +43,6 @@ def _memory(stack: Stack, path: tuple[str, str], memory: str, target: str) -> li
             f"A training pod needs the larger of {MEMORY_GB} GB and the GPU's memory for each GPU; "
             f"{card.short} has {card.memory_gb} GB{mark}."
         )
-    gpus = stack.config.gpu.per_worker
     detail += f" The value is per GPU: a pod with {_gpus(gpus)} gets {gpus} times as much."
     short = memory_finding(stack, "RES001", path, memory, minimum, what=" per GPU", detail=detail, target=target)
     if short or card is None or not card.members:

@@ -203,3 +203,8 @@ def test_instances_are_read_with_their_marks():
     for one in instances():
         if one.whole_gpus and one.card and one.gpu_memory_gb is not None:
             assert one.gpu_memory_gb == one.card.memory_gb, one.type
+
+
+@pytest.mark.parametrize("name", ["MI300X", "AMD Instinct MI250", "Gaudi2", "TPU v4", "trn1", "Radeon Pro"])
+def test_another_makers_accelerator_is_not_taken_for_a_misspelt_card(name):
+    assert "need CUDA" in near_cards(name)

@@ -1,6 +1,7 @@
 """Every code is explained, and every example shows the message that modelyard really prints."""
 
 import re
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +10,8 @@ import yaml
 
 from modelyard.hardware import check
 from modelyard.hardware.nodes import check_nodes
-from modelyard.quantity import parse
+from modelyard.hardware.rules import Applied, check_applied
+from modelyard.quantity import GI, parse
 
 PACKAGE = Path(__file__).parents[3] / "modelyard"
 FAMILIES = ("GPU", "RES", "RAY", "CEL")
@@ -56,10 +58,14 @@ def test_an_example_prints_its_message(make_stack, code):
         if isinstance(section, dict):
             section.update({key: str(section[key]) for key in ("cpu", "memory", "volume") if key in section})
     training = sections.pop("training", "ray")
+    patches = sections.pop("patches", [])
     if code == "CEL005":
         sections["celery"] = {"consumerTimeout": None}
     stack = make_stack(training, **sections)
     found = {finding.summary: finding.code for finding in check(stack)}
+    for patch in patches:
+        tasks = Applied(1, Fraction(8), Fraction(64 * GI), Fraction(0), patch["params"]["gpus"], 21900)
+        found |= {finding.summary: finding.code for finding in check_applied(stack, "celery", tasks)}
     for text in of_node:
         facts = yaml.safe_load(text)
         disk = {name: parse(amount) for name, amount in facts.items() if name == "ephemeral-storage"}

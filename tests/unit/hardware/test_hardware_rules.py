@@ -127,12 +127,11 @@ CASES = [
     (RAY, {"gpu": {"allocation": "multi_gpu", "perWorker": 2}}, "RAY007", None),
     (RAY, {"gpu": {"allocation": "partial", "perWorker": 1}}, "RAY007", None),
     (CELERY, {"gpu": {"allocation": "partial"}}, "CEL006", ERROR),
-    (CELERY, {"gpu": {"allocation": "multi_gpu", "perWorker": 2}}, "CEL006", ERROR),
+    (CELERY, {"gpu": {"allocation": "multi_gpu", "perWorker": 2}}, "CEL006", WARNING),
+    (RAY, {"gpu": {"allocation": "multi_gpu", "perWorker": 2}}, "CEL006", None),
     (CELERY, {"gpu": {"allocation": "single"}}, "CEL006", None),
     (RAY, {"gpu": {"allocation": "partial"}}, "CEL006", ADVICE),
-    (CELERY, {"gpu": {"perWorker": 2}}, "CEL007", WARNING),
-    (CELERY, {"gpu": {"perWorker": 1}}, "CEL007", None),
-    (RAY, {"gpu": {"perWorker": 2}}, "CEL007", None),
+    (CELERY, {"gpu": {"perWorker": 2}}, "CEL007", None),
     # Time: jobs of up to six hours.
     (RAY, {"rayWorker": {"gracePeriod": 21600}}, "RAY008", None),
     (RAY, {"rayWorker": {"gracePeriod": 21599}}, "RAY008", ERROR),
@@ -182,7 +181,7 @@ def test_the_least_that_every_rule_allows_has_no_finding(make_stack, training):
 def test_all_at_once_the_gravest_first(make_stack):
     broken = make_stack(
         CELERY,
-        gpu={"model": "L4", "perWorker": 2, "allocation": "multi_gpu"},
+        gpu={"model": "L4", "perWorker": 2, "allocation": "partial"},
         modelService={"cpu": "1", "memory": "1Gi", "volume": "1Gi", "gpu": 1, "replicas": 0},
         rayHead={"replicas": 2, "gpu": 1, "cpu": "1", "memory": "1Gi"},
         rayWorker={"memory": "12Gi"},

@@ -44,9 +44,10 @@ def test_with_an_autoscaler_the_replicas_are_not_ours(mode: Any) -> None:
     assert (fact_at(known, "rayWorker.maxReplicas"), fact_at(known, "celery.maxReplicas")) == (4, 0)
 
 
-def test_only_the_training_sides_get_gpus() -> None:
-    found = by_role(config(gpu=Gpu("A100", 4)))
-    assert {role: one.gpus for role, one in found.items() if one.gpus} == {"rayWorker": 4, "celery": 4}
+def test_only_the_training_sides_get_gpus_and_a_celery_replica_one() -> None:
+    found = by_role(config(gpu=Gpu("A100", 4), celery=Celery(memory="48Gi")))
+    assert {role: one.gpus for role, one in found.items() if one.gpus} == {"rayWorker": 4, "celery": 1}
+    assert found["celery"].memory == "48Gi"
     assert {role for role, one in found.items() if one.nodes == "cpu"} == {"modelService", "rayHead"}
     assert found["rayWorker"].products[0].startswith("NVIDIA-A100")
     assert found["rayHead"].products == ()
