@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from modelyard.catalog.lock import LOCK_FILE, digest, read_lock
+from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
 from modelyard.findings import Finding, Severity
 from modelyard.stack.document import parse_plain
 
@@ -21,7 +21,7 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
 _VERSION = re.compile(r"v([1-9]\d*)")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-_META_KEYS = ("description", "phase", "when", "after", "overrides", "params")
+META_KEYS = ("description", "phase", "when", "after", "overrides", "params")
 MAX_FILE = 256 * 1024
 """Bytes of the largest patch file that is read."""
 
@@ -49,6 +49,7 @@ class PatchVersion:
         """Folder as shown to the user, relative to the project."""
         self.meta = meta
         self.sha256 = digest(files)
+        self.meta_text = files[META].decode()
         self.template = files[TEMPLATE].decode()
         self.base = files[BASE].decode() if BASE in files else None
         self.schema: dict[str, Any] = json.loads(files[SCHEMA])
@@ -120,7 +121,7 @@ def load_library(root: Path) -> Library:
                 versions[version.name] = loaded
         if versions:
             patches[place.name] = dict(sorted(versions.items(), key=lambda item: -int(item[0][1:])))
-    _compare_with_lock(patches, locked, lock_name, findings)
+    _compare_with_lock(patches, locked, lock_name, lock_lines(folder), findings)
     return Library(patches, tuple(findings), frozenset(locked))
 
 
@@ -168,7 +169,7 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
         findings.append(_error("PAT009", shown, f"a file is not UTF-8: {error}", "save the patch's files as UTF-8"))
         return None
     except ValueError as error:
-        line = getattr(error, "lineno", 0)
+        line = getattr(error, "lineno", 1)
         findings.append(
             _error("PAT009", f"{shown}/{SCHEMA}", f"not a JSON Schema: {error}", "correct the JSON of the schema", line)
         )
@@ -183,29 +184,42 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
         findings.append(_error("PAT009", shown, problem.message, "correct the YAML", problem.line, problem.column))
         return None
     if not isinstance(value, dict):
-        findings.append(_error("PAT009", shown, "meta.yaml is not a mapping", "write keys: " + ", ".join(_META_KEYS)))
+        findings.append(_error("PAT009", shown, "meta.yaml is not a mapping", "write keys: " + ", ".join(META_KEYS), 1))
         return None
+
+    def line(key: str) -> int:
+        from modelyard.catalog.places import line_of
+
+        return line_of(content.decode(), (key,)) or 1
+
     for key in value:
-        if key not in _META_KEYS:
+        if key not in META_KEYS:
             from difflib import get_close_matches
 
-            close = get_close_matches(str(key), _META_KEYS, 1)
+            close = get_close_matches(str(key), META_KEYS, 1)
             findings.append(
                 _error(
                     "PAT009",
                     shown,
                     f"unknown key {key!r} in meta.yaml",
-                    f"did you mean {close[0]}?" if close else "the keys are " + ", ".join(_META_KEYS),
+                    f"did you mean {close[0]}?" if close else "the keys are " + ", ".join(META_KEYS),
+                    line(key),
                 )
             )
     shapes = {"description": str, "phase": str, "after": list, "overrides": list, "params": dict}
     for key, shape in shapes.items():
         if key in value and not isinstance(value[key], shape):
             findings.append(
-                _error("PAT009", shown, f"{key} is not a {_WORDS[shape]}", f"write {key} as a {_WORDS[shape]}")
+                _error(
+                    "PAT009", shown, f"{key} is not a {_WORDS[shape]}", f"write {key} as a {_WORDS[shape]}", line(key)
+                )
             )
     if value.get("phase", "normal") not in PHASES:
-        findings.append(_error("PAT009", shown, f"unknown phase {value['phase']!r}", "use one of " + ", ".join(PHASES)))
+        findings.append(
+            _error(
+                "PAT009", shown, f"unknown phase {value['phase']!r}", "use one of " + ", ".join(PHASES), line("phase")
+            )
+        )
     if not (value.get("when", {}) == "listed" or isinstance(value.get("when", {}), dict)):
         findings.append(
             _error(
@@ -213,6 +227,7 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
                 shown,
                 "when is neither a mapping nor the word listed",
                 "write when: {fact: value} or when: listed",
+                line("when"),
             )
         )
     if len(findings) > before:
@@ -235,6 +250,7 @@ def _compare_with_lock(
     patches: Mapping[str, Mapping[str, PatchVersion]],
     locked: Mapping[str, str],
     lock_name: str,
+    lines: Mapping[str, int],
     findings: list[Finding],
 ) -> None:
     seen = {f"{name}/{version}": patch for name, versions in patches.items() for version, patch in versions.items()}
@@ -244,6 +260,7 @@ def _compare_with_lock(
             lock_name,
             f"released patch {name} is gone or broken",
             f"restore patches/{name}; a stack may pin it",
+            lines[name],
         )
         for name in sorted(locked.keys() - seen.keys())
     )
@@ -253,10 +270,11 @@ def _compare_with_lock(
             findings.append(
                 _error(
                     "PAT003",
-                    patch.file,
+                    lock_name,
                     f"released patch {patch.id} was changed",
                     f"restore it (git checkout -- {patch.file}); "
                     f"change it in patches/{patch.name}/v{newest + 1} instead",
+                    lines[name],
                     detail=f"the lock has SHA-256 {locked[name][:12]}…, the files have {patch.sha256[:12]}…",
                 )
             )

@@ -38,6 +38,13 @@ def read_lock(folder: Path) -> tuple[dict[str, str], tuple[tuple[int, str], ...]
     return locked, tuple(bad)
 
 
+def lock_lines(folder: Path) -> dict[str, int]:
+    """The 1-based line of each ``name/version`` in the lock."""
+    path = folder / LOCK_FILE
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    return {line.split()[0]: number for number, line in enumerate(lines, 1) if line.strip() and line[0] != "#"}
+
+
 def lock_text(locked: Mapping[str, str]) -> str:
     """The lock file for these digests, sorted."""
     width = max((len(name) for name in locked), default=0)

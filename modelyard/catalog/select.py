@@ -162,6 +162,7 @@ def _unknown_fact(patch: PatchVersion, path: str, key: str) -> Finding:
         "PAT012",
         Severity.ERROR,
         f"{key} of patch {patch.id} asks for {path!r}, which no stack has",
+        field=key,
         file=f"{patch.file}/meta.yaml",
         remedy="use a dotted path of the stack file, such as rayWorker.memory (modelyard explain PAT012 lists them)",
     )

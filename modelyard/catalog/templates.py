@@ -17,6 +17,7 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phase
+from modelyard.catalog.places import source_line
 from modelyard.findings import Finding, Severity
 from modelyard.stack.document import parse_plain
 
@@ -141,7 +142,7 @@ def _documents(patch: PatchVersion, file: str, source: str, params: Mapping[str,
     for part in _SEPARATOR.split(text):
         value, problem = parse_plain(part.encode())
         if problem is not None:
-            at = line + problem.line - 1
+            at = source_line(source, text, line + problem.line - 1)
             findings.append(
                 _error("PAT007", patch, file, f"does not render to YAML: {problem.message}", at, "see modelyard render")
             )
@@ -150,10 +151,18 @@ def _documents(patch: PatchVersion, file: str, source: str, params: Mapping[str,
             if isinstance(made, Document):
                 documents.append(made)
             else:
-                findings.append(_error("PAT007", patch, file, made, line, "modelyard explain PAT007 shows the form"))
+                at = source_line(source, text, line)
+                findings.append(_error("PAT007", patch, file, made, at, "modelyard explain PAT007 shows the form"))
         elif value is not None:
             findings.append(
-                _error("PAT007", patch, file, "renders to something other than a mapping", line, "write fields")
+                _error(
+                    "PAT007",
+                    patch,
+                    file,
+                    "renders to something other than a mapping",
+                    source_line(source, text, line),
+                    "write fields",
+                )
             )
         line += part.count("\n")
     return Rendered((), tuple(findings)) if findings else Rendered(tuple(documents), ())

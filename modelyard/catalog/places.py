@@ -1,0 +1,119 @@
+"""Where something stands in a patch's files, by their text: a template is no YAML before it is rendered."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+_TARGET = re.compile(r"#\s*target:")
+_KEY = re.compile(
+    r"(?P<lead>\s*(?:-\s+)*)(?P<quote>[\"']?)(?P<key>[^\s\"'#{}\[\],:][^\"'{}\[\],]*?)(?P=quote)\s*:(?:\s|$)"
+)
+
+
+def line_of(text: str, path: Iterable[Any]) -> int:
+    """The line of a field, or of the nearest field around it that is written there; 1-based, 0 where none is.
+
+    Args:
+        text: YAML in block style, or a template of it, of one or more documents.
+        path: names of fields from the top. An element that is no name is an item of a list: one with ``fields`` (names
+            and values that identify it) is looked for, and where it is not written plainly, any item will do.
+    """
+    wanted = tuple(path)
+    lines = text.split("\n")
+    marks = [-1, *(number for number, line in enumerate(lines) if line.rstrip() == "---"), len(lines)]
+    found = [_deepest(lines, wanted, begin + 1, end) for begin, end in pairwise(marks)]
+    depth, line = max(found, key=lambda one: one[0])
+    return line if depth else 0
+
+
+def target_line(text: str, name: str) -> int:
+    """The line ``# target:`` with this name, else the first one of the template; 0 where there is none."""
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if _TARGET.match(line)]
+    named = [number for number, line in lines if line.partition(":")[2].strip() == name]
+    return named[0] if named else lines[0][0] if lines else 0
+
+
+def source_line(template: str, rendered: str, line: int) -> int:
+    """The line of a template that a line of its output comes from: the nearest above that stands in both as it is.
+
+    0 where there is none: everything above came out of expressions.
+    """
+    source = [text.strip() for text in template.split("\n")]
+    output = [text.strip() for text in rendered.split("\n")[:line]]
+    if source[:line] == output:
+        return line
+    for text in reversed(output):
+        same = [number for number, other in enumerate(source, 1) if other == text] if text else []
+        if same:
+            return min(same, key=lambda number: abs(number - line))
+    return 0
+
+
+class _Found(NamedTuple):
+    """A key, or an item of a list."""
+
+    line: int
+    """0-based."""
+    column: int
+    """Of the key, or of the item's dash: what belongs to it stands further right."""
+
+
+def _deepest(lines: Sequence[str], path: tuple[Any, ...], begin: int, end: int) -> tuple[int, int]:
+    """How many elements of a path are written in some lines, and the line of the last of them."""
+    at = _Found(begin - 1, -1)
+    depth, line, inside = 0, 0, False
+    for element in path:
+        if isinstance(element, str):
+            found = _key(lines, element, at, end, inside=inside)
+            if found is None:
+                break
+            at, inside = found, False
+        else:
+            item = _item(lines, dict(getattr(element, "fields", ())), at, end)
+            if item is None:
+                continue
+            at, inside = item, True
+        depth, line = depth + 1, at.line + 1
+    return depth, line
+
+
+def _block(lines: Sequence[str], at: _Found, end: int, *, inside: bool) -> list[tuple[int, re.Match[str]]]:
+    """The keys below a place, with their lines. ``inside``: the place is an item, and its own line counts."""
+    keys = []
+    for number in range(at.line if inside else at.line + 1, end):
+        text = lines[number]
+        stripped = text.lstrip()
+        if not stripped or stripped.startswith(("#", "{%", "{#")):
+            continue
+        indent = len(text) - len(stripped)
+        # The dashes of a list may stand right below the key that the list belongs to.
+        beside = indent == at.column and stripped.startswith("-") and not inside
+        if number != at.line and indent <= at.column and not beside:
+            break
+        found = _KEY.match(text)
+        if found is not None:
+            keys.append((number, found))
+    return keys
+
+
+def _key(lines: Sequence[str], name: str, at: _Found, end: int, *, inside: bool) -> _Found | None:
+    keys = _block(lines, at, end, inside=inside)
+    column = len(keys[0][1]["lead"]) if keys else 0
+    for number, found in keys:
+        if found["key"] == name and len(found["lead"]) == column:
+            return _Found(number, column)
+    return None
+
+
+def _item(lines: Sequence[str], fields: dict[str, Any], at: _Found, end: int) -> _Found | None:
+    """The item whose fields have these values, as far as they are written there."""
+    begin: _Found | None = None
+    for number, found in _block(lines, at, end, inside=False):
+        lead = found["lead"]
+        if "-" in lead:
+            begin = _Found(number, lead.index("-"))
+        value = lines[number][found.end() :].split(" #")[0].strip().strip("\"'")
+        if begin is not None and fields.get(found["key"]) == value:
+            return begin
+    return None
