@@ -3,21 +3,27 @@
 Loaded only by verbs that were asked to look at a cluster: the client costs more to import than a whole offline plan.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import httpx2
 from lightkube import Client, KubeConfig
+from lightkube.config.kubeconfig import SingleConfig
+from lightkube.config.models import NameValue
 from lightkube.core.exceptions import ApiError, ConfigError
 from lightkube.generic_resource import create_global_resource, create_namespaced_resource
 from yaml import YAMLError
 
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
 
+_PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
+_PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 TIMEOUT = 10.0
 """Seconds to wait for one answer of the API server."""
 
@@ -80,13 +86,33 @@ def connect(context: str | None) -> Client:
             "set kubernetes:context in the stack file, or point KUBECONFIG at the right file",
         )
     try:
-        return Client(config=found.get(wanted), timeout=httpx2.Timeout(TIMEOUT), trust_env=False)
+        return Client(config=with_plugin_info(found.get(wanted)), timeout=httpx2.Timeout(TIMEOUT), trust_env=False)
     except KeyError as error:
         raise ClusterError(
             f"context {wanted!r} of the kubeconfig names {error}, which is not in it", "correct the kubeconfig"
         ) from error
     except (OSError, ValueError, ConfigError, AssertionError, httpx2.InvalidURL) as error:
         raise _no_credentials(error) from error
+
+
+def with_plugin_info(config: SingleConfig | None) -> SingleConfig | None:
+    """The same config with its credential plugin told what it needs to know.
+
+    Plugins of ``client.authentication.k8s.io/v1`` must be told in ``KUBERNETES_EXEC_INFO`` which form to answer in. The
+    client does not tell them, and takes only plugins of earlier versions; the token stands in the same place.
+    """
+    user = config.user if config is not None else None
+    plugin = user.exec if user is not None else None
+    if config is None or user is None or plugin is None:
+        return config
+    asked = {"apiVersion": plugin.apiVersion, "kind": "ExecCredential", "spec": {"interactive": False}}
+    variables = [*(plugin.env or ()), NameValue(_PLUGIN_INFO, json.dumps(asked))]
+    told = copy(user)
+    told.exec = copy(plugin)
+    told.exec.env = variables
+    if plugin.apiVersion == _PLUGIN_V1:
+        told.exec.apiVersion = _PLUGIN_V1BETA1
+    return config._replace(user=told)
 
 
 def _no_credentials(error: Exception) -> ClusterError:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from modelyard.cluster.folder import replace_json
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
-from modelyard.files import write_atomically
 from modelyard.findings import Finding, Severity
 
 FORMAT_VERSION = 1
@@ -44,21 +44,28 @@ def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Fi
     if cluster.get("formatVersion") != FORMAT_VERSION:
         words = f"formatVersion is {cluster.get('formatVersion')!r}, this modelyard reads {FORMAT_VERSION}"
         return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", words, again),)
+    objects: dict[ObjectKey, dict[str, Any]] = {}
+    for name, body in parsed.items():
+        try:
+            objects[key_of(body, "")] = body
+        except (KeyError, TypeError, AttributeError) as error:
+            findings.append(_not_recorded(stack, f"{shown}/{name}", error, again))
+    if findings:
+        return None, tuple(findings)
     try:
         return (
             ClusterState(
                 "recorded",
                 cluster["identity"],
                 cluster["version"],
-                {key_of(body, ""): body for body in parsed.values()},
+                objects,
                 tuple(node_of(body) for body in cluster["nodes"]),
                 tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in cluster["pods"]),
             ),
             (),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        words = f"lacks {error}" if isinstance(error, KeyError) else f"is not what record writes: {error}"
-        return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", f"the recorded platform {words}", again),)
+        return None, (_not_recorded(stack, f"{shown}/{CLUSTER_FILE}", error, again),)
 
 
 def write_recorded(
@@ -74,8 +81,10 @@ def write_recorded(
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
 
+    Other files in the folder stay.
+
     Raises:
-        OSError: the folder cannot be written.
+        OSError: the folder cannot be written; the earlier recording is still there.
     """
     folder = recorded_folder(root, stack)
     contents: dict[str, Mapping[str, Any]] = {_object_file(key_of(body, "")): body for body in objects}
@@ -87,18 +96,21 @@ def write_recorded(
         "nodes": sorted(nodes, key=lambda body: str(body["metadata"]["name"])),
         "pods": sorted(pods, key=lambda pod: (pod["node"], pod["owner"], sorted(pod["requests"].items()))),
     }
-    written = []
-    for name, body in sorted(contents.items()):
-        write_atomically(folder / name, json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-        written.append(folder / name)
-    for path in folder.glob("*.json"):
-        if path.name not in contents:
-            path.unlink()
-    return tuple(written)
+    texts = {
+        name: json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        for name, body in sorted(contents.items())
+    }
+    replace_json(folder, texts)
+    return tuple(folder / name for name in texts)
 
 
 def _object_file(key: ObjectKey) -> str:
     return f"{key.kind.lower()}.{key.namespace}.{key.name}.json"
+
+
+def _not_recorded(stack: str, file: str, error: Exception, again: str) -> Finding:
+    words = f"lacks {error}" if isinstance(error, KeyError) else f"is not what record writes: {error}"
+    return _error("CFG102", stack, file, f"the recorded platform {words}", again)
 
 
 def _error(code: str, stack: str, file: str, summary: str, remedy: str) -> Finding:

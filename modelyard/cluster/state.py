@@ -50,6 +50,11 @@ class ClusterState(NamedTuple):
     pods: tuple[Pod, ...]
 
 
+def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The annotations of an object, empty where it has none."""
+    return (body.get("metadata") or {}).get("annotations") or {}
+
+
 def key_of(body: Mapping[str, Any], namespace: str) -> ObjectKey:
     """The key of an object, in ``namespace`` unless it says another."""
     metadata = body.get("metadata") or {}
