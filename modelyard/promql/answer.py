@@ -1,0 +1,178 @@
+"""What is wrong with a query's answer as a whole: an autoscaler needs one number, and 0 while there is no work."""
+
+import math
+from collections.abc import Iterator
+
+from modelyard.promql.functions import FUNCTIONS, UNKNOWN, Series
+from modelyard.promql.infer import infer
+from modelyard.promql.labels import ABSENT, NAME
+from modelyard.promql.problems import Kind, Problem
+from modelyard.promql.shape import Shape
+from modelyard.promql.syntax import COMPARISONS, Binary, Call, Node, Selector, children
+
+_LONGEST_REMEDY = 100
+"""Characters of a query that is written out in a remedy."""
+
+
+def check_answer(text: str, tree: Node) -> Iterator[Problem]:
+    """What is wrong with the answer of a valid query."""
+    shape = infer(tree, scraped=False).shape
+    start = tree.span[0]
+    if shape.kind == "matrix":
+        remedy = "give the window to a function, such as sum(max_over_time(…))"
+        yield Problem(Kind.TYPE, start, "the answer is a window of samples, not a number", remedy=remedy)
+        return
+    if shape.kind == "string":
+        yield Problem(Kind.TYPE, start, "the answer is a text, not a number")
+        return
+    query = " ".join(text.split())
+    short = query if len(query) <= _LONGEST_REMEDY else "…"
+    if shape.most > 1:
+        yield _many(tree, shape, short)
+    if shape.least == 0 and shape.most:
+        yield _empty(tree, shape, short)
+    if shape.least:
+        yield from _awake(tree, shape)
+    yield from _lost_sums(tree)
+    yield from _scalars(tree)
+    yield from _fallbacks(tree)
+
+
+def _many(tree: Node, shape: Shape, query: str) -> Problem:
+    number = "any number of" if shape.most == math.inf else f"up to {shape.most:.0f}"
+    if isinstance(tree, Binary) and tree.operator == "or" and infer(tree.right, scraped=False).shape.labels.none:
+        return Problem(
+            Kind.MANY,
+            tree.span[0],
+            "the fallback stands beside the series it should replace: the answer can be several series",
+            "`or` adds the series of its right side whose labels the left side does not have; this one has no labels",
+            "aggregate the left side first, sum(…) or vector(0), or match on no label: … or on() vector(0)",
+        )
+    return Problem(
+        Kind.MANY,
+        tree.span[0],
+        f"the answer can be {number} series, and an autoscaler takes one number",
+        "one for each " + _differing(shape),
+        f"aggregate it: sum({query})",
+    )
+
+
+def _differing(shape: Shape) -> str:
+    """What tells the series of an answer apart."""
+    named = sorted(label for label, values in shape.labels.named.items() if values.number > 1 and label != NAME)
+    if shape.labels.rest == ABSENT and named:
+        return f"combination of {', '.join(named)}" if len(named) > 1 else f"value of {named[0]}"
+    return "combination of labels that a scrape finds, such as job, instance and pod"
+
+
+def _empty(tree: Node, shape: Shape, query: str) -> Problem:
+    one = shape.labels.none
+    filled = f"{query} or vector(0)" if one else f"sum({query}) or vector(0)"
+    if isinstance(tree, Binary) and tree.operator in COMPARISONS:
+        return Problem(
+            Kind.EMPTY,
+            tree.span[0],
+            f"where the comparison is false the answer is empty, not 0: {tree.operator} leaves series out",
+            remedy=f"compare with bool, which answers 0 or 1: … {tree.operator} bool …, and add `or vector(0)`",
+        )
+    if any(isinstance(node, Call) and _of(node) is Series.ABSENCE for node in every(tree)):
+        return Problem(
+            Kind.EMPTY,
+            tree.span[0],
+            "where absent finds a series the answer is empty, not 0",
+            remedy=f"write {filled}",
+        )
+    if isinstance(tree, Binary) and tree.operator == "+" and one:
+        filled = "(… or vector(0)) + (… or vector(0)): each side needs its own, or work of the other is lost"
+    metrics = sorted(
+        {
+            matcher.value
+            for node in every(tree)
+            if isinstance(node, Selector)
+            for matcher in node.matchers
+            if matcher.label == NAME and matcher.operator == "="
+        }
+    )
+    cause = f"no series of {' or '.join(metrics)}" if metrics else "no such series"
+    return Problem(
+        Kind.EMPTY,
+        tree.span[0],
+        f"where there is {cause} the answer is empty, not 0",
+        "that is so before the first work, and after a restart of what exports it",
+        f"write {filled}",
+    )
+
+
+def _awake(tree: Node, shape: Shape) -> Iterator[Problem]:
+    start, values = tree.span[0], shape.values
+    if values.constant:
+        never = "sleeps" if values.low > 0 else "wakes"
+        yield Problem(Kind.AWAKE, start, f"the answer is always {values.low:g}: nothing ever {never}")
+    elif values.positive:
+        yield Problem(
+            Kind.AWAKE,
+            start,
+            "the answer is always above 0: nothing ever sleeps",
+            remedy="ask for the work that waits or runs, which is 0 when there is none",
+        )
+
+
+def _lost_sums(tree: Node) -> Iterator[Problem]:
+    """Sums of two numbers inside a query of which one may be missing: then the other is lost as well."""
+    for node in every(tree):
+        if node is tree or not isinstance(node, Binary) or node.operator != "+":
+            continue
+        sides = [infer(side, scraped=False).shape for side in (node.left, node.right)]
+        if all(side.kind == "vector" and side.labels.none for side in sides) and not all(side.least for side in sides):
+            yield Problem(
+                Kind.EMPTY,
+                node.span[0],
+                "where one side of + has no series the other side is lost",
+                "+ answers nothing then, whatever waits on the other side",
+                "write (… or vector(0)) + (… or vector(0))",
+            )
+
+
+def _scalars(tree: Node) -> Iterator[Problem]:
+    """Where ``scalar`` may have none or several series to choose from: then it is no number."""
+    for node in every(tree):
+        if isinstance(node, Call) and node.function == "scalar":
+            inner = infer(node.args[0], scraped=False).shape
+            if inner.least == inner.most == 1:
+                continue
+            kind = Kind.EMPTY if inner.most <= 1 else Kind.MANY
+            yield Problem(
+                kind,
+                node.span[0],
+                "scalar answers NaN where its argument is not exactly one series",
+                "NaN is not above 0, so that the autoscaler sleeps",
+                "give it one series: scalar(sum(…) or vector(0))",
+            )
+
+
+def _fallbacks(tree: Node) -> Iterator[Problem]:
+    """Numbers above 0 that stand in where there is no series."""
+    for node in every(tree):
+        if not isinstance(node, Binary) or node.operator != "or":
+            continue
+        right = infer(node.right, scraped=False).shape
+        left = infer(node.left, scraped=False).shape
+        if right.values.constant and right.values.positive and right.least and not left.least:
+            yield Problem(
+                Kind.FALLBACK,
+                node.right.span[0],
+                f"where there is no series the answer is {right.values.low:g}: GPUs are awake until there is one",
+                "as a guard against lost metrics this may be meant",
+                "write vector(0) where no series means no work",
+            )
+
+
+def _of(node: Call) -> Series:
+    return FUNCTIONS.get(node.function, UNKNOWN).series
+
+
+def every(tree: Node) -> Iterator[Node]:
+    """A node and all below it."""
+    yield tree
+    for child in children(tree):
+        yield from every(child)

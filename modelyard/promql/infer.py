@@ -1,0 +1,138 @@
+"""From a query's tree to what its answer can be: how many series, with which labels and values.
+
+An abstract interpretation: each node's ``Shape`` is computed from those of its children, and what goes wrong on the
+way, whatever the server holds, is told once, where it happens.
+"""
+
+import math
+from typing import NamedTuple
+
+from modelyard.promql import syntax
+from modelyard.promql.calls import call
+from modelyard.promql.labels import ABSENT, ANY, EMPTY, NAME, PRESENT, Labels, selected
+from modelyard.promql.operators import operate
+from modelyard.promql.problems import Kind, Problem
+from modelyard.promql.shape import TEXT, Shape, scalar, vector
+from modelyard.promql.syntax import Aggregate, Node, Subquery
+from modelyard.promql.values import ANYTHING, AT_LEAST_ONE, NOT_NEGATIVE, ONE, Interval, exactly, negative
+
+DEFAULT_STEP = 60.0
+"""Seconds: ``global.evaluation_interval`` of a server that nobody configured, a subquery's step where it has none."""
+
+
+class Inferred(NamedTuple):
+    """What is known of a query's answer."""
+
+    shape: Shape
+    problems: tuple[Problem, ...]
+    """Of kinds NEVER and AMBIGUOUS: what goes wrong inside, whatever becomes of the answer."""
+
+
+def infer(tree: Node, *, scraped: bool) -> Inferred:
+    """The shape of a query's answer.
+
+    Args:
+        tree: of the query.
+        scraped: whether to count on the labels ``job`` and ``instance`` that a scrape gives each series. Without it
+            what is said holds for any series; with it, for those that no relabelling took these labels from.
+    """
+    found: list[Problem] = []
+    return Inferred(_shape(tree, scraped, found), tuple(found))
+
+
+def _shape(node: Node, scraped: bool, found: list[Problem]) -> Shape:
+    match node:
+        case syntax.Number():
+            return scalar(exactly(node.value))
+        case syntax.Text():
+            return TEXT
+        case syntax.Selector():
+            shape = vector(0, math.inf, selected(node.matchers, scraped=scraped))
+            if shape.surely_empty and not scraped:
+                found.append(_contradiction(node, shape.labels))
+            return shape
+        case syntax.Range():
+            return _shape(node.selector, scraped, found)._replace(kind="matrix")
+        case syntax.Subquery():
+            return _subquery(node, _shape(node.inner, scraped, found))
+        case syntax.Negation():
+            inner = _shape(node.inner, scraped, found)
+            return inner._replace(labels=inner.labels.nameless(), values=negative(inner.values))
+        case syntax.Aggregate():
+            param = None if node.param is None else _shape(node.param, scraped, found)
+            return _aggregate(node, _shape(node.inner, scraped, found), param)
+        case syntax.Call():
+            return call(node, tuple(_shape(arg, scraped, found) for arg in node.args), found)
+        case syntax.Binary():
+            left = _shape(node.left, scraped, found)
+            return operate(node, left, _shape(node.right, scraped, found), found)
+
+
+def _contradiction(node: syntax.Selector, labels: Labels) -> Problem:
+    label = next(label for label, values in labels.named.items() if values.number == 0)
+    return Problem(
+        Kind.NEVER,
+        node.span[0],
+        f"no series can fit what is asked of the label {label}",
+        "the matchers of the label exclude each other",
+        'for one of several values write one matcher: =~"a|b"',
+    )
+
+
+def _subquery(node: Subquery, inner: Shape) -> Shape:
+    """All that the inner expression gave in the window: also series that are not there at the same time."""
+    step = node.step or DEFAULT_STEP
+    points = math.floor(node.window / step)
+    most = inner.labels.combinations if inner.most else 0
+    least = min(1, inner.least) if points else 0
+    return Shape("matrix", int(min(least, most)), most, inner.labels, inner.values, points)
+
+
+def _aggregate(node: Aggregate, inner: Shape, param: Shape | None) -> Shape:
+    labels = grouped(node, inner.labels)
+    least, most = min(1, inner.least), inner.most
+    match node.operator:
+        case "topk" | "bottomk" | "limitk":
+            number = param.values if param is not None else ANYTHING
+            wanted = math.floor(number.low) if number.constant and abs(number.low) < math.inf else None
+            if wanted is not None and wanted < 1:
+                return vector(0, 0, inner.labels, inner.values)
+            each = math.inf if wanted is None else wanted
+            groups = max(1.0, min(inner.most, labels.combinations))
+            return vector(0 if wanted is None else least, min(most, each * groups), inner.labels, inner.values)
+        case "limit_ratio":
+            return vector(0, most, inner.labels, inner.values)
+        case "count_values":
+            name = node.param.value if isinstance(node.param, syntax.Text) else ""
+            # A label that `without` names is dropped again.
+            dropped = node.grouping == "without" and name in node.labels
+            return vector(least, most, labels.having({name: ANY if dropped else PRESENT}), AT_LEAST_ONE)
+        case _:
+            return vector(least, most, labels, _aggregated(node.operator, inner.values))
+
+
+def grouped(node: Aggregate, labels: Labels) -> Labels:
+    """The labels by which an aggregation groups."""
+    if node.grouping == "by":
+        return Labels({label: labels.of(label) for label in node.labels}, ABSENT)
+    if node.grouping == "without":
+        return labels.having(dict.fromkeys((*node.labels, NAME), ABSENT))
+    return EMPTY
+
+
+def _aggregated(operator: str, values: Interval) -> Interval:
+    match operator:
+        case "count":
+            return AT_LEAST_ONE
+        case "group":
+            return ONE
+        case "stddev" | "stdvar":
+            return NOT_NEGATIVE
+        case "avg" | "min" | "max":
+            return values
+        case "sum":
+            low = values.low if values.low >= 0 else -math.inf
+            high = values.high if values.high <= 0 else math.inf
+            return Interval(low, high, values.maybe_nan)
+        case _:
+            return ANYTHING

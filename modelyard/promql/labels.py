@@ -1,0 +1,197 @@
+"""What is known of the labels that series have: sets of values, finite or all but finite.
+
+An absent label and an empty one are the same to Prometheus, so "absent" is the value ``""``. Everything here says less
+than is true, never more: where a set is not known it is "anything".
+"""
+
+import math
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from modelyard.promql.syntax import Matcher, Matching
+
+NAME = "__name__"
+_PLAIN = re.compile(r"(?:[^\\.+*?()|\[\]{}^$]|\\[^A-Za-z0-9])*")
+"""A part of a regular expression that stands for itself."""
+
+
+class Values(NamedTuple):
+    """Values that one label may have."""
+
+    listed: frozenset[str]
+    others: bool
+    """False: exactly the listed ones; True: all but the listed ones."""
+
+    @property
+    def number(self) -> float:
+        """How many there are, infinite for all but some."""
+        return math.inf if self.others else len(self.listed)
+
+
+ANY = Values(frozenset(), True)
+ABSENT = Values(frozenset({""}), False)
+PRESENT = Values(frozenset({""}), True)
+NONE = Values(frozenset(), False)
+
+
+def both(one: Values, other: Values) -> Values:
+    """The values that are in both."""
+    match one.others, other.others:
+        case True, True:
+            return Values(one.listed | other.listed, True)
+        case False, False:
+            return Values(one.listed & other.listed, False)
+        case False, True:
+            return Values(one.listed - other.listed, False)
+        case _:
+            return Values(other.listed - one.listed, False)
+
+
+def either(one: Values, other: Values) -> Values:
+    """The values that are in one of them."""
+    match one.others, other.others:
+        case True, True:
+            return Values(one.listed & other.listed, True)
+        case False, False:
+            return Values(one.listed | other.listed, False)
+        case False, True:
+            return Values(other.listed - one.listed, True)
+        case _:
+            return Values(one.listed - other.listed, True)
+
+
+class Labels(NamedTuple):
+    """Labels that the series of one expression may have."""
+
+    named: Mapping[str, Values]
+    rest: Values
+    """Of every label that is not named: ``ANY`` or ``ABSENT``."""
+
+    def of(self, label: str) -> Values:
+        """The values that a label may have."""
+        return self.named.get(label, self.rest)
+
+    @property
+    def combinations(self) -> float:
+        """How many different series there can be at most."""
+        if any(values.number == 0 for values in self.named.values()):
+            return 0
+        return math.prod(values.number for values in self.named.values()) if self.rest == ABSENT else math.inf
+
+    @property
+    def none(self) -> bool:
+        """Whether there is no label at all, as in the answers of ``vector(0)`` and ``sum(x)``."""
+        return self.rest == ABSENT and all(values == ABSENT for values in self.named.values())
+
+    def having(self, changed: Mapping[str, Values]) -> "Labels":
+        """The same labels with some replaced."""
+        return Labels({**self.named, **changed}, self.rest)
+
+    def nameless(self) -> "Labels":
+        """The same labels without the metric's name."""
+        return self.having({NAME: ABSENT})
+
+
+EMPTY = Labels(MappingProxyType({}), ABSENT)
+"""Of a series without labels, such as that of ``vector(0)`` or ``sum(x)``."""
+
+
+def selected(matchers: Iterable[Matcher], *, scraped: bool) -> Labels:
+    """Labels of the series that all matchers fit.
+
+    Args:
+        matchers: of one selector.
+        scraped: whether the series come from a target that Prometheus scrapes, which gives each the labels ``job`` and
+            ``instance``. A name with a colon is of a recording rule, which may have dropped them.
+    """
+    named: dict[str, Values] = {}
+    for matcher in matchers:
+        named[matcher.label] = both(named.get(matcher.label, ANY), fitting(matcher))
+    metric = named.setdefault(NAME, ANY)
+    if scraped and not any(":" in name for name in metric.listed):
+        for label in ("job", "instance"):
+            named.setdefault(label, PRESENT)
+    return Labels(named, ANY)
+
+
+def fitting(matcher: Matcher) -> Values:
+    """The values that one matcher fits."""
+    match matcher.operator:
+        case "=":
+            return Values(frozenset({matcher.value}), False)
+        case "!=":
+            return Values(frozenset({matcher.value}), True)
+        case "=~":
+            return _matched(matcher.value)
+        case "!~":
+            values = _matched(matcher.value)
+            if alternatives(matcher.value) is not None or matcher.value in (".*", ".+"):
+                return Values(values.listed, not values.others)
+            # All that is known of another expression is whether it fits nothing at all.
+            return PRESENT if _fits_absent(matcher.value) is True else ANY
+
+
+def alternatives(expression: str) -> tuple[str, ...] | None:
+    """The values that a regular expression lists, as in ``a|b``, or None where it is more than a list."""
+    inner = re.fullmatch(r"\((?:\?:)?([^()]*)\)", expression)
+    parts = (inner[1] if inner else expression).split("|")
+    if not all(_PLAIN.fullmatch(part) for part in parts):
+        return None
+    return tuple(re.sub(r"\\(.)", r"\1", part) for part in parts)
+
+
+def _matched(expression: str) -> Values:
+    if expression == ".*":
+        return ANY
+    if expression == ".+":
+        return PRESENT
+    if (listed := alternatives(expression)) is not None:
+        return Values(frozenset(listed), False)
+    return PRESENT if _fits_absent(expression) is False else ANY
+
+
+def _fits_absent(expression: str) -> bool | None:
+    """Whether a regular expression fits the empty value; None where Python cannot say."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return re.fullmatch(expression, "") is not None
+    except (re.error, RecursionError, OverflowError):
+        return None
+
+
+def matched_on(one: Labels, other: Labels, matching: Matching) -> frozenset[str]:
+    """The labels by which two sides find each other, as far as they are known by name."""
+    if matching.on:
+        return frozenset(matching.labels)
+    return frozenset({*one.named, *other.named}) - {*matching.labels, NAME}
+
+
+def never_meet(one: Labels, other: Labels, matching: Matching) -> str:
+    """The first label in which two sides always differ, or nothing."""
+    for label in sorted(matched_on(one, other, matching)):
+        if both(one.of(label), other.of(label)).number == 0:
+            return label
+    return ""
+
+
+def always_meet(one: Labels, other: Labels, matching: Matching) -> bool:
+    """Whether every series of one side has the same values as every series of the other, in the labels that count."""
+    if not matching.on and not one.rest == other.rest == ABSENT:
+        return False
+    for label in matched_on(one, other, matching):
+        values = one.of(label)
+        if values.number != 1 or values != other.of(label):
+            return False
+    return True
+
+
+def unique(labels: Labels, matching: Matching) -> bool:
+    """Whether no two series of a side can be equal in the labels that count, so that a partner is never ambiguous."""
+    if matching.on:
+        left = [labels.rest, *(values for label, values in labels.named.items() if label not in matching.labels)]
+    else:
+        left = [labels.of(NAME), *(labels.of(label) for label in matching.labels)]
+    return all(values.number <= 1 for values in left)

@@ -1,0 +1,173 @@
+"""Where and why the parser refuses a text, and what to do about it. The parser says what, but not where."""
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from modelyard.promql.functions import FUNCTIONS
+from modelyard.promql.lexer import Token, closing, tokens
+from modelyard.promql.parse import NotValid, understood
+from modelyard.promql.syntax import Span
+
+_UNTOLD = "invalid promql query"
+"""The parser's words where the grammar alone is against a text."""
+_COMPLETIONS = ("", " x", " (x)", " (a) (x)", " 5m", " 5", " [5m]", " {}", " == x", " 0 x")
+"""Ways in which a beginning may go on. A word after which none of them helps is the one that is wrong."""
+_LEXICAL = re.compile("unexpected|unterminated|bad number|unknown escape")
+"""Messages about a word: the beginning of the text up to that word gives the same one."""
+_IN_BRACES = ("", '="v"', '"v"', ' a="v"')
+_MOST_WORDS = 300
+"""Words of a refused query that are looked at one by one; a mistake further on is placed at the query's start."""
+
+_REMEDIES: tuple[tuple[str, str], ...] = (
+    (
+        r"in aggregation expression, got matrix",
+        "aggregate the result of a function over the window: sum(max_over_time(x[30m])), or look at the sum over time "
+        "in a subquery: max_over_time(sum(x)[30m:30s])",
+    ),
+    (r"ranges only allowed for vector selectors", "write a subquery with a step: max_over_time(sum(x)[30m:30s])"),
+    (r"expected type matrix in call", "give it a window: x[5m]"),
+    (r"binary expression must contain only", "give the window to a function first: max_over_time(x[5m]) + 1"),
+    (r"set operator '(\w+)' not allowed", "turn the number into a series: vector(0)"),
+    (r"expected type vector in (call|aggregation).*got scalar", "turn the number into a series: vector(0)"),
+    (r"comparisons between scalars", "write bool after the operator: 1 == bool 1"),
+    (r"unexpected character: '&'", "write `and`; queries that each count by themselves are added: a + b"),
+    (r"unexpected character: '\|'", 'write `or`; between values of a label: =~"a|b"'),
+    (r"'\$'", "write the value: only Grafana knows variables, Prometheus does not"),
+    (r"left brace '\{' inside braces", "the text is a template that nobody filled in: render it first"),
+    (r"unexpected character.*('[“”‘’]'|\\u\{201[89cd]\})", 'write straight quotes: "'),
+    (r"illegal regex", "write it in RE2's syntax: no look-around, no references back; https://github.com/google/re2"),
+    (r"unknown escape sequence", "write the backslash twice, or the value in backquotes"),
+    (r"function with name 'holt_winters'", "Prometheus 3 calls it double_exponential_smoothing, behind a feature flag"),
+    (r"bad number or duration|not a valid duration", "write whole numbers with units, longest first: 1h30m"),
+    (r"unclosed left parenthesis", "close the bracket"),
+    (r"inside (braces|brackets)$", "close the bracket"),
+    (r"unterminated quoted string", "close the quote"),
+    (r"offset modifier must be preceded", "write offset right behind the metric: sum(x offset 5m)"),
+    (r"at least one non-empty matcher", "name the metric"),
+)
+
+
+class Mistake(NamedTuple):
+    """What is wrong, where it starts, and what to do."""
+
+    words: str
+    span: Span
+    remedy: str
+
+
+def mistake(text: str, words: str) -> Mistake:
+    """The mistake in a text that the parser refused with ``words``."""
+    all_words = tokens(text)
+    if not all_words:
+        return Mistake("it is empty", (0, len(text)), "write a query")
+    span = _place(text, all_words, words)
+    shown = text[slice(*span)]
+    told = words if words != _UNTOLD else (f"unexpected {shown!r}" if shown else "it ends too early")
+    return Mistake(told, span, _remedy(words))
+
+
+def _remedy(words: str) -> str:
+    unknown = re.search(r"unknown function with name '([^']*)'", words)
+    if unknown and (close := get_close_matches(unknown[1].lower(), FUNCTIONS, 1, 0.8)):
+        return f"did you mean {close[0]}?"
+    return next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, words)), "")
+
+
+def _place(text: str, words: tuple[Token, ...], said: str) -> Span:
+    if "unclosed" in said or "unexpected end of input inside" in said:
+        return _unclosed(text, words, {"braces": "{", "brackets": "["}.get(said.rpartition(" ")[2], "("))
+    if said != _UNTOLD and not _LEXICAL.match(said):
+        for start, end in _spans(text, words):
+            if _refusal(text[start:end]) == said:
+                return _narrowed(text, (start, end), said)
+    if len(words) > _MOST_WORDS:
+        return (0, len(text))
+    return _last_word(text, words) if said == _UNTOLD else _said_of(text, words, said)
+
+
+def _said_of(text: str, words: tuple[Token, ...], said: str) -> Span:
+    """The word after which the parser says the same; or the one before it, where the message quotes that."""
+    for index, word in enumerate(words):
+        if _refusal(text[: word.end]) == said:
+            quoted = re.search(r"'([^']+)'", said)
+            before = next((one for one in words[index::-1][:3] if quoted and one.text == quoted[1]), word)
+            return (before.start, before.end)
+    return (0, len(text))
+
+
+def _last_word(text: str, words: tuple[Token, ...]) -> Span:
+    """The first word after which nothing can follow that would make the text valid; its end, if all can."""
+    open_brackets: list[str] = []
+    for word in words:
+        if word.kind == "open":
+            open_brackets.append({"(": ")", "[": "]", "{": "}"}[word.text])
+        elif word.kind == "close" and open_brackets:
+            open_brackets.pop()
+        inside = open_brackets[-1] if open_brackets else ""
+        # For what stands in square brackets the parser has words.
+        if inside != "]":
+            completions = _IN_BRACES if inside == "}" else _COMPLETIONS
+            if not _can_go_on(text[: word.end], completions, "".join(reversed(open_brackets))):
+                return (word.start, word.end)
+    return (len(text), len(text))
+
+
+def _narrowed(text: str, span: Span, said: str) -> Span:
+    """The operator alone, where the message names one."""
+    if named := re.search(r"set operator '(\w+)'", said):
+        for word in reversed(tokens(text[slice(*span)])):
+            if word.text.lower() == named[1]:
+                return (span[0] + word.start, span[0] + word.end)
+    return span
+
+
+def _can_go_on(beginning: str, completions: tuple[str, ...], closers: str) -> bool:
+    return any(_refusal(f"{beginning}{more}{closers}") != _UNTOLD for more in completions)
+
+
+def _refusal(text: str) -> str | None:
+    try:
+        understood(text)
+    except NotValid as refused:
+        return str(refused)
+    return None
+
+
+def _unclosed(text: str, words: tuple[Token, ...], bracket: str) -> Span:
+    """The innermost bracket of a kind that nothing closes."""
+    shut = closing(words)
+    for index in range(len(words) - 1, -1, -1):
+        if words[index].text == bracket and index not in shut:
+            return (words[index].start, words[index].end)
+    return (0, len(text))
+
+
+def _spans(text: str, words: tuple[Token, ...]) -> Iterator[Span]:
+    """The parts of a text that can be read by themselves, the shortest first: calls, brackets, selectors, the whole."""
+    shut = closing(words)
+    ends = {opened: words[closed].end for opened, closed in shut.items()}
+    found = {(0, len(text))}
+    for opened, end in ends.items():
+        before = words[opened - 1] if opened and words[opened - 1].kind == "name" else words[opened]
+        if words[opened].text == "[" and opened:
+            start = _operand_start(words, shut, opened)
+            found.add((start, end))
+        else:
+            found.add((before.start, end))
+    return iter(sorted(found, key=lambda span: (span[1] - span[0], span))[:_MOST_WORDS])
+
+
+def _operand_start(words: tuple[Token, ...], shut: dict[int, int], bracket: int) -> int:
+    """Where that starts which a square bracket stands behind."""
+    opened = {closed: index for index, closed in shut.items()}
+    index = bracket - 1
+    while index in opened:
+        index = opened[index]
+        if index and words[index - 1].kind == "name":
+            index -= 1
+        # A grouping stands between an aggregation's name and its brackets, or behind them.
+        if index and (words[index].text.lower() in ("by", "without") or words[index].text == "("):
+            index -= words[index - 1].kind == "name" or index - 1 in opened
+    return words[index].start

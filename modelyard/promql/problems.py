@@ -1,0 +1,64 @@
+"""What can be wrong with one query."""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+
+class Kind(Enum):
+    """The kinds of problems. ``queries`` gives each its code and severity."""
+
+    INVALID = "invalid"
+    """Prometheus would refuse it."""
+    UNJUDGED = "unjudged"
+    """Too long to be read here."""
+    JOINED = "joined"
+    """Several queries joined with ``&``."""
+    TYPE = "type"
+    """The answer is a range of samples or a text, not a number."""
+    MANY = "many"
+    """The answer can be several series."""
+    EMPTY = "empty"
+    """The answer can be no series."""
+    NEVER = "never"
+    """A part of it cannot have a series, whatever the server has."""
+    UNLIKELY = "unlikely"
+    """A part of it has no series as long as scraped series have the labels ``job`` and ``instance``."""
+    AMBIGUOUS = "ambiguous"
+    """It fails when the server has more than one series for a side of an operator."""
+    SHORT = "short"
+    """A window that may hold too few samples."""
+    LONG = "long"
+    """A window, or an offset, that reaches too far back."""
+    STEP = "step"
+    """A subquery whose step is missing, finer than the data or too coarse."""
+    MATCHER = "matcher"
+    """A label matcher that does not select what it seems to."""
+    AWAKE = "awake"
+    """The answer is always above 0, or always the same."""
+    FALLBACK = "fallback"
+    """Where there is no series the answer is above 0."""
+    COUNTS = "counts"
+    """It counts series or samples, whatever their value."""
+    FLAG = "flag"
+    """It needs a feature flag of the server."""
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with a query, and where."""
+
+    kind: Kind
+    offset: int
+    """0-based, in characters of the whole query, also where it is one of several joined with ``&``."""
+    summary: str
+    """One line without a full stop."""
+    detail: str = ""
+    remedy: str = ""
+    excerpt: str = ""
+    """The part of the query that it is about."""
+
+
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems without repeats, by place in the query and then as they are listed in ``Kind``."""
+    rank = {kind: index for index, kind in enumerate(Kind)}
+    return tuple(sorted(set(problems), key=lambda one: (one.offset, rank[one.kind], one.summary)))

@@ -1,0 +1,240 @@
+"""Asking a Prometheus server over its HTTP API. Nothing but the standard library, and nothing is ever written there.
+
+Credentials come from the address (``https://user:password@host``), from the variable ``MODELYARD_PROMETHEUS_TOKEN`` or
+from the file that ``MODELYARD_PROMETHEUS_TOKEN_FILE`` names. They go into one header and into no message.
+"""
+
+import json
+import ssl
+from base64 import b64encode
+from collections.abc import Mapping
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, unquote, urlencode, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+TOKEN: Final = "MODELYARD_PROMETHEUS_TOKEN"
+TOKEN_FILE: Final = "MODELYARD_PROMETHEUS_TOKEN_FILE"
+TIMEOUT: Final = 10.0
+"""Seconds for one request. An autoscaler that waits longer for its number is no use either."""
+MOST_BYTES: Final = 8 * 2**20
+_MOST_WORDS: Final = 300
+
+
+class BadAddress(Exception):
+    """The address, or the credentials for it, cannot be used: a mistake of whoever gave them."""
+
+    def __init__(self, summary: str, remedy: str = "") -> None:
+        super().__init__(summary, remedy)
+        self.summary = summary
+        self.remedy = remedy
+
+
+class ServerError(Exception):
+    """The server is out of reach, or does not answer as Prometheus does."""
+
+    def __init__(self, summary: str, remedy: str = "") -> None:
+        super().__init__(summary, remedy)
+        self.summary = summary
+        self.remedy = remedy
+
+
+class Server(NamedTuple):
+    """A server and how to get in."""
+
+    url: str
+    """Without credentials, without a slash at the end."""
+    headers: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"Server({self.url})"
+
+
+class Answer(NamedTuple):
+    """What the server says to a query."""
+
+    kind: str
+    """``scalar``, ``vector``, ``matrix`` or ``string``."""
+    series: int | None
+    """How many; None where they are more than anybody reads."""
+    values: tuple[float, ...] = ()
+    labels: tuple[Mapping[str, str], ...] = ()
+
+
+class Refused(NamedTuple):
+    """The server will not answer a query."""
+
+    words: str
+    """The server's own, cleaned and cut."""
+
+
+def server(url: str, environment: Mapping[str, str]) -> Server:
+    """The server at an address.
+
+    Args:
+        url: ``http://host:9090``, a path before the API allowed.
+        environment: where a token may stand.
+
+    Raises:
+        BadAddress: one of them cannot be used. The message holds no credentials.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise BadAddress("the address of the Prometheus server is no URL", _FORM) from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise BadAddress("the address of the Prometheus server is no URL of http or https", _FORM)
+    if parts.query or parts.fragment or not _printable(f"{host}{parts.path}"):
+        raise BadAddress("the address of the Prometheus server has more than a host and a path", _FORM)
+    shown = f"[{host}]" if ":" in host else host
+    place = shown if port is None else f"{shown}:{port}"
+    plain = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
+    authorization = _authorization(parts, environment)
+    return Server(plain, {"Authorization": authorization} if authorization else {})
+
+
+_FORM: Final = "write it as http://prometheus.example.com:9090"
+
+
+def _authorization(parts: SplitResult, environment: Mapping[str, str]) -> str:
+    token = environment.get(TOKEN, "").strip()
+    if not token and (file := environment.get(TOKEN_FILE)):
+        try:
+            token = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise BadAddress(f"the token file {file} cannot be read: {why}", f"correct {TOKEN_FILE}") from None
+    if token and parts.username is not None:
+        raise BadAddress("there are two credentials: one in the address and a token", f"drop one, or unset {TOKEN}")
+    if token:
+        if not _printable(token) or " " in token:
+            raise BadAddress("the token is not one word of printable ASCII characters", f"correct {TOKEN}")
+        return f"Bearer {token}"
+    if parts.username is None:
+        return ""
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return f"Basic {b64encode(pair.encode()).decode()}"
+
+
+def _printable(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def ask(server: Server, query: str) -> Answer | Refused:
+    """Runs a query at the server's present moment.
+
+    Raises:
+        ServerError: there is no answer to be had.
+    """
+    try:
+        data = _fetch(server, "query", {"query": query, "timeout": f"{TIMEOUT:.0f}s"})
+    except _TooMuch:
+        return Answer("vector", None)
+    if isinstance(data, Refused):
+        return data
+    try:
+        kind, result = str(data["resultType"]), data["result"]
+        if kind in ("scalar", "string"):
+            return Answer(kind, 1, (float(result[1]),) if kind == "scalar" else ())
+        labels = tuple({str(name): str(value) for name, value in one["metric"].items()} for one in result)
+        values = tuple(float(one["value"][1]) if "value" in one else float("nan") for one in result)
+        return Answer(kind, len(result), values if kind == "vector" else (), labels)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        raise _strange(server) from None
+
+
+def fetch(server: Server, path: str, parameters: Mapping[str, str]) -> Any:
+    """The data of a GET of the API, None where the server does not give it to us, or gives too much.
+
+    Raises:
+        ServerError: the server is out of reach.
+    """
+    try:
+        data = _fetch(server, path, parameters, optional=True)
+    except _TooMuch:
+        return None
+    return None if isinstance(data, Refused) else data
+
+
+class _TooMuch(Exception):
+    """An answer of more bytes than anybody reads."""
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Credentials are for the address that was given, not for one that it leads to."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _fetch(server: Server, path: str, parameters: Mapping[str, str], optional: bool = False) -> Any:
+    request = Request(
+        f"{server.url}/api/v1/{path}?{urlencode(parameters)}",
+        headers={**server.headers, "Accept": "application/json", "User-Agent": "modelyard"},
+    )
+    try:
+        with build_opener(_NoRedirect).open(request, timeout=TIMEOUT) as response:
+            body = response.read(MOST_BYTES + 1)
+    except HTTPError as error:
+        with error:
+            refused = _refused(error)
+        if refused is None and optional:
+            return Refused(f"HTTP {error.code}")
+        if refused is None:
+            raise _no_api(server, error) from None
+        return refused
+    except (URLError, HTTPException, OSError, ValueError) as error:
+        raise _unreachable(server, error) from None
+    if len(body) > MOST_BYTES:
+        raise _TooMuch
+    try:
+        return json.loads(body)["data"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _strange(server) from None
+
+
+def _refused(error: HTTPError) -> Refused | None:
+    """What the server says against the query; None where it is not the API that speaks."""
+    try:
+        document = json.loads(error.read(MOST_BYTES))
+        words = document["error"] if document["status"] == "error" else None
+    except (ValueError, KeyError, TypeError, OSError, HTTPException, RecursionError):
+        return None
+    return Refused(clean(words)) if isinstance(words, str) and error.code in (400, 422, 500, 503) else None
+
+
+def _no_api(server: Server, error: HTTPError) -> ServerError:
+    if error.code in (401, 403):
+        return ServerError(
+            f"{server.url} does not let us in (HTTP {error.code})",
+            f"give a token in {TOKEN} or {TOKEN_FILE}, or user and password in the address",
+        )
+    if error.code in (301, 302, 303, 307, 308):
+        place = urlsplit(error.headers.get("Location", ""))
+        there = clean(f"{place.scheme}://{place.netloc.rpartition('@')[2]}") if place.netloc else "another address"
+        return ServerError(f"{server.url} leads to {there}", "give the address that it leads to")
+    return ServerError(f"{server.url} has no API of Prometheus (HTTP {error.code})", "check the address and its path")
+
+
+def _unreachable(server: Server, error: Exception) -> ServerError:
+    reason = error.reason if isinstance(error, URLError) else error
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        why = f"its certificate is not trusted: {reason.verify_message}"
+        return ServerError(f"{server.url}: {why}", "add its authority to the system's, or name it in SSL_CERT_FILE")
+    if isinstance(reason, TimeoutError):
+        return ServerError(f"{server.url} does not answer within {TIMEOUT:.0f} seconds", "check address and network")
+    words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
+    return ServerError(f"{server.url} is out of reach: {clean(words)}", "check address and network")
+
+
+def _strange(server: Server) -> ServerError:
+    return ServerError(f"{server.url} does not answer as Prometheus does", "check the address and its path")
+
+
+def clean(text: str) -> str:
+    """Text of a server, as one line without control characters, cut where it is long."""
+    line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    return line if len(line) <= _MOST_WORDS else f"{line[: _MOST_WORDS - 1]}…"

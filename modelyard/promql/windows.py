@@ -1,0 +1,205 @@
+"""Windows, steps and offsets against the scrape interval, for an autoscaler that puts things to sleep.
+
+An answer stays above zero until the last sample above zero has left the window: the window is how long the GPUs stay
+awake after the work has ended. It must hold enough samples to give an answer at all, and must not reach further back
+than the longest job takes or the server keeps samples.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from modelyard.promql.functions import FUNCTIONS, Series
+from modelyard.promql.infer import DEFAULT_STEP
+from modelyard.promql.problems import Kind, Problem
+from modelyard.promql.syntax import Call, Node, Range, Selector, Span, Subquery, children
+
+ENOUGH: Final = 2
+"""Scrapes that a window must hold. Two samples are what a rate needs, and of two one may be late or fail."""
+RETENTION: Final = 15 * 86400.0
+"""Seconds that a server keeps samples for unless told otherwise (``--storage.tsdb.retention.time``, 15d)."""
+LOOKBACK: Final = 300.0
+"""Seconds after which a sample no longer counts as present (``--query.lookback-delta``, 5m)."""
+MOST_STEPS: Final = 11_000
+"""Steps of one evaluation: the most that the server itself allows a range query for each series."""
+LONGEST_JOB: Final = 6 * 3600.0
+"""Seconds. GPUs that wait longer than the longest job takes cost more asleep than awake."""
+
+
+def check_windows(tree: Node, scrape_interval: float | None, longest: float = LONGEST_JOB) -> Iterator[Problem]:
+    """What is wrong with the windows of a query.
+
+    Args:
+        tree: of the query.
+        scrape_interval: seconds between two samples; None where nobody knows, and nothing is said of it then.
+        longest: seconds of the longest window that is not questioned.
+    """
+    yield from _walk(tree, None, 0.0, 0.0, scrape_interval, longest)
+
+
+def _walk(
+    node: Node, caller: Call | None, reach: float, late: float, interval: float | None, longest: float
+) -> Iterator[Problem]:
+    """Problems of a node and below it. ``reach`` and ``late``: seconds of the windows, of the offsets around it."""
+    match node:
+        case Subquery():
+            reach, late = reach + node.window, late + node.offset
+            yield from _step(node, interval)
+            step = node.step or DEFAULT_STEP
+            every = max(step, interval or 0.0)
+            yield from _short(node.span, caller, node.window, every, "step" if every == step else "scrape interval")
+            yield from _late(node.span, node.offset, late)
+            if not _has_window(node.inner):
+                yield from _far(node.span, caller, reach, late, longest)
+            yield from _walk(node.inner, None, reach, late, interval, longest)
+        case Range():
+            reach, late = reach + node.window, late + node.selector.offset
+            if interval is not None:
+                yield from _short(node.span, caller, node.window, interval, "scrape interval")
+            yield from _late(node.span, node.selector.offset, late)
+            yield from _far(node.span, caller, reach, late, longest)
+            yield from _pinned(node.selector)
+        case Selector():
+            late += node.offset
+            if interval is not None and interval > LOOKBACK:
+                yield Problem(
+                    Kind.SHORT,
+                    node.span[0],
+                    f"a sample counts as present for {words(LOOKBACK)}, but comes every {words(interval)} only",
+                    "between two scrapes the server answers as if the series were not there",
+                    f"take the newest of a window: last_over_time(…[{words(ENOUGH * interval)}])",
+                )
+            yield from _late(node.span, node.offset, late)
+            yield from _pinned(node)
+        case _:
+            called = node if isinstance(node, Call) else None
+            for child in children(node):
+                yield from _walk(child, called, reach, late, interval, longest)
+
+
+def _has_window(node: Node) -> bool:
+    return isinstance(node, Range | Subquery) or any(_has_window(child) for child in children(node))
+
+
+def _short(span: Span, caller: Call | None, window: float, every: float, of: str) -> Iterator[Problem]:
+    if window >= ENOUGH * every:
+        return
+    name = caller.function if caller is not None else "it"
+    needs = FUNCTIONS[name].samples if name in FUNCTIONS else 1
+    holds = "at most one sample" if window < every else "one sample for sure"
+    if needs > 1:
+        result = f"{name} needs {needs} samples and answers {'nothing' if window < every else 'only at times'}"
+    elif name in FUNCTIONS and FUNCTIONS[name].series is Series.ABSENCE:
+        result = f"{name} answers 1 between two samples"
+    else:
+        result = "one that is late or fails leaves no answer"
+    yield Problem(
+        Kind.SHORT,
+        span[0],
+        f"the window of {words(window)} is shorter than two {of}s of {words(every)}",
+        f"it holds {holds}: {result}",
+        f"widen the window to {words(2 * ENOUGH * every)} or more"
+        + (", or set autoscaling.scrapeInterval to what the server does" if of == "scrape interval" else ""),
+    )
+
+
+def _far(span: Span, caller: Call | None, reach: float, late: float, longest: float) -> Iterator[Problem]:
+    if reach + late > RETENTION:
+        yield Problem(
+            Kind.LONG,
+            span[0],
+            f"it looks {words(reach + late)} back; a server keeps samples for {words(RETENTION)} unless told otherwise",
+            remedy="shorten the window: it is how long the GPUs stay awake after the work has ended",
+        )
+    elif reach > longest:
+        yield Problem(
+            Kind.LONG,
+            span[0],
+            f"the window of {words(reach)} keeps GPUs awake that long after the work has ended",
+            f"the longest job takes {words(longest)}",
+            "shorten it to the time after which new work is no longer likely, such as 30m",
+        )
+    if caller is not None and caller.function == "min_over_time" and reach > LOOKBACK:
+        yield Problem(
+            Kind.LONG,
+            span[0],
+            f"min_over_time is above 0 only after {words(reach)} of work without a pause",
+            "one sample of 0 in the window keeps the GPUs asleep",
+            "max_over_time wakes at once and sleeps when the whole window is 0",
+        )
+
+
+def _late(span: Span, offset: float, late: float) -> Iterator[Problem]:
+    """What an offset does: its own, with those around it."""
+    if offset and late > LOOKBACK:
+        yield Problem(
+            Kind.LONG,
+            span[0],
+            f"offset {words(late)}: the autoscaler learns of new work that much later",
+            remedy="leave the offset out; the window alone delays sleep",
+        )
+    elif offset < 0:
+        yield Problem(Kind.LONG, span[0], "the offset looks into the future, where there are no samples yet")
+
+
+def _pinned(selector: Selector) -> Iterator[Problem]:
+    if selector.pinned:
+        yield Problem(
+            Kind.AWAKE,
+            selector.span[0],
+            "@ asks for one moment in the past: the answer never changes",
+            remedy="leave out @ and its time",
+        )
+
+
+def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
+    if node.pinned:
+        yield Problem(
+            Kind.AWAKE,
+            node.span[0],
+            "@ asks for one moment in the past: the answer never changes",
+            remedy="leave out @ and its time",
+        )
+    step = node.step or DEFAULT_STEP
+    good = words(interval) if interval else "30s"
+    steps = node.window / step
+    if steps > MOST_STEPS:
+        yield Problem(
+            Kind.LONG,
+            node.span[0],
+            f"the subquery is evaluated {round(steps)} times for each answer",
+            f"{words(node.window)} in steps of {words(step)}",
+            f"shorten the window, or widen the step: [{words(node.window)}:{words(max(step, node.window / 1000))}]",
+        )
+    if node.step is None:
+        yield Problem(
+            Kind.STEP,
+            node.span[0],
+            "the subquery has no step: the server's evaluation interval counts, 1m unless it is configured",
+            remedy=f"write the step: [{words(node.window)}:{good}]",
+        )
+    elif interval is not None and node.step < interval / 2:
+        # Half the interval is the widest step that meets every sample, however late one is.
+        yield Problem(
+            Kind.STEP,
+            node.span[0],
+            f"the step of {words(node.step)} is finer than the data, which comes every {words(interval)}",
+            "every sample is looked at several times",
+            f"write [{words(node.window)}:{good}]",
+        )
+    elif step > LOOKBACK:
+        yield Problem(
+            Kind.STEP,
+            node.span[0],
+            f"the step of {words(step)} leaves out what is shorter: new work is seen up to {words(step)} late",
+            remedy=f"write [{words(node.window)}:{good}]",
+        )
+
+
+def words(seconds: float) -> str:
+    """A duration as PromQL writes it: ``1h30m``, ``500ms``."""
+    milliseconds = round(seconds * 1000)
+    text = ""
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
+        number, milliseconds = divmod(milliseconds, size)
+        text += f"{number}{unit}" if number else ""
+    return text or "0s"
