@@ -1,14 +1,39 @@
 """What can go wrong between a plan and an autoscaler."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
+from modelyard.workloads.facts import VALID_QUERIES, VENDOR_QUERIES
+
+if TYPE_CHECKING:
+    from modelyard.promql.queries import Query
+
+MAX_REPLICAS = "autoscaling/max_replicas"
+"""The annotation in which the platform's autoscaler reads its upper bound."""
+ENABLED = "autoscaling/enabled"
+"""The annotation that wakes the platform's autoscaler."""
+QUERIES = "autoscaling/queries"
+"""The annotation in which the platform's autoscaler reads its queries."""
+WIDEST_INTERVAL = 300
+"""Seconds between two scrapes up to which nothing is wrong with the queries of our own."""
+
+
+def most_replicas(body: Mapping[str, Any]) -> int | None:
+    """Replicas that an autoscaler may go up to on an object, nothing where the object does not say it."""
+    text = str(annotations_of(body).get(MAX_REPLICAS, ""))
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
 def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator[Finding]:
-    """Findings about queries and about replicas that are given up."""
+    """Findings about queries, about replicas that are given up, and about replicas that two would set."""
+    targets = tuple(targets)
+    yield from _rivals(targets)
+    yield from _questions(config, targets)
     if config.autoscaling.mode == "none":
         return
     if config.autoscaling.queries == "vendor":
@@ -33,4 +58,76 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
                 detail="a field that its last owner drops takes the API server's default, which here is a GPU pod that "
                 "nobody asked for",
                 remedy="nothing to do: the first plan after the autoscaler (or kubectl scale) has set it lets go",
+            )
+
+
+def wakes(body: Mapping[str, Any]) -> bool:
+    """Whether the platform's autoscaler looks after an object."""
+    return str(annotations_of(body).get(ENABLED, "")).lower() == "true"
+
+
+def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, ...]":
+    """The queries that an autoscaler will find on the targets, and where each is written."""
+    from modelyard.promql.queries import Query
+
+    fields = {
+        value: f"patches[{index}].params.{name}"
+        for index, choice in enumerate(config.patches)
+        for name, value in choice.params.items()
+        if isinstance(value, str)
+    }
+    return tuple(
+        Query(
+            target.name,
+            str(text),
+            fields.get(text, "autoscaling.queries" if text in _built_in(config) else f"metadata.annotations.{QUERIES}"),
+            QUERIES in annotations_of(target.applied),
+        )
+        for target in targets
+        if (text := annotations_of(target.after).get(QUERIES)) is not None
+    )
+
+
+def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Finding]:
+    """What is wrong with queries that somebody wrote. Nothing is with ours, and AUT001 tells of the vendor's."""
+    settled = _built_in(config) if _is_settled(config) else frozenset()
+    if all(annotations_of(target.after).get(QUERIES) in (None, *settled) for target in targets):
+        return  # reading PromQL costs a plan more than all its other findings
+    from modelyard.promql.queries import check_queries
+
+    yield from check_queries(
+        (query for query in queries_of(config, targets) if query.text not in settled),
+        scrape_interval=config.autoscaling.scrape_interval,
+        longest_window=JOB_SECONDS,
+    )
+
+
+def _is_settled(config: Config) -> bool:
+    """Whether there is nothing to say of the built-in queries, or AUT001 says it."""
+    scaling = config.autoscaling
+    if scaling.queries == "vendor":
+        return scaling.mode != "none"
+    return scaling.scrape_interval <= WIDEST_INTERVAL
+
+
+def _built_in(config: Config) -> frozenset[str]:
+    """The queries that ``autoscaling.queries`` writes into the annotations."""
+    asked = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
+    return frozenset({asked["ray"], asked["celery"] % {"queue": config.celery.queue}})
+
+
+def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
+    """Targets whose replicas we set while an annotation lets the autoscaler set them."""
+    for target in targets:
+        ours = target.replicas[1] is not None and "replicas" in target.applied.get("spec", {})
+        if ours and wakes(target.after):
+            yield Finding(
+                "AUT003",
+                Severity.ERROR,
+                f"both the autoscaler and modelyard would set spec.replicas of {target.name}",
+                target=target.name,
+                field="autoscaling.mode",
+                detail=f"{ENABLED} is true on it, and {', '.join(target.patches)} ask for "
+                f"{target.applied['spec']['replicas']} replicas: each apply would undo the autoscaler's number",
+                remedy="set autoscaling.mode to annotations, which leaves replicas to it, or drop its patch",
             )

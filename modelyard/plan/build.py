@@ -2,40 +2,29 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import date
-from functools import cache
 from typing import Any
 
 from modelyard import __version__, merge
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base, select
 from modelyard.cluster import ClusterState, ObjectKey, key_of
-from modelyard.cluster.state import GPU_RESOURCE
+from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import check
 from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
-from modelyard.plan.compose import Composed, compose
+from modelyard.plan.capacity import room_of
+from modelyard.plan.missing import unset
 from modelyard.plan.order import order
-from modelyard.plan.ownership import (
-    ENGINE_ANNOTATIONS,
-    FIELD_MANAGER,
-    MODE_ANNOTATION,
-    PATCHES_ANNOTATION,
-    given_up,
-    mode_switch,
-    take_over,
-)
+from modelyard.plan.ownership import PATCHES_ANNOTATION, given_up
+from modelyard.plan.placement import check_placement
+from modelyard.plan.places import place_in_patch
+from modelyard.plan.sizes import check_sizes
+from modelyard.plan.target import Wish, plan_target
 from modelyard.plan.trace import place_field
-from modelyard.plan.values import Action, FieldChange, Plan, TargetPlan
+from modelyard.plan.values import Plan
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Workload, facts, workloads
-
-REPLICAS = merge.Path(("spec", "replicas"))
-
-
-@cache
-def _schema(version: str) -> merge.MergeSchema:
-    return merge.MergeSchema.kubernetes(version)
 
 
 def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) -> Plan:
@@ -51,14 +40,17 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
     findings.extend(problems)
 
     parts, bases = _documents(chosen, config, findings)
-    schema = _schema(config.kubernetes_version)
+    schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     by_deployment = {workload.deployment: workload for workload in sized}
-    owners = {one.patch.id: by_deployment.get(one.params.get("deployment", "")) for one in chosen}
     targets = []
-    for key in sorted({**dict.fromkeys(parts), **dict.fromkeys(bases)}):
-        base = bases.get(key)
-        workload = owners[base[0].id] if base is not None else by_deployment.get(key.name)
-        target = _plan_target(key, workload, parts.get(key, []), base, state, schema, config, findings)
+    for wish in _wishes(chosen, parts, bases, by_deployment):
+        try:
+            schema = schemas.of(wish.key.api_version, wish.key.kind)
+        except LookupError:
+            findings.append(_unknown_kind(wish, config.kubernetes_version))
+            continue
+        target, problems = plan_target(wish, schema, state)
+        findings.extend(problems)
         if target is not None:
             targets.append(target)
 
@@ -66,8 +58,16 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
         # A patch that could not be rendered is not one that was dropped.
         findings.extend(_abandoned({*parts, *bases}, state))
 
-    arranged = order(targets, sized, config, state)
-    findings.extend((*arranged.findings, *check_autoscaling(config, targets)))
+    room = room_of(state)
+    arranged = order(targets, sized, room)
+    findings.extend(
+        (
+            *arranged.findings,
+            *check_sizes(stack, targets, by_deployment, chosen),
+            *check_placement(targets, by_deployment, room),
+            *check_autoscaling(config, targets),
+        )
+    )
     rank = {name: index for index, name in enumerate(arranged.targets)}
     return Plan(
         stack.name,
@@ -82,15 +82,33 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
         state.version,
         tuple(sorted(targets, key=lambda target: rank[target.name])),
         arranged.steps,
-        _without_echoes(apply_waivers((place_field(finding, stack) for finding in findings), stack, today)),
+        _without_echoes(
+            apply_waivers(
+                (place_field(place_in_patch(finding, library, targets), stack) for finding in findings), stack, today
+            )
+        ),
         _inputs(stack, chosen),
     )
+
+
+def _wishes(
+    chosen: Iterable[Selected],
+    parts: Mapping[ObjectKey, list[tuple[PatchVersion, Document]]],
+    bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
+    by_deployment: Mapping[str, Workload],
+) -> Iterator[Wish]:
+    """What is asked of each object, by its key."""
+    owners = {one.patch.id: by_deployment.get(one.params.get("deployment", "")) for one in chosen}
+    for key in sorted({**dict.fromkeys(parts), **dict.fromkeys(bases)}):
+        base = bases.get(key)
+        workload = owners[base[0].id] if base is not None else by_deployment.get(key.name)
+        yield Wish(key, parts.get(key, []), base, workload)
 
 
 def _abandoned(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
     """Objects that we hold fields of and that the stack does not ask for."""
     for key in sorted(state.objects.keys() - wanted):
-        annotations = (state.objects[key].get("metadata") or {}).get("annotations") or {}
+        annotations = annotations_of(state.objects[key])
         if PATCHES_ANNOTATION in annotations:
             yield given_up(key.name, annotations[PATCHES_ANNOTATION])
 
@@ -126,9 +144,9 @@ def _documents(
         for document in rendered.documents:
             parts.setdefault(_key(document, namespace), []).append((one.patch, document))
         if config.platform.mode == "managed" and one.patch.base is not None:
-            unset = sorted(name for name, value in one.params.items() if value is None)
-            if unset:
-                findings.extend(_unset(one, name) for name in unset)
+            missing = sorted(name for name, value in one.params.items() if value is None)
+            if missing:
+                findings.extend(unset(one, name) for name in missing)
                 incomplete.update(_key(document, namespace) for document in rendered.documents)
                 continue
             base = render_base(one.patch, one.params)
@@ -143,250 +161,15 @@ def _key(document: Document, namespace: str) -> ObjectKey:
     return ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target)
 
 
-def _unset(one: Selected, name: str) -> Finding:
-    path = one.patch.meta.params.get(name, "")
+def _unknown_kind(wish: Wish, version: str) -> Finding:
     return Finding(
-        "PAT017",
+        "PAT008",
         Severity.ERROR,
-        f"mode managed needs {path or name}, which is not set",
-        field=path,
-        detail=f"the base of {one.patch.id} describes the whole object",
-        remedy="set it in the stack file, or use mode existing, where the platform keeps its own",
+        f"Kubernetes {version} has no {wish.key.kind} in {wish.key.api_version}",
+        target=wish.key.name,
+        file=f"{wish.parts[0][0].file}/patch.yaml.j2" if wish.parts else "",
+        remedy="correct apiVersion and kind in the template",
     )
-
-
-def _plan_target(
-    key: ObjectKey,
-    workload: Workload | None,
-    parts: list[tuple[PatchVersion, Document]],
-    base: tuple[PatchVersion, dict[str, Any]] | None,
-    state: ClusterState,
-    schemas: merge.MergeSchema,
-    config: Config,
-    findings: list[Finding],
-) -> TargetPlan | None:
-    try:
-        schema = schemas.of(key.api_version, key.kind)
-    except KeyError:
-        findings.append(
-            Finding(
-                "PAT008",
-                Severity.ERROR,
-                f"Kubernetes {config.kubernetes_version} has no {key.kind} in {key.api_version}",
-                target=key.name,
-                file=f"{parts[0][0].file}/patch.yaml.j2" if parts else "",
-                remedy="correct apiVersion and kind in the template",
-            )
-        )
-        return None
-    composed, problems = compose(parts, schema, key.name)
-    findings.extend(problems)
-    live = state.objects.get(key)
-    if live is None and base is None:
-        findings.append(_missing_target(key, workload, parts, state))
-        return None
-    if base is None:
-        assert live is not None
-        problem = _missing_container(key, workload, parts, live)
-        if problem is not None:
-            findings.append(problem)
-            return None
-    if live is not None:
-        switch = mode_switch(key.name, live, base is not None)
-        if switch is not None:
-            findings.append(switch)
-            return None
-    request = _request(key, _held(composed, live, base is not None, schema), base, schema)
-    # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
-    applied = _shaped(merge.stored(schema, request), request)
-    try:
-        merged = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
-    except merge.MergeError as error:
-        findings.append(
-            Finding(
-                "PAT008",
-                Severity.ERROR,
-                f"the patches of {key.name} do not make a {key.kind}: {error}",
-                target=key.name,
-                remedy="modelyard render shows what the patches came out as",
-            )
-        )
-        return None
-    after = merged.object
-    changes = _changes(live, after, merged.taken, composed, base, schema, key, findings)
-    before_replicas, after_replicas = _replicas(live), _replicas(after)
-    action: Action = "create" if live is None else "update" if changes else "none"
-    rolls = live is not None and any(change.path[:2] == ("spec", "template") for change in changes)
-    released = REPLICAS in composed.unowned
-    return TargetPlan(
-        key,
-        action,
-        composed.phase,
-        composed.patches,
-        applied,
-        live,
-        after,
-        changes,
-        min(before_replicas or 0, after_replicas or 0) if rolls else 0,
-        (before_replicas, None if released else after_replicas),
-        (_gpus(live, before_replicas), _gpus(after, after_replicas)),
-        base is not None,
-        workload.role if workload is not None else "",
-    )
-
-
-def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:
-    """The composed request with the fields that nobody would hold if we left them out.
-
-    A field that its last owner drops takes the API server's default, which for ``replicas`` is a GPU pod that nobody
-    asked for. So a field that a patch leaves to somebody else is held at its present value (0 for a new object) until
-    that somebody has taken it.
-    """
-    body = composed.body
-    for path in sorted(composed.unowned, key=lambda path: path.sort_key):
-        if path != REPLICAS:
-            continue
-        if live is None:
-            value: Any = 0 if owned else None
-        else:
-            others = [owner for owner in merge.owners(live, path, schema) if owner.manager != FIELD_MANAGER]
-            value = None if others else _replicas(live)
-        if value is not None:
-            body = {**body, "spec": {**body.get("spec", {}), "replicas": value}}
-    return composed._replace(body=body)
-
-
-def _request(
-    key: ObjectKey,
-    composed: Composed,
-    base: tuple[PatchVersion, dict[str, Any]] | None,
-    schema: merge.Type,
-) -> dict[str, Any]:
-    """The one request of a target: its base when the stack owns it, its patches, and our own annotations."""
-    body = composed.body if base is None else merge.strategic(base[1], composed.body, schema)
-    metadata = dict(body.get("metadata") or {})
-    annotations = dict(metadata.get("annotations") or {})
-    patches = composed.patches if base is None else tuple(dict.fromkeys((base[0].id, *composed.patches)))
-    annotations[PATCHES_ANNOTATION] = ",".join(patches)
-    annotations[MODE_ANNOTATION] = "existing" if base is None else "managed"
-    annotations |= ENGINE_ANNOTATIONS
-    metadata |= {"name": key.name, "namespace": key.namespace, "annotations": annotations}
-    return {**body, "apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
-
-
-def _shaped(value: Any, shape: Any) -> Any:
-    """The value without the fields that the shape lacks."""
-    if isinstance(shape, dict):
-        return {name: _shaped(value[name], inner) for name, inner in shape.items() if name in value}
-    if isinstance(shape, list):
-        return [_shaped(*pair) for pair in zip(value, shape, strict=True)]
-    return value
-
-
-def _changes(
-    live: dict[str, Any] | None,
-    after: dict[str, Any],
-    conflicts: Iterable[merge.Conflict],
-    composed: Composed,
-    base: tuple[PatchVersion, dict[str, Any]] | None,
-    schema: merge.Type,
-    key: ObjectKey,
-    findings: list[Finding],
-) -> tuple[FieldChange, ...]:
-    taken = {conflict.path for conflict in conflicts}
-    changes = []
-    for change in merge.diff(live, after, schema):
-        if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
-            continue
-        owners = () if live is None else merge.owners(live, change.path, schema)
-        if change.path in taken:
-            others = tuple(owner for owner in owners if owner.manager != FIELD_MANAGER)
-            findings.append(take_over(key.name, str(change.path), others))
-        origin = _origin(change.path, composed.origins) or (base[0].id if base is not None else None)
-        changes.append(FieldChange(change.path, change.before, change.after, origin, owners, change.path in taken))
-    return tuple(changes)
-
-
-def _origin(path: merge.Path, origins: Mapping[merge.Path, str]) -> str | None:
-    """The patch that set a field, or a field below or above it where the field is atomic."""
-    if path in origins:
-        return origins[path]
-    for other, patch in origins.items():
-        shorter = min(len(path), len(other))
-        if path[:shorter] == other[:shorter]:
-            return patch
-    return None
-
-
-def _missing_target(
-    key: ObjectKey, workload: Workload | None, parts: list[tuple[PatchVersion, Document]], state: ClusterState
-) -> Finding:
-    from difflib import get_close_matches
-
-    names = sorted(other.name for other in state.objects if other.kind == key.kind and other.namespace == key.namespace)
-    close = get_close_matches(key.name, names, 1)
-    have = f"Did you mean {close[0]}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
-    wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
-    return Finding(
-        "PAT013",
-        Severity.ERROR,
-        f"{key.kind} {key.namespace}/{key.name} is not in the cluster",
-        target=key.name,
-        field=f"targets.{workload.role}.deployment" if workload else "",
-        file="" if workload else f"{parts[0][0].file}/patch.yaml.j2",
-        detail=f"wanted by {wanted_by}; a patch changes only what is there",
-        remedy=f"{have} Name it under modelyard:targets, or install the platform first"
-        if workload
-        else f"{have} Correct the target of the patch, or install the platform first",
-    )
-
-
-def _missing_container(
-    key: ObjectKey,
-    workload: Workload | None,
-    parts: list[tuple[PatchVersion, Document]],
-    live: Mapping[str, Any],
-) -> Finding | None:
-    from difflib import get_close_matches
-
-    def containers(body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-        pod = ((body.get("spec") or {}).get("template") or {}).get("spec") or {}
-        return {container.get("name", ""): container for container in pod.get("containers") or ()}
-
-    have = containers(live)
-    for patch, document in parts:
-        for name, container in containers(document.body).items():
-            # A container that brings its image is a new one, such as a sidecar.
-            if name in have or "image" in container:
-                continue
-            close = get_close_matches(name, have, 1)
-            ours = workload is not None and name == workload.container
-            return Finding(
-                "PAT014",
-                Severity.ERROR,
-                f"{key.name} has no container {name!r}",
-                target=key.name,
-                field=f"targets.{workload.role}.container" if ours and workload else "spec.template.spec.containers",
-                file="" if ours else f"{patch.file}/patch.yaml.j2",
-                detail="server-side apply would add a second, half-made container",
-                remedy=(f"did you mean {close[0]}?" if close else f"it has {', '.join(have)}.")
-                + (" Name it under modelyard:targets" if ours else " Correct the template"),
-            )
-    return None
-
-
-def _replicas(body: Mapping[str, Any] | None) -> int | None:
-    value = ((body or {}).get("spec") or {}).get("replicas")
-    return value if isinstance(value, int) else None
-
-
-def _gpus(body: Mapping[str, Any] | None, replicas: int | None) -> int:
-    pod = (((body or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
-    each = sum(
-        int(((container.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0))
-        for container in pod.get("containers") or ()
-    )
-    return each * (replicas or 0)
 
 
 def _headline(config: Config) -> str:

@@ -1,89 +1,192 @@
 """Which pods fit on which nodes: exact for the identical pods of one Deployment.
 
-Looks at what the scheduler's hard filters look at (resources, required node labels, taints), not at preferences.
+Looks at what the scheduler's hard filters look at (resources, node selector, required node affinity, taints), not at
+preferences, nor at rules between pods (anti-affinity, topology spread).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.cluster import ClusterState, Node
 from modelyard.cluster.state import GPU_RESOURCE
-from modelyard.workloads import Workload
+from modelyard.plan.pods import Pods
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
+PRESENT_LABEL = "nvidia.com/gpu.present"
+MANY = 1_000_000
+"""Pods that nothing limits."""
 _BYTES = ("memory", "ephemeral-storage")
-_NOBODY: Mapping[str, Fraction] = {}
+_NOBODY: Mapping[str, Mapping[str, Fraction]] = {}
+_ZERO = Fraction(0)
+
+
+class Shortage(NamedTuple):
+    """What a node runs out of first."""
+
+    resource: str
+    free: Fraction
+    have: Fraction
+    wanted: Fraction
+    """By one pod."""
+
+    def __str__(self) -> str:
+        free, have, wanted = (_amount(self.resource, value) for value in self[1:])
+        return f"{free} of {have} {_WORDS.get(self.resource, self.resource)} free, a pod needs {wanted}"
 
 
 class Fit(NamedTuple):
     """How many pods of a kind a cluster can hold, and why each node takes no more."""
 
     pods: int
-    reasons: tuple[tuple[str, str], ...]
-    """Node name and reason, by node name."""
+    limits: tuple[tuple[str, str | Shortage | None], ...]
+    """Node name and what stops it from taking more, by node name."""
+
+    @property
+    def reasons(self) -> tuple[tuple[str, str], ...]:
+        """The same in words: most plans fit, and nobody asks why."""
+        return tuple((name, "" if limit is None else str(limit)) for name, limit in self.limits)
 
 
-def pod_request(workload: Workload) -> dict[str, Fraction]:
-    """What one pod of a workload asks for."""
-    wanted = {"cpu": workload.cpu, "memory": workload.memory, "ephemeral-storage": workload.volume}
-    request = {name: quantity.parse(value) for name, value in wanted.items() if value is not None}
-    if workload.gpus:
-        request[GPU_RESOURCE] = Fraction(workload.gpus)
-    return request
+class Room(NamedTuple):
+    """The nodes of a cluster and what is taken of them."""
+
+    nodes: tuple[Node, ...]
+    """By name."""
+    taken: Mapping[str, Mapping[str, Mapping[str, Fraction]]]
+    """Node, then owner of the pods, then resource."""
 
 
-def fit(workload: Workload, state: ClusterState, without: Iterable[str] = (), upto: int = 1_000_000) -> Fit:
-    """How many pods of the workload the nodes can hold when the pods of ``without`` (owners) are gone.
-
-    ``upto`` ends the count early; reasons tell what stopped each node, for nodes that take none.
-    """
-    gone = frozenset(without)
-    used: dict[str, dict[str, Fraction]] = {}
+def room_of(state: ClusterState) -> Room:
+    """The room that a cluster has."""
+    taken: dict[str, dict[str, dict[str, Fraction]]] = {}
     for pod in state.pods:
-        if pod.owner not in gone:
-            on_node = used.setdefault(pod.node, {})
-            for name, value in pod.requests.items():
-                on_node[name] = on_node.get(name, Fraction(0)) + value
-    request = pod_request(workload)
+        theirs = taken.setdefault(pod.node, {}).setdefault(pod.owner, {})
+        for name, value in pod.requests.items():
+            theirs[name] = theirs[name] + value if name in theirs else value
+    return Room(tuple(sorted(state.nodes, key=lambda node: node.name)), taken)
+
+
+def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY) -> Fit:
+    """How many of these pods the nodes can hold when the pods of ``without`` (owners) are gone.
+
+    ``upto`` ends the count early; reasons tell what stopped each node that was looked at.
+    """
     total = 0
-    reasons = []
-    for node in sorted(state.nodes, key=lambda node: node.name):
-        count, reason = _on_node(workload, request, node, used.get(node.name, _NOBODY))
-        total += count
-        reasons.append((node.name, reason))
+    limits: list[tuple[str, str | Shortage | None]] = []
+    for node in room.nodes:
+        limit: str | Shortage | None = obstacle(pods, node)
+        if not limit:
+            owners = room.taken.get(node.name, _NOBODY)
+            taken = [owners[name] for name in owners if name not in without]
+            count, limit = _on_node(pods.requests, node, taken)
+            total += count
+        limits.append((node.name, limit))
         if total >= upto:
             break
-    return Fit(min(total, upto), tuple(reasons))
+    return Fit(min(total, upto), tuple(limits))
+
+
+def obstacle(pods: Pods, node: Node) -> str:
+    """Why none of the pods may ever be on the node, however empty it is; empty where they may."""
+    if not node.schedulable:
+        return "is cordoned"
+    return _unwanted(pods, node) or _taint(pods, node)
+
+
+def _unwanted(pods: Pods, node: Node) -> str:
+    """What the pods ask of their node that this one has not."""
+    for key, value in pods.selector.items():
+        if node.labels.get(key) != value:
+            return _lacks(node, key)
+    terms = pods.terms
+    if terms is None:
+        return ""
+    reasons = [_mismatch(term, node) for term in terms]
+    return "" if "" in reasons else reasons[0] if reasons else "matches no node selector term"
+
+
+def _mismatch(term: Mapping[str, Any], node: Node) -> str:
+    """The first requirement of a term that the node fails; empty where it has them all."""
+    fields = {"metadata.name": node.name}
+    rules = [(rule, node.labels) for rule in term.get("matchExpressions") or ()]
+    rules += [(rule, fields) for rule in term.get("matchFields") or ()]
+    if not rules:
+        # The API's own word: an empty term matches nothing.
+        return "matches no node selector term"
+    return next((_lacks(node, rule.get("key", "")) for rule, values in rules if not _holds(rule, values)), "")
+
+
+def _holds(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    have = labels.get(rule.get("key", ""))
+    wanted: Sequence[str] = rule.get("values") or ()
+    match rule.get("operator"):
+        case "In":
+            return have in wanted
+        case "NotIn":
+            return have not in wanted
+        case "Exists":
+            return have is not None
+        case "DoesNotExist":
+            return have is None
+        case "Gt" | "Lt" as operator:
+            ours, theirs = _number(have), _number(next(iter(wanted), None))
+            if ours is None or theirs is None:
+                return False
+            return ours > theirs if operator == "Gt" else ours < theirs
+    return False
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def _lacks(node: Node, key: str) -> str:
+    have = node.labels.get(key)
+    if key == PRESENT_LABEL:
+        return "is a GPU node" if have is not None else "has no GPU"
+    if key == PRODUCT_LABEL:
+        return f"has {have}" if have else "has no GPU"
+    return f"has {key} {have}" if have is not None else f"has no label {key}"
+
+
+def _taint(pods: Pods, node: Node) -> str:
+    for taint in node.taints:
+        if taint.get("effect") in ("NoSchedule", "NoExecute") and not any(
+            _tolerates(toleration, taint) for toleration in pods.tolerations
+        ):
+            return f"has the taint {taint.get('key')}"
+    return ""
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    if toleration.get("effect") not in (None, "", taint.get("effect")):
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in (None, "", taint.get("key"))
+    return toleration.get("key") == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")
 
 
 def _on_node(
-    workload: Workload, request: Mapping[str, Fraction], node: Node, used: Mapping[str, Fraction]
-) -> tuple[int, str]:
-    if not node.schedulable:
-        return 0, "is cordoned"
-    product = node.labels.get(PRODUCT_LABEL)
-    if workload.nodes == "gpu" and product not in workload.products:
-        return 0, f"has {product}" if product else "has no GPU"
-    if workload.nodes == "cpu" and "nvidia.com/gpu.present" in node.labels:
-        return 0, "is a GPU node"
-    for taint in node.taints:
-        if taint.get("effect") in ("NoSchedule", "NoExecute") and not (
-            workload.nodes == "gpu" and taint.get("key") == GPU_RESOURCE
-        ):
-            return 0, f"has the taint {taint.get('key')}"
-    count, short = 1_000_000, ""
+    request: Mapping[str, Fraction], node: Node, taken: Iterable[Mapping[str, Fraction]]
+) -> tuple[int, Shortage | None]:
+    """How many pods a node that may hold them has room for, and what runs out first."""
+    count, short = MANY, None
     for name, wanted in request.items():
         if not wanted:
             continue
-        have = node.allocatable.get(name, Fraction(0))
-        free = have - used.get(name, Fraction(0))
+        have = free = node.allocatable.get(name, _ZERO)
+        for theirs in taken:
+            if name in theirs:
+                free -= theirs[name]
         room = max(0, free // wanted)
         if room < count:
             count = int(room)
-            word = _WORDS.get(name, name)
-            short = f"{_amount(name, free)} of {_amount(name, have)} {word} free, a pod needs {_amount(name, wanted)}"
+            short = Shortage(name, free, have, wanted)
     return count, short
 
 

@@ -34,9 +34,7 @@ def compose(
     its other owner, a directive is a finding.
     """
     body: dict[str, Any] = {}
-    origins: dict[Path, str] = {}
-    values: dict[Path, Any] = {}
-    unowned: set[Path] = set()
+    asked: dict[Path, tuple[str, Any]] = {}
     patches: list[str] = []
     phase: Phase = "normal"
     findings: list[Finding] = []
@@ -69,22 +67,25 @@ def compose(
                     remedy="correct the template; modelyard render shows what it came out as",
                 )
             )
-        for change in merge.diff(None, document.body, schema):
-            if change.after is None:
-                unowned.add(change.path)
-                continue
-            earlier = origins.get(change.path)
-            if earlier is not None and values[change.path] != change.after:
-                if earlier.partition("@")[0] not in patch.meta.overrides:
-                    findings.append(_clash(earlier, patch, change.path, values[change.path], change.after, target))
-                    continue
-            elif earlier is not None:
-                continue
-            origins[change.path], values[change.path] = patch.id, change.after
-        body = merge.strategic(body, _without_nulls(document.body), schema) if body else _without_nulls(document.body)
+        given = document.body
+        changes = merge.diff(None, document.body, schema)
+        if any(change.after is None for change in changes):
+            given = _without_nulls(document.body)
+        for change in changes:
+            earlier, first = asked.get(change.path, (patch.id, change.after))
+            if first != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
+                findings.append(_clash(earlier, patch, change.path, first, change.after, target))
+            elif first != change.after or change.path not in asked:
+                asked[change.path] = patch.id, change.after
+                if first is not None and change.after is None:
+                    # Only with its null does the merge take out what the earlier patch gave.
+                    given = document.body
+        body = merge.strategic(body, given, schema) if body else given
         patches.append(patch.id)
         phase = min(phase, document.phase, key=_PHASE_RANK.__getitem__)
-    return Composed(body, origins, frozenset(unowned), tuple(dict.fromkeys(patches)), phase), tuple(findings)
+    origins = {path: name for path, (name, value) in asked.items() if value is not None}
+    unowned = frozenset(path for path, (_, value) in asked.items() if value is None)
+    return Composed(body, origins, unowned, tuple(dict.fromkeys(patches)), phase), tuple(findings)
 
 
 def _clash(earlier: str, patch: PatchVersion, path: Path, first: Any, second: Any, target: str) -> Finding:
@@ -92,12 +93,16 @@ def _clash(earlier: str, patch: PatchVersion, path: Path, first: Any, second: An
     return Finding(
         "PAT010",
         Severity.ERROR,
-        f"{earlier} and {patch.id} set {field} differently: {first!r} and {second!r}",
+        f"{earlier} and {patch.id} set {field} differently: {_words(first)} and {_words(second)}",
         target=target,
         field=field,
         file=f"{patch.file}/meta.yaml",
         remedy=f"drop one of the patches, or let {patch.name} say overrides: [{earlier.partition('@')[0]}]",
     )
+
+
+def _words(value: Any) -> str:
+    return "left to its owner" if value is None else repr(value)
 
 
 def _directives(value: Any, where: str) -> Iterator[tuple[str, str]]:

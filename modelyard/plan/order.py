@@ -4,28 +4,38 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
-from modelyard.cluster import ClusterState
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
-from modelyard.plan.capacity import fit
+from modelyard.plan.autoscaling import most_replicas
+from modelyard.plan.capacity import Room, fit
+from modelyard.plan.pods import grace_of, pods_of
 from modelyard.plan.values import Step, TargetPlan
-from modelyard.stack.config import Config
 from modelyard.workloads import GPU_ROLES, Workload
 
 
 class Order(NamedTuple):
-    """Target names in the order of their changes, the steps between them, and what can never run."""
+    """Target names in the order of their changes, the steps between them, and what they would interrupt."""
 
     targets: tuple[str, ...]
     steps: tuple[Step, ...]
     findings: tuple[Finding, ...]
 
 
-def order(targets: Iterable[TargetPlan], workloads: Iterable[Workload], config: Config, state: ClusterState) -> Order:
+class Switch(NamedTuple):
+    """Training moves from one side to the other."""
+
+    spare: bool
+    """Whether there are GPUs for both sides at once."""
+    why: str
+    """If not, how many of the new pods fit."""
+    wait: int
+    """Seconds that jobs which still run on the old side get to finish; 0 where nothing runs there."""
+
+
+def order(targets: Iterable[TargetPlan], workloads: Iterable[Workload], room: Room) -> Order:
     """The vendor's order is route, up, down. Without a GPU to spare it is route, down, up.
 
-    The route always moves first, or the old side would never run dry. A side that no arrangement of the nodes can hold
-    is a finding with the reason for each node.
+    The route always moves first, or the old side would never run dry.
     """
     # A Deployment comes before what may share its name, such as its disruption budget: it has the pods.
     by_name = {target.name: target for target in sorted(targets, key=lambda target: target.key.kind == "Deployment")}
@@ -35,28 +45,26 @@ def order(targets: Iterable[TargetPlan], workloads: Iterable[Workload], config: 
     routes = sorted(name for name, target in by_name.items() if target.phase == "route")
     normal = sorted(by_name.keys() - {*ups, *downs, *routes})
 
-    findings = tuple(
-        finding
-        for workload in sides.values()
-        if workload.active and workload.deployment in by_name
-        for finding in _schedulable(workload, [name for name in sides if name != workload.deployment], config, state)
-    )
     spare = True
     why = ""
     for name in ups:
         if name in sides and downs:
             wanted = _new_pods(by_name[name])
-            free = fit(sides[name], state, (), wanted).pods
+            free = fit(pods_of(by_name[name].after), room, (), wanted).pods
             if free < wanted:
                 spare, why = False, f"{free} of {wanted} new pods fit beside it"
-    switching = _switches(by_name, ups, downs)
+    switch = None
+    if _switches(by_name, ups, downs):
+        switch = Switch(
+            spare, why, max((grace_of(by_name[name].before) for name in downs if by_name[name].replicas[0]), default=0)
+        )
     sequence = (*routes, *normal, *(ups + downs if spare else downs + ups))
     steps = tuple(
-        Step(name, _phase(by_name[name]), _why(by_name[name], spare, why, switching))
+        Step(name, _phase(by_name[name]), _why(by_name[name], switch))
         for name in sequence
         if by_name[name].action != "none"
     )
-    return Order(sequence, steps, (*findings, *_killed(by_name.values(), sides)))
+    return Order(sequence, steps, tuple(_killed(by_name.values(), sides)))
 
 
 def _phase(target: TargetPlan) -> Phase:
@@ -81,29 +89,57 @@ def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str
     )
 
 
-def _why(target: TargetPlan, spare: bool, why: str, switching: bool) -> str:
+def _why(target: TargetPlan, switch: Switch | None) -> str:
     phase = _phase(target)
-    if switching and phase == "route":
-        return "new training requests go to the other side from here on"
-    if switching and phase == "up":
-        return (
-            "comes up beside the old side: there are GPUs for both"
-            if spare
-            else "comes up on the GPUs that are free now"
-        )
-    if switching and phase == "down":
-        jobs = f"jobs that still run get {_span(grace(target))} to finish" if target.replicas[0] else "it runs nothing"
-        return f"goes down; {jobs}" if spare else f"goes down first ({why}); {jobs}"
+    if switch is not None:
+        match phase:
+            case "route":
+                return _why_route(switch)
+            case "up":
+                return _why_up(target, switch)
+            case "down":
+                return _why_down(target, switch)
     if target.replaces_pods:
-        jobs = f"; their jobs get {_span(grace(target))} to finish" if target.gpus[0] else ""
-        return f"replaces {target.replaces_pods} running pod{'s' if target.replaces_pods > 1 else ''}{jobs}"
+        jobs = f"; their jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
+        return f"replaces {_pods(target.replaces_pods, 'running ')}{jobs}"
     return "replaces no running pod"
 
 
-def grace(target: TargetPlan) -> int:
-    """Seconds that the pods which run now have between being told to stop and being killed."""
-    pod = (((target.before or {}).get("spec") or {}).get("template") or {}).get("spec") or {}
-    return int(pod.get("terminationGracePeriodSeconds", 30))
+def _why_route(switch: Switch) -> str:
+    moved = "new training requests go to the other side from here on"
+    if switch.spare or not switch.wait:
+        return f"{moved} and wait in its queue until its pods are up"
+    return (
+        f"{moved} and wait in its queue until the old side's GPUs are free: "
+        f"at most {_span(switch.wait)}, the time that its jobs get"
+    )
+
+
+def _why_up(target: TargetPlan, switch: Switch) -> str:
+    if target.replicas[1] is None:
+        room = "" if switch.spare else ", as the old side's GPUs get free"
+        return f"the autoscaler may start up to {_pods(most_replicas(target.after) or 0)} here from now on{room}"
+    return (
+        "comes up beside the old side: there are GPUs for both"
+        if switch.spare
+        else "comes up on the GPUs that are free now"
+    )
+
+
+def _why_down(target: TargetPlan, switch: Switch) -> str:
+    jobs = "it runs nothing"
+    if target.replicas[0]:
+        jobs = (
+            f"jobs that still run get {_span(grace_of(target.before))} to finish, "
+            "those that have not begun stay in its queue until training comes back"
+        )
+    if target.replicas[1] is None:
+        return f"the autoscaler takes its pods down; {jobs}"
+    return f"goes down; {jobs}" if switch.spare else f"goes down first ({switch.why}); {jobs}"
+
+
+def _pods(number: int, kind: str = "") -> str:
+    return f"{number} {kind}pod{'' if number == 1 else 's'}"
 
 
 def _span(seconds: int) -> str:
@@ -121,38 +157,14 @@ def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Ite
             continue
         before, after = target.replicas
         stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
-        if stopped and grace(target) < JOB_SECONDS:
+        if stopped and grace_of(target.before) < JOB_SECONDS:
             yield Finding(
                 "RES102",
                 Severity.WARNING,
-                f"{stopped} running pod{'s' if stopped > 1 else ''} of {target.name} will be stopped; "
-                f"a job in it has {_span(grace(target))} to finish",
+                f"{_pods(stopped, 'running ')} of {target.name} will be stopped; "
+                f"a job in it has {_span(grace_of(target.before))} to finish",
                 target=target.name,
                 field=f"{workload.role}.gracePeriod",
                 detail=f"jobs may take up to {_span(JOB_SECONDS)}; pods that run now keep the grace period they have",
                 remedy="apply while no training job runs on this side",
             )
-
-
-def _schedulable(workload: Workload, rivals: list[str], config: Config, state: ClusterState) -> Iterator[Finding]:
-    """Whether the nodes could hold the side at all, with nobody of either training side on them."""
-    scaled = config.autoscaling.mode != "none"
-    wanted = config.autoscaling.max_replicas if scaled else workload.replicas or 0
-    if not wanted:
-        return
-    can = fit(workload, state, (workload.deployment, *rivals), wanted)
-    if can.pods >= wanted:
-        return
-    # Nodes that do not exist yet may be an autoscaler's to make, but the card must then exist somewhere to be sure.
-    severity = Severity.WARNING if scaled else Severity.ERROR
-    nodes = "; ".join(f"{name} {reason}" for name, reason in can.reasons) or "no node is known"
-    yield Finding(
-        "RES101",
-        severity,
-        f"{workload.deployment} wants {wanted} pod{'s' if wanted > 1 else ''} and the nodes can hold {can.pods}",
-        target=workload.deployment,
-        field=f"{workload.role}.replicas",
-        detail=nodes,
-        remedy="ask for less per pod, for fewer replicas, or add nodes"
-        + (" (an autoscaler may add them)" if scaled else ""),
-    )

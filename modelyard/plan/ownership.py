@@ -4,11 +4,14 @@ An installer wrote a field once and will write it again only when somebody runs 
 and would fight. Managers are told apart by the names that Kubernetes and its ecosystem use.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.merge import Owner
+from modelyard.plan.values import FieldChange
 
 FIELD_MANAGER = "modelyard"
 """The name under which the API server keeps what we own."""
@@ -44,8 +47,39 @@ def nature(owner: Owner) -> Nature:
     return "controller" if name.startswith(CONTROLLERS) or "operator" in name else "installer"
 
 
-def take_over(target: str, field: str, owners: Iterable[Owner]) -> Finding:
-    """The finding for one field that a plan would take from its present owners."""
+def take_over(target: str, change: FieldChange) -> Iterator[Finding]:
+    """The findings for one field that a plan would take from its present owners."""
+    owners = tuple(owner for owner in change.owners if owner.manager != FIELD_MANAGER)
+    yield _taken(target, str(change.path), owners)
+    lost = _lost(change)
+    if lost:
+        names = " and ".join(sorted({owner.manager for owner in owners})) or "its owner"
+        yield Finding(
+            "OWN007",
+            Severity.WARNING,
+            f"{change.path} is one value to the API server: what {names} put there goes away",
+            target=target,
+            field=str(change.path),
+            detail=f"gone: {lost}",
+            remedy="repeat in the patch what must stay, or leave the field to its owner",
+        )
+
+
+def _lost(change: FieldChange) -> str:
+    """What an atomic list or map held and no longer holds; empty where nothing is lost."""
+    before, after = change.before, change.after
+    if isinstance(before, list):
+        gone = [item for item in before if item not in (after if isinstance(after, list) else ())]
+    elif isinstance(before, dict):
+        kept = after if isinstance(after, dict) else {}
+        gone = [{name: value} for name, value in before.items() if name not in kept]
+    else:
+        return ""
+    return json.dumps(gone, ensure_ascii=False)[1:-1]
+
+
+def _taken(target: str, field: str, owners: Iterable[Owner]) -> Finding:
+    owners = tuple(owners)
     who = sorted({owner.manager for owner in owners})
     names = " and ".join(who)
     if any(nature(owner) == "controller" for owner in owners):
@@ -79,8 +113,7 @@ def take_over(target: str, field: str, owners: Iterable[Owner]) -> Finding:
 
 def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding | None:
     """The finding where an object is held in the other mode, or is somebody else's and would be taken whole."""
-    annotations = live.get("metadata", {}).get("annotations") or {}
-    mode = annotations.get(MODE_ANNOTATION)
+    mode = annotations_of(live).get(MODE_ANNOTATION)
     if mode == ("managed" if managed else "existing") or (mode is None and not managed):
         return None
     if managed and mode is None:

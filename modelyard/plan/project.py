@@ -21,6 +21,8 @@ class Planned(NamedTuple):
     stack: Stack | None
     plan: Plan | None
     findings: tuple[Finding, ...]
+    state: ClusterState | None = None
+    """What the plan starts from."""
 
 
 @lru_cache(maxsize=4)
@@ -29,15 +31,23 @@ def library_of(root: Path) -> Library:
     return load_library(root)
 
 
-def plan_recorded(root: Path, file: Path, today: date) -> Planned:
-    """Plans a stack file against its recorded platform."""
+def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = None) -> Planned:
+    """Plans a stack file against its recorded platform, or against the one that another checkout has of it."""
     stack, findings = load(file, shown(root, file))
     if stack is None:
         return Planned(None, None, findings)
-    state, problems = load_recorded(root, stack.name)
+    state, problems = load_recorded(platform or root, stack.name)
     if state is None:
         return Planned(stack, None, (*findings, *problems))
-    return Planned(stack, _with(findings, make_plan(stack, library_of(root), state, today)), ())
+    return Planned(stack, _with(findings, make_plan(stack, library_of(root), state, today)), (), state)
+
+
+def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan | None:
+    """The plan of the same stack once an earlier plan of it has been applied; None where it has none."""
+    if planned.stack is None or planned.state is None:
+        return None
+    objects = {**planned.state.objects, **{target.key: target.after for target in earlier.targets}}
+    return make_plan(planned.stack, library_of(root), planned.state._replace(objects=objects), today)
 
 
 def plan_live(root: Path, file: Path, today: date) -> Planned:
@@ -51,7 +61,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         return Planned(None, None, findings)
     state = read_live(root, stack)
     other = tuple(_other_cluster(root, stack, state))
-    return Planned(stack, _with((*findings, *other), make_plan(stack, library_of(root), state, today)), ())
+    return Planned(stack, _with((*findings, *other), make_plan(stack, library_of(root), state, today)), (), state)
 
 
 def _other_cluster(root: Path, stack: Stack, state: ClusterState) -> Iterable[Finding]:

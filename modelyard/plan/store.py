@@ -3,12 +3,15 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from modelyard import __version__, merge
 from modelyard.cluster import ObjectKey, essence
 from modelyard.findings import Finding, Severity
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
+
+if TYPE_CHECKING:
+    from modelyard.plan.cost import StackCost
 
 STALE = "the plan is stale"
 """Begins every message that says so."""
@@ -64,6 +67,10 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "inputs": dict(plan.inputs),
         "startingState": starting_state(plan),
     }
+    if plan.cost is not None:
+        from modelyard.plan.cost_json import cost_to_json
+
+        document["cost"] = cost_to_json(plan.cost)
     document["sha256"] = seal(document)
     return document
 
@@ -176,7 +183,16 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         tuple(Step(**step) for step in document["steps"]),
         tuple(Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]),
         document["inputs"],
+        _cost(document.get("cost")),
     )
+
+
+def _cost(value: Mapping[str, Any] | None) -> "StackCost | None":
+    if value is None:
+        return None
+    from modelyard.plan.cost_json import cost_from_json
+
+    return cost_from_json(value)
 
 
 def _target(value: Mapping[str, Any]) -> TargetPlan:

@@ -50,7 +50,8 @@ def place_field(finding: Finding, stack: Stack) -> Finding:
     """
     if finding.file:
         return finding._replace(stack=stack.name)
-    path = tuple(finding.field.split("."))
+    parts = finding.field.replace("[", ".").replace("]", "").split(".")
+    path = tuple(int(part) if part.isdecimal() else part for part in parts)
     if path[:1] not in stack.positions:
         return finding._replace(stack=stack.name, file=stack.file)
     return stack.place(finding, *path)

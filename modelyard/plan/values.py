@@ -1,12 +1,15 @@
 """The values that a plan is made of."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from modelyard.catalog.library import Phase
 from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding
 from modelyard.merge import Owner, Path
+
+if TYPE_CHECKING:
+    from modelyard.plan.cost import StackCost  # most verbs never look at it, and a cold start is short
 
 FORMAT_VERSION = 1
 """Of the plan's JSON form; grows when a reader of the old form would misread the new."""
@@ -90,6 +93,8 @@ class Plan(NamedTuple):
     findings: tuple[Finding, ...]
     inputs: Mapping[str, str]
     """SHA-256 of each input by name: the stack file, every patch version in use, and the tool's version."""
+    cost: "StackCost | None" = None
+    """What it costs; None where nobody asked. ``modelyard.cost.project.priced`` puts it there."""
 
     @property
     def blocked(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
+from shutil import copytree
 from typing import Any, NamedTuple
 
 import pytest
@@ -35,6 +36,19 @@ class Site(NamedTuple):
         """With every object of the platform changed."""
         objects = {key: change(dict(body)) for key, body in self.state.objects.items()}
         return self._replace(state=self.state._replace(objects=objects))
+
+    def patched(
+        self, folder: Path, spec: str, meta: str = "description: mine\n", target: str = "deployment-ray-head"
+    ) -> "Site":
+        """With one more patch of one Deployment, in a copy of the project's patches."""
+        copytree(ROOT / "patches", folder / "patches")
+        mine = folder / "patches" / "zz-mine" / "v1"
+        mine.mkdir(parents=True)
+        (mine / "meta.yaml").write_text(meta)
+        (mine / "schema.json").write_text("{}")
+        head = f"# target: {target}\napiVersion: apps/v1\nkind: Deployment\n"
+        (mine / "patch.yaml.j2").write_text(f"{head}spec: {spec}\n")
+        return self._replace(library=load_library(folder))
 
     def on_nodes(self, *names: str) -> "Site":
         """With only these nodes and what runs on them."""
@@ -79,3 +93,8 @@ def dev(sites: Mapping[str, Site]) -> Site:
 @pytest.fixture
 def staging(sites: Mapping[str, Site]) -> Site:
     return sites["staging"]
+
+
+@pytest.fixture
+def prod(sites: Mapping[str, Site]) -> Site:
+    return sites["prod"]

@@ -3,13 +3,33 @@
 from fractions import Fraction
 from typing import Any
 
+import pytest
+
 from modelyard.cluster import ClusterState, Node, Pod
 from modelyard.cluster.state import amounts
-from modelyard.plan.capacity import fit
-from modelyard.workloads import Workload
+from modelyard.plan.capacity import Room, fit, room_of
+from modelyard.plan.pods import Pods, pods_of
 
 TAINT = ({"key": "nvidia.com/gpu", "effect": "NoSchedule"},)
-WORKER = Workload("rayWorker", "ray", "ray", 1, cpu="8", memory="32Gi", gpus=1, nodes="gpu", products=("NVIDIA-A10",))
+ON_A10 = {"key": "nvidia.com/gpu.product", "operator": "In", "values": ["NVIDIA-A10"]}
+TOLERATED = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+
+
+def pods(*rules: dict[str, Any], tolerations: Any = TOLERATED, selector: Any = None, **requests: str) -> Pods:
+    """The pods of a Deployment with node affinity rules."""
+    spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"limits": dict(requests)}}]}
+    spec |= {"tolerations": tolerations, "nodeSelector": selector}
+    if rules:
+        terms = {"nodeSelectorTerms": [{"matchExpressions": list(rules)}]}
+        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return pods_of({"spec": {"template": {"spec": spec}}})
+
+
+def worker(**requests: str) -> Pods:
+    return pods(ON_A10, **{"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1", **requests})
+
+
+WORKER = worker()
 
 
 def gpu_node(name: str, gpus: int = 1, product: str = "NVIDIA-A10", **changes: Any) -> Node:
@@ -22,8 +42,8 @@ def cpu_node(name: str) -> Node:
     return Node(name, {}, (), amounts({"cpu": "16", "memory": "64Gi"}))
 
 
-def state(*nodes: Node, pods: tuple[Pod, ...] = ()) -> ClusterState:
-    return ClusterState("recorded", "id", "v1.35.4", {}, nodes, pods)
+def room(*nodes: Node, pods: tuple[Pod, ...] = ()) -> Room:
+    return room_of(ClusterState("recorded", "id", "v1.35.4", {}, nodes, pods))
 
 
 def pod(node: str, owner: str, **requests: str) -> Pod:
@@ -31,19 +51,19 @@ def pod(node: str, owner: str, **requests: str) -> Pod:
 
 
 def test_one_pod_a_card() -> None:
-    assert fit(WORKER, state(gpu_node("a"), gpu_node("b", 3), cpu_node("c"))).pods == 4
+    assert fit(WORKER, room(gpu_node("a"), gpu_node("b", 3), cpu_node("c"))).pods == 4
 
 
 def test_memory_can_be_what_runs_out_first() -> None:
-    found = fit(WORKER._replace(memory="90Gi"), state(gpu_node("a", 8)))
+    found = fit(worker(memory="90Gi"), room(gpu_node("a", 8)))
     assert found.pods == 2
     assert found.reasons == (("a", "200Gi of 200Gi memory free, a pod needs 90Gi"),)
 
 
 def test_other_pods_take_room_unless_they_are_gone() -> None:
     taken = (pod("a", "celery", cpu="8", memory="32Gi", gpu="1"),)
-    assert fit(WORKER, state(gpu_node("a"), pods=taken)).pods == 0
-    assert fit(WORKER, state(gpu_node("a"), pods=taken), without=["celery"]).pods == 1
+    assert fit(WORKER, room(gpu_node("a"), pods=taken)).pods == 0
+    assert fit(WORKER, room(gpu_node("a"), pods=taken), without=["celery"]).pods == 1
 
 
 def test_every_node_has_its_reason() -> None:
@@ -54,7 +74,7 @@ def test_every_node_has_its_reason() -> None:
         gpu_node("small", allocatable=amounts({"cpu": "4", "memory": "200Gi", "nvidia.com/gpu": "1"})),
         cpu_node("plain"),
     )
-    assert fit(WORKER, state(*nodes)).reasons == (
+    assert fit(WORKER, room(*nodes)).reasons == (
         ("cordoned", "is cordoned"),
         ("other-card", "has NVIDIA-A10G"),
         ("plain", "has no GPU"),
@@ -64,12 +84,75 @@ def test_every_node_has_its_reason() -> None:
 
 
 def test_a_cpu_workload_stays_off_gpu_nodes() -> None:
-    head = Workload("rayHead", "head", "head", 1, cpu="2", memory="16Gi", nodes="cpu")
-    found = fit(head, state(gpu_node("a"), cpu_node("b")))
+    head = pods({"key": "nvidia.com/gpu.present", "operator": "DoesNotExist"}, cpu="2", memory="16Gi")
+    found = fit(head, room(gpu_node("a"), cpu_node("b")))
     assert (found.pods, found.reasons[0]) == (4, ("a", "is a GPU node"))
 
 
 def test_exact_fractions() -> None:
-    thirds = WORKER._replace(cpu="100m", gpus=0, memory="1Gi")
-    node = gpu_node("a", allocatable={"cpu": Fraction(1), "memory": Fraction(2**40)})
-    assert fit(thirds, state(node)).pods == 10
+    node = cpu_node("a")._replace(allocatable={"cpu": Fraction(1), "memory": Fraction(2**40)})
+    assert fit(pods(cpu="100m", memory="1Gi"), room(node)).pods == 10
+
+
+@pytest.mark.parametrize(
+    ("rule", "matches"),
+    [
+        ({"key": "zone", "operator": "In", "values": ["a", "b"]}, True),
+        ({"key": "zone", "operator": "In", "values": ["b"]}, False),
+        ({"key": "zone", "operator": "NotIn", "values": ["b"]}, True),
+        ({"key": "absent", "operator": "NotIn", "values": ["b"]}, True),
+        ({"key": "zone", "operator": "Exists"}, True),
+        ({"key": "absent", "operator": "Exists"}, False),
+        ({"key": "absent", "operator": "DoesNotExist"}, True),
+        ({"key": "zone", "operator": "DoesNotExist"}, False),
+        ({"key": "cores", "operator": "Gt", "values": ["15"]}, True),
+        ({"key": "cores", "operator": "Gt", "values": ["16"]}, False),
+        ({"key": "cores", "operator": "Lt", "values": ["17"]}, True),
+        ({"key": "absent", "operator": "Lt", "values": ["17"]}, False),
+        ({"key": "zone", "operator": "Gt", "values": ["1"]}, False),
+    ],
+)
+def test_node_affinity_operators(rule: dict[str, Any], matches: bool) -> None:
+    node = cpu_node("a")._replace(labels={"zone": "a", "cores": "16"})
+    assert fit(pods(rule, cpu="1"), room(node), upto=1).pods == int(matches)
+
+
+def test_a_node_selector_counts_as_well() -> None:
+    nodes = (
+        cpu_node("a")._replace(labels={"pool": "train"}),
+        cpu_node("b")._replace(labels={"pool": "web"}),
+        cpu_node("c"),
+    )
+    found = fit(pods(selector={"pool": "train"}, cpu="16"), room(*nodes))
+    assert found.pods == 1
+    assert found.reasons[1:] == (("b", "has pool web"), ("c", "has no label pool"))
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": "nvidia.com/gpu", "operator": "Exists"}, True),
+        ({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "nvidia.com/gpu", "operator": "Equal", "value": "present"}, True),
+        ({"key": "nvidia.com/gpu", "value": "absent"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+    ],
+)
+def test_tolerations(toleration: dict[str, Any], tolerated: bool) -> None:
+    taints = ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
+    found = fit(pods(tolerations=[toleration], cpu="1"), room(gpu_node("a", taints=taints)), upto=1)
+    assert found.pods == int(tolerated)
+
+
+def test_init_containers_count_by_the_largest_and_sidecars_are_added() -> None:
+    def container(cpu: str, **more: Any) -> dict[str, Any]:
+        return {"resources": {"requests": {"cpu": cpu}}, **more}
+
+    spec = {
+        "initContainers": [container("3"), container("9"), container("1", restartPolicy="Always")],
+        "containers": [container("2"), container("4")],
+    }
+    assert pods_of({"spec": {"template": {"spec": spec}}}).requests == {"cpu": 9}
+    spec["containers"].append(container("5"))
+    assert pods_of({"spec": {"template": {"spec": spec}}}).requests == {"cpu": 12}

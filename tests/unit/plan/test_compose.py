@@ -66,6 +66,23 @@ def test_a_patch_may_override_the_one_it_names() -> None:
     assert set(composed.origins.values()) >= {"b@v1"}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "words"), [(2, None, "2 and left to"), (None, 2, "left to its owner and 2")]
+)
+def test_one_patch_cannot_set_what_another_leaves_to_its_owner(first: Any, second: Any, words: str) -> None:
+    _, (finding,) = compose([part("a", {"replicas": first}), part("b", {"replicas": second})], DEPLOYMENT, "d")
+    assert finding.code == "PAT010"
+    assert words in finding.summary
+
+
+def test_a_patch_may_leave_to_its_owner_what_the_one_it_overrides_sets() -> None:
+    parts = [part("a", {"replicas": 2, "paused": True}), part("b", {"replicas": None}, overrides=("a",))]
+    composed, findings = compose(parts, DEPLOYMENT, "d")
+    assert not findings
+    assert composed.body["spec"] == {"paused": True}
+    assert {str(path) for path in composed.unowned} == {"spec.replicas"}
+
+
 def test_an_empty_field_is_left_to_its_owner_and_never_sent() -> None:
     composed, findings = compose([part("a", {"replicas": None})], DEPLOYMENT, "d")
     assert not findings

@@ -1,28 +1,14 @@
 """What a plan finds wrong between patches and targets, and where it says the fault is."""
 
-import shutil
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from modelyard.catalog import load_library
 from modelyard.findings import Finding, Severity
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.trace import place_field
 
 ROOT = Path(__file__).parents[3]
-
-
-def with_patch(dev: Any, tmp_path: Path, spec: str, meta: str = "description: mine\n") -> Any:
-    """The site with one more patch of the Ray head."""
-    shutil.copytree(ROOT / "patches", tmp_path / "patches")
-    folder = tmp_path / "patches" / "zz-mine" / "v1"
-    folder.mkdir(parents=True)
-    (folder / "meta.yaml").write_text(meta)
-    (folder / "schema.json").write_text("{}")
-    head = "# target: deployment-ray-head\napiVersion: apps/v1\nkind: Deployment\n"
-    (folder / "patch.yaml.j2").write_text(f"{head}spec: {spec}\n")
-    return dev._replace(library=load_library(tmp_path))
 
 
 def only(plan: Any) -> Any:
@@ -31,35 +17,37 @@ def only(plan: Any) -> Any:
 
 
 def test_two_patches_that_disagree_name_both_and_the_field(dev: Any, tmp_path: Path) -> None:
-    finding = only(with_patch(dev, tmp_path, "{replicas: 0}").plan())
-    assert (finding.code, finding.target, finding.field) == ("PAT010", "deployment-ray-head", "spec.replicas")
-    assert finding.summary == "ray-head@v1 and zz-mine@v1 set spec.replicas differently: 1 and 0"
+    finding = only(dev.patched(tmp_path, "{strategy: {rollingUpdate: {maxSurge: 1}}}").plan())
+    field = "spec.strategy.rollingUpdate.maxSurge"
+    assert (finding.code, finding.target, finding.field) == ("PAT010", "deployment-ray-head", field)
+    assert finding.summary == f"ray-head@v1 and zz-mine@v1 set {field} differently: 0 and 1"
     assert "overrides: [ray-head]" in finding.remedy
 
 
 def test_a_patch_that_says_so_overrides(dev: Any, tmp_path: Path) -> None:
-    plan = with_patch(dev, tmp_path, "{replicas: 0}", "overrides: [ray-head]\n").plan()
+    spec = "{strategy: {rollingUpdate: {maxUnavailable: 100%}}}"
+    plan = dev.patched(tmp_path, spec, "overrides: [ray-head]\n").plan()
     head = next(target for target in plan.targets if target.name == "deployment-ray-head")
-    assert head.replicas == (1, 0)
+    assert head.after["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == "100%"
     assert head.patches == ("ray-head@v1", "zz-mine@v1")
-    changed = next(change for change in head.changes if str(change.path) == "spec.replicas")
+    changed = next(change for change in head.changes if change.path[-1] == "maxUnavailable")
     assert changed.patch == "zz-mine@v1"
     assert not plan.blocked
 
 
 def test_a_field_that_the_kind_has_not(dev: Any, tmp_path: Path) -> None:
-    finding = only(with_patch(dev, tmp_path, "{replica: 1}").plan())
+    finding = only(dev.patched(tmp_path, "{replica: 1}").plan())
     assert (finding.code, finding.file) == ("PAT008", "patches/zz-mine/v1/patch.yaml.j2")
 
 
 def test_a_directive_that_cannot_be_sent(dev: Any, tmp_path: Path) -> None:
-    finding = only(with_patch(dev, tmp_path, "{template: {$patch: replace}}").plan())
+    finding = only(dev.patched(tmp_path, "{template: {$patch: replace}}").plan())
     assert (finding.code, finding.field) == ("PAT015", "spec.template")
 
 
 def test_a_container_of_a_patch_of_ones_own(dev: Any, tmp_path: Path) -> None:
     spec = "{template: {spec: {containers: [{name: ray-haed, tty: true}]}}}"
-    finding = only(with_patch(dev, tmp_path, spec).plan())
+    finding = only(dev.patched(tmp_path, spec).plan())
     assert (finding.code, finding.file) == ("PAT014", "patches/zz-mine/v1/patch.yaml.j2")
     assert finding.remedy == "did you mean ray-head? Correct the template"
 

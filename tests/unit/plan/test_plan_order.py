@@ -23,17 +23,27 @@ def test_with_gpus_for_both_sides_the_new_one_comes_up_before_the_old_one_goes_d
     plan = dev.applied().asking(training="celery").plan()
     assert [(step.target, step.phase) for step in plan.steps] == [(ROUTE, "route"), (CELERY, "up"), (RAY, "down")]
     route, up, down = (step.why for step in plan.steps)
-    assert route == "new training requests go to the other side from here on"
+    assert route.endswith("from here on and wait in its queue until its pods are up")
     assert up == "comes up beside the old side: there are GPUs for both"
-    assert down == "goes down; jobs that still run get 6 h 5 min to finish"
+    assert down.startswith("goes down; jobs that still run get 6 h 5 min to finish, those that have not begun stay")
 
 
 def test_without_a_spare_gpu_the_old_side_goes_down_first(dev: Any) -> None:
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert [(step.target, step.phase) for step in plan.steps] == [(ROUTE, "route"), (RAY, "down"), (CELERY, "up")]
+    assert plan.steps[0].why.endswith(
+        "until the old side's GPUs are free: at most 6 h 5 min, the time that its jobs get"
+    )
     assert "goes down first (0 of 1 new pods fit beside it)" in plan.steps[1].why
     assert plan.steps[2].why == "comes up on the GPUs that are free now"
     assert tuple(target.name for target in plan.targets if target.action != "none") == tuple(names(plan))
+
+
+def test_with_an_autoscaler_the_pods_are_its_to_move(staging: Any) -> None:
+    plan = staging.applied().asking(training="celery").plan()
+    _, up, down = (step.why for step in plan.steps)
+    assert up == "the autoscaler may start up to 2 pods here from now on"
+    assert down.startswith("the autoscaler takes its pods down; jobs that still run get 6 h 5 min to finish")
 
 
 def test_flipping_the_flag_of_an_applied_stack_changes_the_route_and_both_sides_and_nothing_else(dev: Any) -> None:

@@ -1,0 +1,83 @@
+"""What a stack asks for and cannot have: objects and containers that are not there, values that nobody set."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from modelyard.catalog import Document, PatchVersion, Selected
+from modelyard.cluster import ClusterState, ObjectKey
+from modelyard.findings import Finding, Severity
+from modelyard.plan.pods import pod_spec
+from modelyard.workloads import Workload
+
+
+def missing_target(
+    key: ObjectKey, workload: Workload | None, parts: list[tuple[PatchVersion, Document]], state: ClusterState
+) -> Finding:
+    """The finding for an object that patches want and the cluster does not have, with the nearest name."""
+    from difflib import get_close_matches
+
+    names = sorted(other.name for other in state.objects if other.kind == key.kind and other.namespace == key.namespace)
+    close = get_close_matches(key.name, names, 1)
+    have = f"Did you mean {close[0]}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
+    wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
+    return Finding(
+        "PAT013",
+        Severity.ERROR,
+        f"{key.kind} {key.namespace}/{key.name} is not in the cluster",
+        target=key.name,
+        field=f"targets.{workload.role}.deployment" if workload else "",
+        file="" if workload else f"{parts[0][0].file}/patch.yaml.j2",
+        detail=f"wanted by {wanted_by}; a patch changes only what is there",
+        remedy=f"{have} Name it under modelyard:targets, or install the platform first"
+        if workload
+        else f"{have} Correct the target of the patch, or install the platform first",
+    )
+
+
+def missing_containers(
+    key: ObjectKey,
+    workload: Workload | None,
+    parts: list[tuple[PatchVersion, Document]],
+    live: Mapping[str, Any],
+) -> Iterator[Finding]:
+    """One finding for each container that patches change and the object does not have."""
+    from difflib import get_close_matches
+
+    have = _containers(live)
+    wanted: dict[str, PatchVersion] = {}
+    for patch, document in parts:
+        for name, container in _containers(document.body).items():
+            # A container that brings its image is a new one, such as a sidecar.
+            if name not in have and "image" not in container:
+                wanted.setdefault(name, patch)
+    for name, patch in wanted.items():
+        close = get_close_matches(name, have, 1)
+        ours = workload is not None and name == workload.container
+        yield Finding(
+            "PAT014",
+            Severity.ERROR,
+            f"{key.name} has no container {name!r}",
+            target=key.name,
+            field=f"targets.{workload.role}.container" if ours and workload else "spec.template.spec.containers",
+            file="" if ours else f"{patch.file}/patch.yaml.j2",
+            detail="server-side apply would add a second, half-made container",
+            remedy=(f"did you mean {close[0]}?" if close else f"it has {', '.join(have)}.")
+            + (" Name it under modelyard:targets" if ours else " Correct the template"),
+        )
+
+
+def _containers(body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {container.get("name", ""): container for container in pod_spec(body).get("containers") or ()}
+
+
+def unset(one: Selected, name: str) -> Finding:
+    """The finding for a parameter that the base of an object needs and the stack does not set."""
+    path = one.patch.meta.params.get(name, "")
+    return Finding(
+        "PAT017",
+        Severity.ERROR,
+        f"mode managed needs {path or name}, which is not set",
+        field=path,
+        detail=f"the base of {one.patch.id} describes the whole object",
+        remedy="set it in the stack file, or use mode existing, where the platform keeps its own",
+    )

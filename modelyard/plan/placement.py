@@ -1,0 +1,139 @@
+"""Whether the pods that a plan leads to have nodes: enough room, and no node that is not meant for them.
+
+Reads the objects as they will be, whoever sets their fields: a stack file, a patch of one's own, or the platform.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from modelyard.cluster import Node
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.nodes import node_gpus
+from modelyard.plan.autoscaling import most_replicas
+from modelyard.plan.capacity import PRESENT_LABEL, Fit, Room, fit, obstacle
+from modelyard.plan.pods import Pods, pods_of
+from modelyard.plan.values import TargetPlan
+from modelyard.workloads import GPU_ROLES, Workload
+
+_CPU_ROLES = ("modelService", "rayHead")
+
+
+def check_placement(targets: Iterable[TargetPlan], workloads: Mapping[str, Workload], room: Room) -> Iterator[Finding]:
+    """Findings about the pods of every target.
+
+    Args:
+        targets: the plan's targets.
+        workloads: by name of their Deployment.
+        room: the nodes, and what runs on them.
+    """
+    sides = tuple(name for name, workload in workloads.items() if workload.role in GPU_ROLES)
+    for target in targets:
+        workload = workloads.get(target.name)
+        if target.key.kind != "Deployment":
+            continue
+        pods = pods_of(target.after)
+        rivals = sides if target.name in sides else (target.name,)
+        yield from _room(target, workload, pods, rivals, room)
+        yield from _surge(target, pods, room)
+        if workload is not None:
+            yield from _strays(target, workload, pods, room)
+
+
+def _room(
+    target: TargetPlan, workload: Workload | None, pods: Pods, rivals: Collection[str], room: Room
+) -> Iterator[Finding]:
+    """Whether the nodes could hold the pods at all, with nobody of them or of the rival training side there yet."""
+    scaled = target.replicas[1] is None
+    wanted = most_replicas(target.after) or 0 if scaled else target.replicas[1]
+    if not wanted:
+        return
+    can = fit(pods, room, rivals, wanted)
+    if can.pods >= wanted:
+        return
+    field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
+    yield Finding(
+        "RES101",
+        # Nodes that do not exist yet may be an autoscaler's to make.
+        Severity.WARNING if scaled else Severity.ERROR,
+        f"{target.name} {'may grow to' if scaled else 'wants'} {wanted} pod{'s' if wanted > 1 else ''} "
+        f"and the nodes can hold {can.pods}",
+        target=target.name,
+        field="autoscaling.maxReplicas" if scaled and workload is not None else field,
+        detail=_by_node(can),
+        remedy="ask for less per pod, for fewer replicas, or add nodes"
+        + (" (an autoscaler may add them)" if scaled else ""),
+    )
+
+
+def _by_node(can: Fit) -> str:
+    return "; ".join(f"{name} {reason}" for name, reason in can.reasons) or "no node is known"
+
+
+def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
+    """Whether a rollout that may stop no old pod has room for a new one beside them."""
+    if not target.replaces_pods or _may_stop(target.after):
+        return
+    can = fit(pods, room, (), 1)
+    if can.pods:
+        return
+    yield Finding(
+        "RES104",
+        Severity.WARNING,
+        f"{target.name} rolls out by adding a pod first, and no node has room for one more",
+        target=target.name,
+        field="spec.strategy.rollingUpdate",
+        detail=_by_node(can),
+        remedy="make room on a node, or let the rollout stop a pod first (maxSurge: 0, maxUnavailable: 1)",
+    )
+
+
+def _may_stop(body: Mapping[str, Any]) -> bool:
+    """Whether the Deployment's rollout may take an old pod away before a new one is ready."""
+    spec = body.get("spec") or {}
+    strategy = spec.get("strategy") or {}
+    if strategy.get("type") == "Recreate":
+        return True
+    rolling = strategy.get("rollingUpdate") or {}
+    replicas = int(spec.get("replicas", 1))
+    most = rolling.get("maxUnavailable", "25%")
+    stopped = replicas * int(most.rstrip("%")) // 100 if isinstance(most, str) else int(most)
+    # The API's own rule: both rounded to 0 would never roll out, so one pod may then be stopped.
+    return stopped > 0 or rolling.get("maxSurge", "25%") in (0, "0", "0%")
+
+
+def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> Iterator[Finding]:
+    """Nodes that would take the pods and are not meant for them."""
+    wrong = [
+        (node.name, words)
+        for node in room.nodes
+        if not obstacle(pods, node)
+        for words in (_wrong_gpu(workload, node) if pods.gpus else _wrong_cpu(workload, node),)
+        if words
+    ]
+    if not wrong:
+        return
+    names = "; ".join(f"{name} {words}" for name, words in sorted(wrong))
+    yield Finding(
+        "RES103",
+        Severity.ERROR,
+        f"pods of {target.name} may land on {len(wrong)} node{'s' if len(wrong) > 1 else ''} not meant for them",
+        target=target.name,
+        field="spec.template.spec.affinity",
+        detail=names,
+        remedy=f"keep the node affinity that the patch of {workload.role} sets, or cordon or relabel these nodes",
+    )
+
+
+def _wrong_gpu(workload: Workload, node: Node) -> str:
+    if workload.role not in GPU_ROLES:
+        return ""
+    found = node_gpus(node.labels, node.allocatable)
+    if found.kind in ("none", "unknown"):
+        return ""
+    if found.kind != "whole":
+        return f"has {found.product or 'GPUs'}, which pods get a part of ({found.kind})"
+    return f"has {found.product}" if workload.products and found.product not in workload.products else ""
+
+
+def _wrong_cpu(workload: Workload, node: Node) -> str:
+    return "is a GPU node" if workload.role in _CPU_ROLES and PRESENT_LABEL in node.labels else ""

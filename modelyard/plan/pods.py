@@ -1,0 +1,102 @@
+"""What the pods of an object ask for, read from its pod template: the one place that knows where that stands."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from modelyard import quantity
+from modelyard.cluster.state import GPU_RESOURCE
+
+_NOTHING: Mapping[str, Any] = {}
+_ZERO = Fraction(0)
+
+
+class Pods(NamedTuple):
+    """The identical pods of one Deployment."""
+
+    spec: Mapping[str, Any]
+    """The pod template's spec."""
+    requests: Mapping[str, Fraction]
+    """What one pod takes from its node: cores, bytes or counts by resource name."""
+    gpus: int
+    """Whole GPUs of one pod."""
+
+    @property
+    def selector(self) -> Mapping[str, str]:
+        """Labels that a node must have."""
+        return self.spec.get("nodeSelector") or _NOTHING
+
+    @property
+    def terms(self) -> tuple[Mapping[str, Any], ...] | None:
+        """Node selector terms of which one must match; None where any node will do."""
+        affinity = (self.spec.get("affinity") or _NOTHING).get("nodeAffinity") or _NOTHING
+        required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+        return None if required is None else tuple(required.get("nodeSelectorTerms") or ())
+
+    @property
+    def tolerations(self) -> tuple[Mapping[str, Any], ...]:
+        """Taints that do not keep the pods away."""
+        return tuple(self.spec.get("tolerations") or ())
+
+    def container(self, name: str) -> Mapping[str, Any]:
+        """The container of that name, empty where there is none."""
+        return next((one for one in self.spec.get("containers") or () if one.get("name") == name), _NOTHING)
+
+
+def pods_of(body: Mapping[str, Any] | None) -> Pods:
+    """The pods of a Deployment or of anything else with a pod template; of nothing, pods that ask for nothing."""
+    spec = pod_spec(body)
+    requests = _requests(spec)
+    return Pods(spec, requests, int(requests.get(GPU_RESOURCE, 0)))
+
+
+def pod_spec(body: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The pod template's spec, empty where there is none."""
+    return (((body or _NOTHING).get("spec") or _NOTHING).get("template") or _NOTHING).get("spec") or _NOTHING
+
+
+def grace_of(body: Mapping[str, Any] | None) -> int:
+    """Seconds that a pod of the object has between being told to stop and being killed."""
+    return int(pod_spec(body).get("terminationGracePeriodSeconds", 30))
+
+
+def replicas_of(body: Mapping[str, Any] | None) -> int | None:
+    """``spec.replicas``, None where there is no such number."""
+    value = ((body or _NOTHING).get("spec") or _NOTHING).get("replicas")
+    return value if isinstance(value, int) else None
+
+
+def container_requests(container: Mapping[str, Any]) -> dict[str, Fraction]:
+    """What one container asks for. What it limits and does not request, it requests, as the API server has it.
+
+    An amount that is no quantity is left out: the plan says elsewhere that the object does not fit its kind.
+    """
+    resources = container.get("resources") or _NOTHING
+    wanted = {**(resources.get("limits") or _NOTHING), **(resources.get("requests") or _NOTHING)}
+    amounts = {}
+    for name, value in wanted.items():
+        try:
+            amounts[name] = quantity.parse(value)
+        except ValueError:
+            continue
+    return amounts
+
+
+def _requests(spec: Mapping[str, Any]) -> dict[str, Fraction]:
+    """The sum over the containers, or the largest init container where that is more, plus the runtime's overhead."""
+    first = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") != "Always"]
+    beside = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    total = _sum(container_requests(one) for one in (*beside, *(spec.get("containers") or ())))
+    for container in first:
+        for name, value in container_requests(container).items():
+            total[name] = max(total.get(name, _ZERO), value)
+    overhead = spec.get("overhead")
+    return _sum((total, container_requests({"resources": {"requests": overhead}}))) if overhead else total
+
+
+def _sum(parts: Iterable[Mapping[str, Fraction]]) -> dict[str, Fraction]:
+    total: dict[str, Fraction] = {}
+    for part in parts:
+        for name, value in part.items():
+            total[name] = total[name] + value if name in total else value
+    return total

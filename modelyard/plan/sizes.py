@@ -1,0 +1,115 @@
+"""The hardware rules for what pods really get.
+
+A stack file says what it wants. A parameter, a patch of one's own, or a patch that was dropped can make it something
+else; the rules hold all the same, and a finding says who is behind the value.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+
+from modelyard import merge
+from modelyard.catalog import Selected
+from modelyard.catalog.places import line_of
+from modelyard.findings import Finding
+from modelyard.hardware.rules import Applied, check, check_applied
+from modelyard.plan.pods import container_requests, grace_of, pods_of
+from modelyard.plan.trace import Trace, trace
+from modelyard.plan.values import TargetPlan
+from modelyard.quantity import parse
+from modelyard.stack.config import Stack
+from modelyard.workloads import Workload
+
+_ZERO = Fraction(0)
+_FIELDS = {
+    "replicas": "spec.replicas",
+    "gracePeriod": "spec.template.spec.terminationGracePeriodSeconds",
+    "cpu": "spec.template.spec.containers[name={container}].resources.requests.cpu",
+    "memory": "spec.template.spec.containers[name={container}].resources.requests.memory",
+    "volume": 'spec.template.spec.containers[name={container}].resources.requests["ephemeral-storage"]',
+    "gpu": 'spec.template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
+    "gpus": 'spec.template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
+}
+"""Where the last part of a stack file's field shows in a Deployment."""
+
+
+def check_sizes(
+    stack: Stack, targets: Iterable[TargetPlan], workloads: Mapping[str, Workload], chosen: tuple[Selected, ...]
+) -> Iterator[Finding]:
+    """Findings about pods that get something else than the stack file says.
+
+    Args:
+        stack: the stack; what its own values break is told elsewhere.
+        targets: the plan's targets.
+        workloads: by name of their Deployment.
+        chosen: the stack's patches, to tell which of them gave a value.
+    """
+    for target in targets:
+        workload = workloads.get(target.name)
+        if workload is None or workload.cpu is None or target.key.kind != "Deployment":
+            continue
+        applied = _applied(target, workload)
+        if applied == wanted_sizes(workload):
+            continue
+        known = {(finding.code, finding.summary) for finding in check(stack)}
+        for finding in check_applied(stack, workload.role, applied):
+            if (finding.code, finding.summary) not in known:
+                yield _explained(finding, target, workload, stack, chosen)
+
+
+def _applied(target: TargetPlan, workload: Workload) -> Applied:
+    pods = pods_of(target.after)
+    amounts = container_requests(pods.container(workload.container))
+    return Applied(
+        target.replicas[1],
+        amounts.get("cpu", _ZERO),
+        amounts.get("memory", _ZERO),
+        amounts.get("ephemeral-storage", _ZERO) if workload.volume is not None else _ZERO,
+        pods.gpus,
+        grace_of(target.after) if workload.grace_period is not None else 0,
+    )
+
+
+def wanted_sizes(workload: Workload) -> Applied:
+    """What one pod gets when nobody but the stack file decides."""
+    return Applied(
+        workload.replicas,
+        parse(workload.cpu or "0"),
+        parse(workload.memory or "0"),
+        parse(workload.volume or "0"),
+        workload.gpus,
+        workload.grace_period or 0,
+    )
+
+
+def _explained(
+    finding: Finding, target: TargetPlan, workload: Workload, stack: Stack, chosen: tuple[Selected, ...]
+) -> Finding:
+    """The finding with who gave the pods the value, and where to correct it."""
+    section, _, last = finding.field.rpartition(".")
+    field = _FIELDS.get(last)
+    if field is None:
+        return finding
+    path = merge.Path.parse(field.format(container=workload.container))
+    schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
+    who, remedy, file, line = _giver(trace(target, path, schema, stack, chosen), stack)
+    if file and not line:
+        line = next((line_of(one.patch.template, path) for one in chosen if file.startswith(f"{one.patch.file}/")), 0)
+    return finding._replace(
+        detail=f"{who}, whatever {section}.{last} says. {finding.detail}",
+        remedy=remedy or finding.remedy,
+        file=file or finding.file,
+        line=line or (0 if file else finding.line),
+        column=0 if file or line else finding.column,
+    )
+
+
+def _giver(traced: Trace, stack: Stack) -> tuple[str, str, str, int]:
+    """Who gives a field its value, what to do there, and the file and line of it where they are known."""
+    if not traced.settings:
+        return f"{traced.target.name} has it of its own: no patch sets {traced.path}", "let a patch set it", "", 0
+    setting = traced.settings[-1]
+    for source in setting.sources:
+        if source.path[:1] == ("patches",):
+            who = f"The parameter {source.param} of {setting.patch} gives it"
+            return who, f"correct or drop the parameter {source.param} of {setting.patch}", stack.file, source.line
+    return f"{setting.patch} gives it", f"correct {setting.patch}", setting.file, 0

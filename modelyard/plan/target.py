@@ -1,0 +1,172 @@
+"""Planning one object: its patches as one request, and what becomes of the object."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from modelyard import merge
+from modelyard.catalog import Document, PatchVersion
+from modelyard.cluster import ClusterState, ObjectKey
+from modelyard.findings import Finding, Severity
+from modelyard.plan.compose import Composed, compose
+from modelyard.plan.missing import missing_containers, missing_target
+from modelyard.plan.ownership import (
+    ENGINE_ANNOTATIONS,
+    FIELD_MANAGER,
+    MODE_ANNOTATION,
+    PATCHES_ANNOTATION,
+    mode_switch,
+    take_over,
+)
+from modelyard.plan.pods import pods_of, replicas_of
+from modelyard.plan.values import Action, FieldChange, TargetPlan
+from modelyard.workloads import Workload
+
+REPLICAS = merge.Path(("spec", "replicas"))
+
+
+class Wish(NamedTuple):
+    """What a stack asks of one object."""
+
+    key: ObjectKey
+    parts: list[tuple[PatchVersion, Document]]
+    """What its patches rendered to, in merge order."""
+    base: tuple[PatchVersion, dict[str, Any]] | None
+    """The whole object where the stack owns it (mode managed), and the patch version that it comes from."""
+    workload: Workload | None
+    """Whose object it is, None where it is only its patches'."""
+
+
+def plan_target(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[TargetPlan | None, tuple[Finding, ...]]:
+    """The plan of one object and its findings; no plan where they say that there can be none."""
+    key, base = wish.key, wish.base
+    composed, problems = compose(wish.parts, schema, key.name)
+    live = state.objects.get(key)
+    hindrances = _hindrances(wish, live, state)
+    if hindrances:
+        return None, (*problems, *hindrances)
+    request = _request(key, _held(composed, live, base is not None, schema), base, schema)
+    # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
+    applied = _shaped(merge.stored(schema, request), request)
+    try:
+        merged = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
+    except merge.MergeError as error:
+        return None, (*problems, _unfit(key, error))
+    after = merged.object
+    changes = _changes(live, after, merged.taken, composed, base, schema)
+    action: Action = "create" if live is None else "update" if changes else "none"
+    rolls = live is not None and any(change.path[:2] == ("spec", "template") for change in changes)
+    before_replicas, after_replicas = replicas_of(live), replicas_of(after)
+    target = TargetPlan(
+        key,
+        action,
+        composed.phase,
+        composed.patches,
+        applied,
+        live,
+        after,
+        changes,
+        min(before_replicas or 0, after_replicas or 0) if rolls else 0,
+        (before_replicas, None if REPLICAS in composed.unowned else after_replicas),
+        (pods_of(live).gpus * (before_replicas or 0), pods_of(after).gpus * (after_replicas or 0)),
+        base is not None,
+        wish.workload.role if wish.workload is not None else "",
+    )
+    taken = (finding for change in changes if change.taken for finding in take_over(key.name, change))
+    return target, (*problems, *taken)
+
+
+def _unfit(key: ObjectKey, error: merge.MergeError) -> Finding:
+    return Finding(
+        "PAT008",
+        Severity.ERROR,
+        f"the patches of {key.name} do not make a {key.kind}: {error}",
+        target=key.name,
+        remedy="modelyard render shows what the patches came out as",
+    )
+
+
+def _hindrances(wish: Wish, live: dict[str, Any] | None, state: ClusterState) -> tuple[Finding, ...]:
+    """What keeps the object from being planned at all."""
+    if live is None:
+        return () if wish.base is not None else (missing_target(wish.key, wish.workload, wish.parts, state),)
+    missing = () if wish.base is not None else tuple(missing_containers(wish.key, wish.workload, wish.parts, live))
+    switch = mode_switch(wish.key.name, live, wish.base is not None)
+    return missing if switch is None else (*missing, switch)
+
+
+def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:
+    """The composed request with the fields that nobody would hold if we left them out.
+
+    A field that its last owner drops takes the API server's default, which for ``replicas`` is a GPU pod that nobody
+    asked for. So a field that a patch leaves to somebody else is held at its present value (0 for a new object) until
+    that somebody has taken it.
+    """
+    body = composed.body
+    for path in sorted(composed.unowned, key=lambda path: path.sort_key):
+        if path != REPLICAS:
+            continue
+        if live is None:
+            value: Any = 0 if owned else None
+        else:
+            others = [owner for owner in merge.owners(live, path, schema) if owner.manager != FIELD_MANAGER]
+            value = None if others else replicas_of(live)
+        if value is not None:
+            body = {**body, "spec": {**body.get("spec", {}), "replicas": value}}
+    return composed._replace(body=body)
+
+
+def _request(
+    key: ObjectKey,
+    composed: Composed,
+    base: tuple[PatchVersion, dict[str, Any]] | None,
+    schema: merge.Type,
+) -> dict[str, Any]:
+    """The one request of a target: its base when the stack owns it, its patches, and our own annotations."""
+    body = composed.body if base is None else merge.strategic(base[1], composed.body, schema)
+    metadata = dict(body.get("metadata") or {})
+    annotations = dict(metadata.get("annotations") or {})
+    patches = composed.patches if base is None else tuple(dict.fromkeys((base[0].id, *composed.patches)))
+    annotations[PATCHES_ANNOTATION] = ",".join(patches)
+    annotations[MODE_ANNOTATION] = "existing" if base is None else "managed"
+    annotations |= ENGINE_ANNOTATIONS
+    metadata |= {"name": key.name, "namespace": key.namespace, "annotations": annotations}
+    return {**body, "apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
+
+
+def _shaped(value: Any, shape: Any) -> Any:
+    """The value without the fields that the shape lacks."""
+    if isinstance(shape, dict):
+        return {name: _shaped(value[name], inner) for name, inner in shape.items() if name in value}
+    if isinstance(shape, list):
+        return [_shaped(*pair) for pair in zip(value, shape, strict=True)]
+    return value
+
+
+def _changes(
+    live: dict[str, Any] | None,
+    after: dict[str, Any],
+    conflicts: Iterable[merge.Conflict],
+    composed: Composed,
+    base: tuple[PatchVersion, dict[str, Any]] | None,
+    schema: merge.Type,
+) -> tuple[FieldChange, ...]:
+    taken = {conflict.path for conflict in conflicts}
+    changes = []
+    for change in merge.diff(live, after, schema):
+        if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
+            continue
+        owners = () if live is None else merge.owners(live, change.path, schema)
+        origin = _origin(change.path, composed.origins) or (base[0].id if base is not None else None)
+        changes.append(FieldChange(change.path, change.before, change.after, origin, owners, change.path in taken))
+    return tuple(changes)
+
+
+def _origin(path: merge.Path, origins: Mapping[merge.Path, str]) -> str | None:
+    """The patch that set a field, or a field below or above it where the field is atomic."""
+    if path in origins:
+        return origins[path]
+    for other, patch in origins.items():
+        shorter = min(len(path), len(other))
+        if path[:shorter] == other[:shorter]:
+            return patch
+    return None

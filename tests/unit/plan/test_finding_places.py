@@ -1,0 +1,94 @@
+"""Where findings stand: on the line of the stack file or of the patch that somebody has to edit."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.catalog import load_library
+from modelyard.findings import Severity
+
+TEMPLATE = "patches/zz-mine/v1/patch.yaml.j2"
+META = "patches/zz-mine/v1/meta.yaml"
+CONTAINERS = "\n  template:\n    spec:\n      containers:\n"
+
+
+def only(plan: Any) -> tuple[str, str, int]:
+    (finding,) = (finding for finding in plan.findings if finding.blocks)
+    return finding.code, finding.file, finding.line
+
+
+@pytest.mark.parametrize(
+    ("spec", "meta", "code", "file", "line"),
+    [
+        ("\n  replica: 1", "", "PAT008", TEMPLATE, 5),
+        ("\n  strategy:\n    rollingUpdate:\n      maxSurges: 1", "", "PAT008", TEMPLATE, 7),
+        ("\n  template:\n    $patch: replace", "", "PAT015", TEMPLATE, 5),
+        (f"{CONTAINERS}        - name: ray-haed\n          tty: true", "", "PAT014", TEMPLATE, 7),
+        (f"{CONTAINERS}        - name: [", "", "PAT007", TEMPLATE, 9),
+        ("\n  strategy:\n    rollingUpdate:\n      maxSurge: 1", "overrides: []\n", "PAT010", META, 2),
+        ("\n  paused: true", "params:\n  a: gpu.model\n  b: gpu.nope\n", "PAT012", META, 4),
+        ("\n  paused: true", "when:\n  gpu.nope: 1\n", "PAT012", META, 2),
+        ("\n  paused: true", "phase: never\n", "PAT009", META, 2),
+        ("\n  paused: true", "desription: x\n", "PAT009", META, 2),
+        ("\n  paused: true", "after: x\n", "PAT009", META, 2),
+    ],
+)
+def test_a_mistake_in_a_patch_stands_on_its_line(
+    dev: Any, tmp_path: Path, spec: str, meta: str, code: str, file: str, line: int
+) -> None:
+    assert only(dev.patched(tmp_path, spec, f"description: mine\n{meta}").plan()) == (code, file, line)
+
+
+def test_a_target_that_is_not_there_stands_on_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
+    plan = dev.patched(tmp_path, "{paused: true}", target="deployment-nope").plan()
+    assert only(plan) == ("PAT013", TEMPLATE, 1)
+
+
+def test_a_kind_that_is_not_there_stands_on_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
+    site = dev.patched(tmp_path, "{paused: true}")
+    template = tmp_path / TEMPLATE
+    template.write_text(template.read_text().replace("kind: Deployment", "kind: Deploiment"))
+    assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT008", TEMPLATE, 3)
+
+
+def test_a_released_version_that_was_changed_stands_on_its_line_of_the_lock(dev: Any, tmp_path: Path) -> None:
+    site = dev.patched(tmp_path, "{paused: true}")
+    changed = tmp_path / "patches" / "ray-head" / "v1" / "meta.yaml"
+    changed.write_text(changed.read_text() + "\n")
+    lock = (tmp_path / "patches" / "patches.lock").read_text().splitlines()
+    line = next(number for number, text in enumerate(lock, 1) if text.startswith("ray-head/"))
+    assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT003", "patches/patches.lock", line)
+
+
+@pytest.mark.parametrize(("manager", "code"), [("keda-operator", "OWN002"), ("argocd-controller", "OWN003")])
+def test_a_field_of_somebody_else_stands_where_the_patch_sets_it(dev: Any, manager: str, code: str) -> None:
+    def owned(body: dict[str, Any]) -> dict[str, Any]:
+        fields = [{**entry, "manager": manager} for entry in body["metadata"]["managedFields"]]
+        return {**body, "metadata": {**body["metadata"], "managedFields": fields}}
+
+    found = [finding for finding in dev.having(owned).plan().findings if finding.code == code]
+    templates = {one.file: one.template.split("\n") for patch in dev.library.patches.values() for one in patch.values()}
+    assert len(found) > 10
+    for finding in found:
+        name = finding.field.replace('"]', "").replace('["', ".").rpartition(".")[2]
+        template = templates[finding.file.removesuffix("/patch.yaml.j2")]
+        assert name in template[finding.line - 1], finding
+
+
+def test_a_size_that_a_patch_gives_stands_where_the_patch_gives_it(dev: Any, tmp_path: Path) -> None:
+    spec = (
+        f"{CONTAINERS}        - name: ray-head\n          resources:\n            requests:\n              memory: 1Gi"
+    )
+    plan = dev.patched(tmp_path, spec, "overrides: [ray-head]\n").plan()
+    assert ("RES", TEMPLATE, 11) in {
+        (finding.code[:3].replace("RAY", "RES"), finding.file, finding.line) for finding in plan.findings
+    }
+
+
+def test_whatever_has_to_be_looked_at_has_a_file_and_a_line(sites: Any) -> None:
+    for site in sites.values():
+        for finding in site.plan().findings:
+            if finding.severity is not Severity.ADVICE:
+                assert finding.file, finding
+                assert finding.line, finding

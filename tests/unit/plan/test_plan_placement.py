@@ -1,0 +1,135 @@
+"""Whether the pods of a plan have nodes, whoever decides about them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.stack.config import PatchChoice
+
+RAY = "deployment-ray-model-training-worker"
+SERVICE = "deployment-model-service"
+
+
+def found(plan: Any, code: str) -> Any:
+    (finding,) = (finding for finding in plan.findings if finding.code == code)
+    return finding
+
+
+def codes(plan: Any) -> set[str]:
+    return {finding.code for finding in plan.findings if finding.blocks}
+
+
+@pytest.mark.parametrize(
+    ("section", "changes", "target", "words"),
+    [
+        ("model_service", {"replicas": 100_000_000}, SERVICE, "wants 100000000 pods"),
+        ("model_service", {"cpu": "500"}, SERVICE, "a pod needs 500"),
+        ("model_service", {"memory": "5Ti"}, SERVICE, "a pod needs 5Ti"),
+        ("ray_head", {"cpu": "500"}, "deployment-ray-head", "a pod needs 500"),
+    ],
+)
+def test_cpu_workloads_need_nodes_too(dev: Any, section: str, changes: dict[str, Any], target: str, words: str) -> None:
+    plan = dev.asking(**{section: getattr(dev.stack.config, section)._replace(**changes)}).plan()
+    finding = found(plan, "RES101")
+    assert finding.blocks
+    assert finding.target == target
+    assert words in finding.summary + finding.detail
+
+
+@pytest.mark.parametrize(
+    ("patch", "params", "words"),
+    [
+        ("ray-worker", {"gpus": 8, "memory": "256Gi", "cpu": "8"}, "and the nodes can hold 0"),
+        ("training-replicas", {"rayReplicas": 50}, "wants 50 pods and the nodes can hold 2"),
+    ],
+)
+def test_parameters_are_no_way_round(dev: Any, patch: str, params: dict[str, Any], words: str) -> None:
+    finding = found(dev.asking(patches=(PatchChoice(patch, params=params),)).plan(), "RES101")
+    assert finding.blocks
+    assert words in finding.summary
+
+
+def test_what_an_autoscaler_may_grow_to_is_read_from_the_object(staging: Any) -> None:
+    plan = staging.asking(patches=(PatchChoice("autoscaling-ray", params={"maxReplicas": 500}),)).plan()
+    finding = found(plan, "RES101")
+    assert finding.summary == f"{RAY} may grow to 500 pods and the nodes can hold 2"
+    assert not finding.blocks
+
+
+def test_a_patch_that_replaces_the_tolerations_keeps_the_worker_off_every_gpu_node(dev: Any, tmp_path: Path) -> None:
+    spec = "{template: {spec: {tolerations: [{key: team, operator: Exists}]}}}"
+    plan = dev.patched(tmp_path, spec, target=RAY).plan()
+    finding = found(plan, "RES101")
+    assert finding.blocks
+    assert finding.target == RAY
+    assert "dev-gpu-1 has the taint nvidia.com/gpu" in finding.detail
+    lost = found(plan, "OWN007")
+    assert (lost.target, lost.field) == (RAY, "spec.template.spec.tolerations")
+    assert "nvidia.com/gpu" in lost.detail
+
+
+def test_a_patch_that_repeats_the_tolerations_loses_nothing(dev: Any, tmp_path: Path) -> None:
+    kept = dev.state.objects[next(key for key in dev.state.objects if key.name == RAY)]
+    own = kept["spec"]["template"]["spec"]["tolerations"]
+    spec = "{template: {spec: {tolerations: [%s, {key: team, operator: Exists}]}}}" % ", ".join(map(str, own))  # noqa: UP031
+    plan = dev.patched(tmp_path, spec, target=RAY).plan()
+    assert not {"RES101", "OWN007"} & {finding.code for finding in plan.findings}
+
+
+def test_workers_without_their_affinity_may_land_on_another_card(dev: Any) -> None:
+    first, *rest = dev.state.nodes
+    labels = {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.present": "true"}
+    gpu = next(node for node in rest if "nvidia.com/gpu.product" in node.labels)
+    site = dev._replace(state=dev.state._replace(nodes=(first, *rest, gpu._replace(name="t4", labels=labels))))
+    assert "RES103" not in codes(site.plan())
+    finding = found(site.asking(patches=(PatchChoice("ray-worker", params={"products": []}),)).plan(), "RES103")
+    assert finding.blocks
+    assert finding.detail == "t4 has Tesla-T4"
+
+
+def test_workers_without_their_affinity_may_get_a_slice(dev: Any) -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-A10-SHARED", "nvidia.com/gpu.replicas": "4"}
+    gpu = next(node for node in dev.state.nodes if "nvidia.com/gpu.product" in node.labels)
+    site = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, gpu._replace(name="shared", labels=labels))))
+    finding = found(site.asking(patches=(PatchChoice("ray-worker", params={"products": []}),)).plan(), "RES103")
+    assert finding.detail == "shared has NVIDIA-A10-SHARED, which pods get a part of (shared)"
+
+
+def test_the_head_stays_off_gpu_nodes_that_anybody_may_use(dev: Any, tmp_path: Path) -> None:
+    site = dev._replace(state=dev.state._replace(nodes=tuple(node._replace(taints=()) for node in dev.state.nodes)))
+    assert "RES103" not in codes(site.plan())
+    anywhere = "[{matchExpressions: [{key: kubernetes.io/os, operator: In, values: [linux]}]}]"
+    terms = f"{{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: {anywhere}}}}}"
+    spec = f"{{template: {{spec: {{affinity: {{nodeAffinity: {terms}}}}}}}}}"
+    finding = found(site.patched(tmp_path, spec, "overrides: [ray-head]\n").plan(), "RES103")
+    assert finding.target == "deployment-ray-head"
+    assert "dev-gpu-1 is a GPU node" in finding.detail
+
+
+def test_a_rollout_that_adds_a_pod_first_needs_room_for_it(dev: Any) -> None:
+    service = dev.stack.config.model_service._replace(cpu="16", memory="40Gi")
+    cpu = next(node for node in dev.state.nodes if "nvidia.com/gpu.product" not in node.labels)
+    plan = dev.asking(model_service=service).on_nodes(cpu.name).plan()
+    assert found(plan, "RES104").target == SERVICE
+
+
+def test_one_that_may_stop_a_pod_first_does_not(dev: Any) -> None:
+    def stopping(body: dict[str, Any]) -> dict[str, Any]:
+        rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
+        return {**body, "spec": {**body["spec"], "strategy": rolling}} if body["kind"] == "Deployment" else body
+
+    service = dev.stack.config.model_service._replace(cpu="16", memory="40Gi")
+    cpu = next(node for node in dev.state.nodes if "nvidia.com/gpu.product" not in node.labels)
+    plan = dev.asking(model_service=service).on_nodes(cpu.name).having(stopping).plan()
+    assert "RES104" not in {finding.code for finding in plan.findings}
+
+
+def test_every_example_flips_with_the_flag_alone(sites: Any) -> None:
+    for name in ("dev", "prod", "staging"):
+        site = sites[name].applied()
+        other = {"ray": "celery", "celery": "ray"}[site.stack.config.training]
+        plan = site.asking(training=other).plan()
+        assert not plan.blocked, (name, plan.findings)
+        assert len(plan.changed) == 3
+        assert plan.changed[0].name == "deployment-api-server"

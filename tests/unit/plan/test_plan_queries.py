@@ -1,0 +1,102 @@
+"""Plans and the queries that an autoscaler will find on the targets."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.findings import Finding, Severity
+from modelyard.plan.autoscaling import WIDEST_INTERVAL, queries_of
+from modelyard.plan.trace import place_field
+from modelyard.promql import Kind, check_query
+from modelyard.stack.config import Autoscaling, PatchChoice
+from modelyard.workloads.facts import VALID_QUERIES, VENDOR_QUERIES
+
+ROOT = Path(__file__).parents[3]
+RAY, CELERY = "deployment-ray-model-training-worker", "deployment-model-training-tasks-gpu"
+
+
+def found(plan: Any) -> list[tuple[str, str, str]]:
+    return [(one.code, one.target, one.field) for one in plan.findings if one.code.startswith("AUT01")]
+
+
+def asking(site: Any, query: str, **scaling: Any) -> Any:
+    choice = PatchChoice("autoscaling-ray", params={"queries": query})
+    config = Autoscaling("annotations", **scaling)
+    return site.asking(autoscaling=config, patches=(*site.stack.config.patches, choice)).plan()
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "staging"])
+def test_the_examples_have_no_finding(sites: Any, name: str) -> None:
+    assert found(sites[name].plan()) == []
+
+
+def test_a_query_of_a_patchs_parameters_is_judged(staging: Any) -> None:
+    plan = asking(staging, "sum(ray_tasks[15s])")
+    assert found(plan) == [("AUT010", RAY, "patches[0].params.queries")]
+    assert plan.blocked
+
+
+def test_a_parameter_of_a_patch_has_a_line_in_the_stack_file(prod: Any) -> None:
+    placed = place_field(Finding("AUT010", Severity.ERROR, "x", field="patches[1].version"), prod.stack)
+    line = (ROOT / placed.file).read_text().splitlines()[placed.line - 1]
+    assert line.strip() == "version: v1"
+
+
+def test_the_stacks_scrape_interval_counts(staging: Any) -> None:
+    query = "sum(rate(ray_tasks[1m])) or vector(0)"
+    assert found(asking(staging, query)) == []
+    assert found(asking(staging, query, scrape_interval=60)) == [("AUT017", RAY, "patches[0].params.queries")]
+
+
+def test_the_vendors_queries_are_told_of_once(staging: Any) -> None:
+    plan = staging.asking(autoscaling=Autoscaling("annotations", queries="vendor")).plan()
+    assert [one.code for one in plan.findings if one.code.startswith("AUT")].count("AUT001") == 1
+    assert found(plan) == []
+
+
+def test_the_vendors_query_by_hand_is_judged_as_any_other(staging: Any) -> None:
+    assert found(asking(staging, VENDOR_QUERIES["ray"])) == [("AUT010", RAY, "patches[0].params.queries")]
+
+
+def test_a_query_that_somebody_else_left_on_the_target_stops_nothing(dev: Any) -> None:
+    def asleep(body: dict[str, Any]) -> dict[str, Any]:
+        if body["metadata"]["name"] != CELERY:
+            return body
+        return {**body, "metadata": {**body["metadata"], "annotations": {"autoscaling/queries": "sum(x["}}}
+
+    plan = dev.having(asleep).plan()
+    assert found(plan) == [("AUT010", CELERY, "metadata.annotations.autoscaling/queries")]
+    assert not plan.blocked
+
+
+def test_queries_of_all_targets_with_where_they_are_written(staging: Any) -> None:
+    site = staging.asking(autoscaling=Autoscaling("annotations"))
+    queries = queries_of(site.stack.config, site.plan().targets)
+    assert {(query.target, query.field, query.ours) for query in queries} == {
+        (RAY, "autoscaling.queries", True),
+        (CELERY, "autoscaling.queries", True),
+    }
+    assert {query.text for query in queries} == {
+        VALID_QUERIES["ray"],
+        VALID_QUERIES["celery"] % {"queue": site.stack.config.celery.queue},
+    }
+
+
+@pytest.mark.parametrize("query", VALID_QUERIES.values())
+@pytest.mark.parametrize("interval", [1, 15, 30, 60, WIDEST_INTERVAL])
+def test_our_queries_are_rightly_left_unread(query: str, interval: int) -> None:
+    problems = check_query(query.replace("%(queue)s", "train"), scrape_interval=interval)
+    assert {problem.kind for problem in problems} <= {Kind.STEP}
+
+
+def test_a_plan_without_queries_of_its_own_does_not_load_the_parser() -> None:
+    code = (
+        "import sys; from datetime import date; from pathlib import Path\n"
+        "from modelyard.plan.project import plan_recorded\n"
+        "root = Path.cwd(); plan_recorded(root, root / 'stacks' / 'Pulumi.staging.yaml', date(2026, 11, 21))\n"
+        "assert not [name for name in sys.modules if 'promql' in name]"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

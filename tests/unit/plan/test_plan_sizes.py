@@ -1,0 +1,80 @@
+"""The hardware rules hold for what pods really get, not only for what the stack file says."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.findings import Severity
+from modelyard.stack.config import PatchChoice
+
+RAY = "deployment-ray-model-training-worker"
+CELERY = "deployment-model-training-tasks-gpu"
+
+
+def with_params(site: Any, name: str, **params: Any) -> Any:
+    return site.asking(patches=(PatchChoice(name, params=params),))
+
+
+def by_code(plan: Any, severity: Severity = Severity.ERROR) -> dict[str, Any]:
+    return {finding.code: finding for finding in plan.findings if finding.severity is severity}
+
+
+@pytest.mark.parametrize(
+    ("patch", "params", "code", "words"),
+    [
+        ("ray-worker", {"memory": "1Gi"}, "RES001", "rayWorker.memory is 1Gi (1.07 GB) per GPU"),
+        ("ray-worker", {"cpu": "1"}, "RES002", "rayWorker.cpu is 1, at least 4 cores"),
+        ("ray-worker", {"gracePeriod": 60}, "RAY008", "rayWorker.gracePeriod is 60 s"),
+        ("ray-head", {"replicas": 2}, "RAY001", "rayHead.replicas is 2"),
+        ("ray-head", {"memory": "1Gi"}, "RAY002", "rayHead.memory is 1Gi"),
+        ("ray-head", {"cpu": "100m"}, "RAY003", "rayHead.cpu is 100m"),
+        ("model-service", {"memory": "1Gi"}, "RES003", "modelService.memory is 1Gi"),
+        ("model-service", {"cpu": "1"}, "RES004", "modelService.cpu is 1"),
+        ("model-service", {"volume": "1Gi"}, "RES005", "modelService.volume is 1Gi"),
+    ],
+)
+def test_a_parameter_does_not_walk_past_the_minima(
+    dev: Any, patch: str, params: dict[str, Any], code: str, words: str
+) -> None:
+    finding = by_code(with_params(dev, patch, **params).plan())[code]
+    (name,) = params
+    assert words in finding.summary
+    assert finding.detail.startswith(f"The parameter {name} of {patch}@v1 gives it, whatever ")
+    assert finding.remedy == f"correct or drop the parameter {name} of {patch}@v1"
+    assert finding.file == "stacks/Pulumi.dev.yaml"
+
+
+def test_memory_is_judged_per_gpu(dev: Any) -> None:
+    plan = with_params(dev, "ray-worker", gpus=2, memory="40Gi").plan()
+    finding = by_code(plan)["RES001"]
+    assert "rayWorker.memory is 20Gi (21.47 GB) per GPU" in finding.summary
+
+
+def test_a_dropped_patch_leaves_the_platforms_own_sizes_and_they_are_judged(dev: Any) -> None:
+    plan = dev.asking(patches=(PatchChoice("ray-worker", enabled=False),)).plan()
+    finding = by_code(plan)["RES001"]
+    assert "is 12Gi (12.88 GB) per GPU" in finding.summary
+    assert finding.detail.startswith(f"{RAY} has it of its own: no patch sets spec.template")
+
+
+def test_what_the_stack_file_says_wrong_is_told_once(dev: Any) -> None:
+    plan = dev.asking(ray_worker=dev.stack.config.ray_worker._replace(memory="12Gi")).plan()
+    assert [finding.code for finding in plan.findings if finding.code == "RES001"] == ["RES001"]
+
+
+def test_the_idle_side_is_advice(dev: Any) -> None:
+    plan = with_params(dev, "celery-training", memory="1Gi").plan()
+    assert "(idle now, an error once training is celery)" in by_code(plan, Severity.ADVICE)["RES001"].summary
+    assert "RES001" not in by_code(plan)
+
+
+def test_more_gpus_than_a_celery_job_can_use(prod: Any) -> None:
+    plan = with_params(prod, "celery-training", gpus=2, memory="64Gi").plan()
+    assert by_code(plan, Severity.WARNING)["CEL007"].target == CELERY
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "staging"])
+def test_the_examples_have_nothing_to_tell(sites: Any, name: str) -> None:
+    plan = sites[name].plan()
+    assert not by_code(plan)
+    assert set(by_code(plan, Severity.WARNING)) == {"RES102"}
