@@ -1,0 +1,169 @@
+"""What the pods of a plan cost: the share of its node that a pod keeps others from using, at the node's price.
+
+Of a machine with GPUs a pod pays for the GPUs it holds, and the rest of the machine comes with them. Of a machine
+without, it pays for the larger of its shares of CPU and memory. Shares are of what the node can allocate, as the
+scheduler counts: pods that fill a node pay for the whole machine.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from modelyard.cluster import ClusterState, Node
+from modelyard.cluster.state import GPU_RESOURCE
+from modelyard.cost.delta import Load, delta, usd
+from modelyard.cost.prices import LIST, Prices, cpu_price, gpu_price
+from modelyard.hardware import resolve
+from modelyard.plan.autoscaling import most_replicas, wakes
+from modelyard.plan.capacity import PRESENT_LABEL, PRODUCT_LABEL, obstacle
+from modelyard.plan.cost import Count, Price, StackCost, TargetCost, stack_cost
+from modelyard.plan.pods import Pods, pod_spec, pods_of, replicas_of
+from modelyard.plan.values import Plan, TargetPlan
+
+_REPLICATED = ("Deployment", "StatefulSet", "ReplicaSet")
+"""Kinds of which ``spec.replicas`` says how many pods there are, 1 where it is not set."""
+_NOBODY = Count(0, 0)
+_ZERO = Fraction(0)
+
+
+def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST) -> StackCost:
+    """What the targets of a plan cost before it, after it, and the difference.
+
+    Args:
+        plan: what changes.
+        state: the starting state that the plan was made from; its nodes are those that pods may land on.
+        prices: the project's own prices, which win over list prices.
+    """
+    return stack_cost(cost for target in plan.targets for cost in _target(target, state.nodes, prices))
+
+
+def _target(target: TargetPlan, nodes: Iterable[Node], prices: Prices) -> Iterator[TargetCost]:
+    """Nothing for an object that has no pods."""
+    if not pod_spec(target.after) and not pod_spec(target.before):
+        return
+    now = _side(target.before, _count_before(target), nodes, prices)
+    then = _side(target.after, _count_after(target), nodes, prices)
+    yield TargetCost(
+        target.key.kind,
+        target.name,
+        (now.load.pods, then.load.pods),
+        (now.gpus, then.gpus),
+        (usd(now.load), usd(then.load)),
+        delta(now.load, then.load),
+        tuple(sorted({*now.prices, *then.prices})),
+        then.unknown or now.unknown,
+    )
+
+
+def _count_before(target: TargetPlan) -> Count | None:
+    if target.before is None:
+        return _NOBODY
+    return _count(target.before, wakes(target.before))
+
+
+def _count_after(target: TargetPlan) -> Count | None:
+    left = target.replicas[1] is None and replicas_of(target.after) is not None
+    ours = "replicas" in (target.applied.get("spec") or {})
+    return _count(target.after, left or (wakes(target.after) and not ours))
+
+
+def _count(body: Mapping[str, Any], scaled: bool) -> Count | None:
+    """How many pods there are; under an autoscaler from none, as it sends them to sleep, to the most it may run."""
+    if scaled:
+        most = most_replicas(body)
+        return None if most is None else Count(0, most)
+    if body.get("kind") not in _REPLICATED:
+        return None
+    replicas = replicas_of(body)
+    return Count(1, 1) if replicas is None else Count(replicas, replicas)
+
+
+def _times(count: Count | None, gpus: int) -> Count | None:
+    if not gpus:
+        return _NOBODY
+    return None if count is None else Count(count.low * gpus, count.high * gpus)
+
+
+class _Side(NamedTuple):
+    """A target before or after the plan."""
+
+    load: Load
+    gpus: Count | None
+    prices: tuple[Price, ...] = ()
+    unknown: str = ""
+
+
+def _side(body: Mapping[str, Any] | None, count: Count | None, nodes: Iterable[Node], prices: Prices) -> _Side:
+    """The pods of an object, with what one of them costs by the node that it may land on."""
+    if count == _NOBODY:
+        return _Side(Load(count, (), (), None), count)
+    pods = pods_of(body)
+    gpus = _times(count, pods.gpus)
+    asks = (Fraction(pods.gpus),) if pods.gpus else (_asked(pods, "cpu"), _asked(pods, "memory"))
+    if not any(asks):
+        return _Side(Load(count, asks, (), None), gpus, (), "its pods ask for neither GPU nor CPU nor memory")
+    places = [node for node in nodes if _may_hold(node, pods)]
+    names = tuple(sorted(node.name for node in places))
+    each: dict[str, Fraction] = {}
+    used: dict[Price, None] = {}
+    for node in places:
+        price, why = gpu_price(node, prices) if pods.gpus else cpu_price(node, prices)
+        if price is None:
+            return _Side(Load(count, asks, names, None), gpus, (), why)
+        each[node.name] = price.usd * (pods.gpus if price.unit == "card" else _share(pods, node))
+        used[price] = None
+    if not places:
+        each, used = _by_card(pods, prices)
+    why = "" if each else _homeless(pods)
+    if count is None:
+        why = "nothing says how many pods may run"
+    return _Side(Load(count, asks, names, each or None), gpus, tuple(used), why)
+
+
+def _asked(pods: Pods, resource: str) -> Fraction:
+    return pods.requests.get(resource, _ZERO)
+
+
+def _may_hold(node: Node, pods: Pods) -> bool:
+    """Whether the node, were it empty, could hold a pod that pays for its share of it."""
+    if bool(pods.gpus) != _has_gpus(node):
+        # The price of a GPU machine is its GPUs'. What else runs there is counted where it usually runs.
+        return False
+    fits = all(node.allocatable.get(name, _ZERO) >= wanted for name, wanted in pods.requests.items() if wanted)
+    return fits and not obstacle(pods, node)
+
+
+def _has_gpus(node: Node) -> bool:
+    return PRESENT_LABEL in node.labels or bool(node.allocatable.get(GPU_RESOURCE))
+
+
+def _share(pods: Pods, node: Node) -> Fraction:
+    if pods.gpus:
+        return pods.gpus / node.allocatable[GPU_RESOURCE]
+    return max(_asked(pods, name) / node.allocatable[name] for name in ("cpu", "memory") if _asked(pods, name))
+
+
+def _homeless(pods: Pods) -> str:
+    kind = "GPU node" if pods.gpus else "node without GPUs"
+    return f"no known {kind} may hold its pods"
+
+
+def _by_card(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:
+    """What a pod costs where no node is there yet, such as in a node pool that is asleep: by the cards it asks for."""
+    if not prices.cards or not pods.gpus:
+        return {}, {}
+    cards = {card.id: prices.cards.get(card.id) for card in map(resolve, _products(pods)) if card is not None}
+    used = {price: None for price in cards.values() if price is not None}
+    if None in cards.values():
+        return {}, {}
+    return {card: price.usd * pods.gpus for card, price in cards.items() if price is not None}, used
+
+
+def _products(pods: Pods) -> Iterator[str]:
+    """The cards' product labels that the pods' nodes may have, as far as the pods name them."""
+    if PRODUCT_LABEL in pods.selector:
+        yield pods.selector[PRODUCT_LABEL]
+    for term in pods.terms or ():
+        for rule in term.get("matchExpressions") or ():
+            if rule.get("key") == PRODUCT_LABEL and rule.get("operator") == "In":
+                yield from rule.get("values") or ()

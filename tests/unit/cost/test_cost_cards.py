@@ -1,0 +1,53 @@
+"""What a card costs by the hour, from the table of machine types."""
+
+from fractions import Fraction
+
+from modelyard.cost import words
+from modelyard.cost.cards import card_prices
+from modelyard.hardware.instances import Instance
+from modelyard.plan.cost import Money
+
+
+def machine(kind: str, usd: float | None, gpus: int | None = 1, whole: str = "yes", unverified: str = "") -> Instance:
+    return Instance("c", kind, "a10", gpus, whole, 24, 8, 32, usd, "here", "2026-10-01", "", unverified, "s")
+
+
+def test_the_a30_is_on_no_list_and_the_a10g_is_on_amazons() -> None:
+    """g5.xlarge: 1 card for 1.006; g5.16xlarge: 1 card for 4.096; four cards of g5.12xlarge cost 1.418 each."""
+    found = card_prices()
+    assert "a30" not in found
+    assert words.card_price(found.get("a30")) == "unknown"
+    assert found["a10g"].usd == Money(Fraction("1.006"), Fraction("4.096"))
+    assert (found["a10g"].cheapest, found["a10g"].dearest) == ("aws g5.xlarge", "aws g5.16xlarge")
+    assert words.card_price(found["a10g"]) == "USD 1.01–4.10 a GPU-hour, list prices 2026-07-20"
+
+
+def test_the_price_of_a_machine_is_divided_by_its_cards() -> None:
+    (found,) = card_prices([machine("four", 6.0, 4), machine("one", 2.0)]).values()
+    assert found.usd == Money(Fraction("1.5"), Fraction(2))
+    assert [price.usd for price in found.prices] == [6, 2]
+
+
+def test_what_has_no_price_or_no_whole_cards_does_not_count() -> None:
+    assert (
+        card_prices(
+            [
+                machine("unpriced", None),
+                machine("uncounted", 1.0, None),
+                machine("none", 1.0, 0),
+                machine("slices", 1.0, whole="no"),
+                machine("doubtful", 1.0, whole="unknown"),
+                machine("card alone", 1.0)._replace(vcpu=None),
+            ]
+        )
+        == {}
+    )
+
+
+def test_an_end_that_rests_on_an_unverified_number_of_cards_is_marked() -> None:
+    sure, unsure = machine("sure", 1.0), machine("unsure", 4.0, 2, unverified="gpu_count vcpu")
+    (found,) = card_prices([sure, unsure]).values()
+    assert found.unverified
+    assert words.card_price(found) == "USD 1.00–2.00 a GPU-hour (unverified), list prices 2026-10-01"
+    (between,) = card_prices([sure, unsure, machine("dear", 9.0)]).values()
+    assert not between.unverified

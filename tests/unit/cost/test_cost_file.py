@@ -1,0 +1,201 @@
+"""Price files: exact numbers out of good ones, every mistake with its place out of bad ones."""
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from modelyard.cost.file import load_prices, load_text, schema_text
+from modelyard.cost.prices import LIST
+from modelyard.cost.project import priced
+from modelyard.explanations import explanations
+from modelyard.plan.project import Planned
+
+FILE = "stacks/prices.yaml"
+GOOD = """\
+machines:
+  - {type: m, region: here, gpu: A30, usdPerHour: 14.69354, date: 2026-10-01, source: invoice, discount: spot}
+  - {type: m, usdPerHour: 0, date: 2026-10-02, source: gift}
+cards:
+  - {model: NVIDIA A30, usdPerGpuHour: 1e-1, date: 2026-10-03, source: hall}
+"""
+
+
+def refused(text: str | bytes) -> list[tuple[str, str, str]]:
+    """Place, code and summary of each finding about a file that gives no prices."""
+    prices, findings = load_text(text if isinstance(text, bytes) else text.encode(), FILE)
+    assert prices is None
+    assert all(finding.blocks and finding.remedy for finding in findings)
+    return [(finding.location, finding.code, finding.summary) for finding in findings]
+
+
+def test_a_good_file_gives_exact_prices() -> None:
+    prices, findings = load_text(GOOD.encode(), FILE)
+    assert findings == ()
+    assert prices is not None
+    assert prices.machines == {
+        ("m", "here", "a30"): ("machine", "m", Fraction("14.69354"), "here", "2026-10-01", "invoice", False, "spot"),
+        ("m", "", ""): ("machine", "m", Fraction(0), "", "2026-10-02", "gift", False, ""),
+    }
+    assert prices.cards == {"a30": ("card", "A30", Fraction(1, 10), "", "2026-10-03", "hall", False, "")}
+
+
+@pytest.mark.parametrize("text", ["machines: []", "cards: []", "{}"])
+def test_a_file_without_entries_is_list_prices_alone(text: str) -> None:
+    assert load_text(text.encode(), FILE) == (LIST, ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "summary"),
+    [
+        ("14.69354", "-3", "CFG012", "machines[0].usdPerHour is -3; it cannot be negative"),
+        ("14.69354", "2e6", "CFG012", "machines[0].usdPerHour is 2e6; it must be 1,000,000 or less"),
+        ("14.69354", '"14.69"', "CFG010", 'machines[0].usdPerHour is "14.69"; it must be a number'),
+        ("14.69354", "14,69", "CFG008", "unknown key machines[0].69"),
+        ("14.69354", ".nan", "CFG010", 'machines[0].usdPerHour is ".nan"; it must be a number'),
+        ("14.69354", "yes", "CFG010", 'machines[0].usdPerHour is "yes"; it must be a number'),
+        ("14.69354", "true", "CFG010", "machines[0].usdPerHour is true; it must be a number"),
+        ("14.69354", "", "CFG010", "machines[0].usdPerHour is empty; it must be a number"),
+        ("2026-10-01", "2026-02-30", "CFG018", 'machines[0].date is "2026-02-30", not a day'),
+        (", source: invoice", "", "CFG009", "machines[0].source is missing"),
+        ("discount", "rebate", "CFG008", "unknown key machines[0].rebate"),
+        ("machines:", "machine:", "CFG008", "unknown key machine"),
+        ("invoice", '"a\\u0007b"', "CFG018", 'machines[0].source is "a\\u{7}b", not plain text'),
+        ("gpu: A30", "gpu: A300", "CFG011", 'machines[0].gpu is "A300", not one card of the table'),
+        ("NVIDIA A30", "H100", "CFG011", 'cards[0].model is "H100", not one card of the table'),
+        ("region: here, gpu: A30, ", "", "CFG006", "machines[1] is a second price of m, the first is on line 2"),
+    ],
+)
+def test_a_mistake_is_told_in_words(old: str, new: str, code: str, summary: str) -> None:
+    found = refused(GOOD.replace(old, new, 1))
+    assert (code, summary) in [(one, words) for _, one, words in found]
+
+
+def test_the_same_card_by_two_names_is_told() -> None:
+    again = "  - {model: a30, usdPerGpuHour: 2, date: 2026-10-03, source: hall}\n"
+    assert refused(GOOD + again) == [
+        (f"{FILE}:6:5", "CFG006", "cards[1] is a second price of a30, the first is on line 5")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"", "CFG007"),
+        (b"- m", "CFG007"),
+        (b"machines: [", "CFG004"),
+        (b"\xff", "CFG002"),
+        (b"machines: {}", "CFG010"),
+        (b"machines: [m]", "CFG010"),
+        (b"machines:\ncards:\n", "CFG010"),
+        (b"cards: []\ncards: []", "CFG006"),
+        (b"machines: [{type: [m], region: 1, gpu: {}, usdPerHour: []}]", "CFG010"),
+    ],
+)
+def test_text_of_any_shape_is_a_finding(text: bytes, code: str) -> None:
+    assert code in [one for _, one, _ in refused(text)]
+
+
+def test_all_mistakes_come_at_once_with_their_lines() -> None:
+    text = GOOD.replace("14.69354", "-1").replace("usdPerHour: 0,", "").replace("1e-1", "cheap")
+    assert [(place, code) for place, code, _ in refused(text)] == [
+        (f"{FILE}:2:51", "CFG012"),
+        (f"{FILE}:3:5", "CFG009"),
+        (f"{FILE}:5:40", "CFG010"),
+    ]
+
+
+def test_a_byte_order_mark_is_a_warning() -> None:
+    prices, findings = load_text(b"\xef\xbb\xbf" + GOOD.encode(), FILE)
+    assert prices is not None
+    assert [finding.code for finding in findings] == ["CFG002"]
+
+
+@pytest.fixture
+def planned(dev: Any, tmp_path: Path) -> Any:
+    """A plan of a stack that names a price file, in a project of its own."""
+
+    def made(content: str | None) -> Planned:
+        if content is not None:
+            (tmp_path / "stacks").mkdir()
+            (tmp_path / FILE).write_text(content)
+        config = dev.stack.config._replace(prices=FILE)
+        stack = dev.stack._replace(config=config, positions={**dev.stack.positions, ("prices",): (33, 3)})
+        return priced(tmp_path, Planned(stack, dev.plan(), (), dev.state))
+
+    return made
+
+
+def test_a_plan_gets_what_it_costs(planned: Any) -> None:
+    result = planned("cards: [{model: A10, usdPerGpuHour: 2, date: 2026-10-01, source: hall}]")
+    assert result.findings == ()
+    assert result.plan.cost.after.usd == (2, 2)
+
+
+def test_a_stack_without_a_price_file_has_list_prices(dev: Any, tmp_path: Path) -> None:
+    result = priced(tmp_path, Planned(dev.stack, dev.plan(), (), dev.state))
+    assert result.plan is not None
+    assert result.plan == dev.plan()._replace(cost=dev.cost())
+
+
+def test_a_bad_price_file_is_no_plan_but_its_findings(planned: Any) -> None:
+    result = planned(GOOD.replace("14.69354", "-1"))
+    assert result.plan is None
+    assert [(one.stack, one.location) for one in result.findings] == [("dev", f"{FILE}:2:51")]
+
+
+def test_a_warning_of_the_price_file_is_one_of_the_plan(planned: Any) -> None:
+    result = planned("\ufeff" + GOOD)
+    assert [one.file for one in result.plan.findings if one.code == "CFG002"] == [FILE]
+
+
+def test_a_missing_price_file_is_told_where_the_stack_names_it(planned: Any) -> None:
+    result = planned(None)
+    assert result.plan is None
+    (finding,) = result.findings
+    assert (finding.code, finding.location) == ("CFG103", "stacks/Pulumi.dev.yaml:33:3")
+    assert finding.summary == "the price file stacks/prices.yaml is not there"
+
+
+def test_what_is_no_file_or_too_large_is_told(dev: Any, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "large").write_bytes(b"#" * 1_048_577)
+    summaries = []
+    for name in ("folder", "large"):
+        prices, (finding,) = load_prices(tmp_path, name, dev.stack)
+        assert prices is None
+        summaries.append(finding.summary)
+    assert summaries == [
+        "the price file folder is not a file",
+        "the price file large has 1,048,577 bytes; the limit is 1,048,576 bytes",
+    ]
+
+
+def test_what_cannot_be_planned_stays_as_it_is(dev: Any, tmp_path: Path) -> None:
+    nothing = Planned(dev.stack, None, dev.plan().findings)
+    assert priced(tmp_path, nothing) == nothing
+
+
+def test_the_explanations_example_is_the_real_finding(dev: Any, tmp_path: Path) -> None:
+    _, (finding,) = load_prices(tmp_path, "stacks/price.yaml", dev.stack)
+    body = explanations()[finding.code].body
+    shown = re.search(r"```text\n(.*?)\n```", body, re.DOTALL)
+    assert shown is not None
+    assert shown[1] == finding.summary
+    assert [body.count(f"**{part}.**") for part in ("Why", "Example", "Fix")] == [1, 1, 1]
+
+
+def test_the_schema_is_one_and_describes_every_key() -> None:
+    schema = json.loads(schema_text())
+    Draft202012Validator.check_schema(schema)
+    for section in (schema, schema["$defs"]["machine"], schema["$defs"]["card"]):
+        assert section["additionalProperties"] is False
+        for key, value in section["properties"].items():
+            inner = {**schema["$defs"][value["$ref"].rpartition("/")[2]], **value} if "$ref" in value else value
+            assert inner.get("description"), key
+            for example in inner.get("examples", []):
+                assert Draft202012Validator({**inner, "$defs": schema["$defs"]}).is_valid(example), key

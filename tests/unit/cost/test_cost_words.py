@@ -1,0 +1,119 @@
+"""Money in words: rounded only here, never a zero that is none, every price with where it is from."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from modelyard.cost import words
+from modelyard.plan.cost import Count, Money, Total
+
+WORKER = "deployment-ray-model-training-worker"
+
+
+def money(low: str, high: str | None = None) -> Money:
+    return Money(Fraction(low), Fraction(low if high is None else high))
+
+
+@pytest.mark.parametrize(
+    ("usd", "shown"),
+    [
+        (money("1.29"), "USD 1.29/h"),
+        (money("1.006", "4.096"), "USD 1.01–4.10/h"),
+        (money("1.2901", "1.2949"), "USD 1.29/h"),
+        (money("0", "29.38708"), "USD 0–29.39/h"),
+        (money("0"), "USD 0/h"),
+        (money("0.0001"), "USD <0.01/h"),
+        (money("1/3"), "USD 0.33/h"),
+        (money("1234567.5"), "USD 1,234,567.50/h"),
+        (None, "unknown"),
+    ],
+)
+def test_money(usd: Money | None, shown: str) -> None:
+    assert words.money(usd) == shown
+
+
+@pytest.mark.parametrize(
+    ("usd", "shown"),
+    [
+        (money("1.29"), "+USD 1.29/h"),
+        (money("-1.29"), "−USD 1.29/h"),
+        (money("-3.673385", "25.713695"), "−USD 3.67/h to +USD 25.71/h"),
+        (money("0", "2"), "USD 0/h to +USD 2.00/h"),
+        (money("0"), "no change"),
+        (money("-0.001"), "−USD <0.01/h"),
+        (None, "unknown"),
+    ],
+)
+def test_differences(usd: Money | None, shown: str) -> None:
+    assert words.difference(usd) == shown
+
+
+def test_a_month_has_730_hours_and_is_rounded_once() -> None:
+    assert words.over(money("1.29"), "month") == "USD 941.70 a month"
+    assert words.over(money("1/3"), "month") == "USD 243.33 a month"
+    assert words.over(None, "day") == "unknown"
+
+
+def test_gpu_hours() -> None:
+    assert words.gpu_hours(Count(1, 1)) == "24 GPU-hours a day"
+    assert words.gpu_hours(Count(0, 8), "month") == "0–5,840 GPU-hours a month"
+    assert words.gpu_hours(None) == "unknown GPU-hours a day"
+
+
+def test_where_prices_are_from(price: Any) -> None:
+    assert words.origin([]) == ""
+    assert words.origin([price(day="2026-07-20", listed=True)]) == "list price 2026-07-20"
+    assert words.origin([price(day="", listed=True)]) == "undated list price"
+    several = [price("1", day="2026-07-20", listed=True), price("2", day="2026-08-03", listed=True)]
+    assert words.origin(several) == "list prices 2026-07-20 to 2026-08-03"
+    assert words.origin([*several, price(day="", listed=True)]) == "list prices 2026-07-20 to 2026-08-03 and undated"
+    own = [price(), price(day="2026-10-02", discount="spot")]
+    assert words.origin([several[0], *own]) == "list price 2026-07-20; price 2026-10-01; price 2026-10-02 (spot)"
+
+
+def test_a_sum_tells_what_it_lacks() -> None:
+    assert words.side(Total(money("1.29"), Count(0, 0))) == "USD 1.29/h"
+    assert words.side(Total(money("1.29"), Count(1, 1))) == "USD 1.29/h plus 1 pod of unknown price"
+    assert words.side(Total(money("1.29"), Count(0, 4))) == "USD 1.29/h plus 0–4 pods of unknown price"
+    assert words.side(Total(None, Count(9, 9))) == "unknown (9 pods)"
+    assert words.side(Total(None, None)) == "unknown (an unknown number of pods)"
+
+
+def test_a_difference_tells_what_it_leaves_out() -> None:
+    assert words.change(Total(money("0"), Count(0, 0))) == "no change"
+    assert words.change(Total(money("1"), Count(0, 0))) == "+USD 1.00/h, +USD 730.00 a month"
+    assert words.change(Total(money("0"), Count(3, 3))) == "no change, leaving out 3 pods of unknown price"
+    assert words.change(Total(None, Count(3, 3))) == "unknown (3 pods)"
+
+
+def test_the_example_environments(dev: Any, staging: Any, prod: Any) -> None:
+    assert words.stack_cost(dev.cost()) == [
+        "USD 1.29/h plus 3 pods of unknown price → USD 1.29/h plus 4 pods of unknown price, undated list price",
+        "no change, leaving out 3 pods of unknown price",
+        "24 GPU-hours a day",
+    ]
+    assert words.stack_cost(staging.cost()) == [
+        "USD 3.67/h plus 4 pods of unknown price → USD 0–29.39/h plus 5 pods of unknown price, list price 2026-08-03",
+        "−USD 3.67/h to +USD 25.71/h, −USD 2,681.57 a month to +USD 18,771.00 a month, "
+        "leaving out 3 pods of unknown price",
+        "24 → 0–192 GPU-hours a day",
+    ]
+    assert words.stack_cost(prod.cost()) == [
+        "unknown (8 pods) → unknown (10 pods)",
+        "unknown (7 pods)",
+        "48 → 72 GPU-hours a day",
+    ]
+
+
+def test_targets(staging: Any, prod: Any) -> None:
+    assert words.target_cost(staging.of(WORKER)) == (
+        "USD 3.67/h → USD 0–29.39/h, −USD 3.67/h to +USD 25.71/h, list price 2026-08-03"
+    )
+    assert words.target_cost(prod.of(WORKER)) == "USD 0/h, no change"
+    server = prod.of("deployment-api-server")
+    assert words.target_cost(server) == "unknown, no change: bare-metal in frankfurt has no price"
+    site = staging.without_nodes("gpu").paying("cards:", "  - {model: A100, usdPerGpuHour: 2.5}")
+    assert words.target_cost(site.of(WORKER)) == (
+        "unknown → USD 0–20.00/h, price 2026-10-01, no known GPU node may hold its pods"
+    )
