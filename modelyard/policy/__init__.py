@@ -1,0 +1,19 @@
+"""Rules over Kubernetes objects: what a project demands of everything that it sends to a cluster.
+
+Owns what a rule is (``rule``, ``rule_of_all``), the object that it sees (``Subject``), reading a project's rules and
+assertions from ``policies/``, levels and parameters, and running them: over a plan for ``modelyard check``, over the
+engine's resources for the Pulumi policy pack. Both give the same findings with the same codes.
+
+It does not say what is right: the rules themselves stand in the project's ``policies/``, and what the hardware asks
+for in ``modelyard/hardware``. It never imports Pulumi.
+
+A project's own rule imports from here and from nowhere else::
+
+    from modelyard.policy import Finding, Params, Subject, rule
+"""
+
+from modelyard.findings import Finding
+from modelyard.policy.rules import Params, Rule, rule, rule_of_all
+from modelyard.policy.subject import Subject, Template, mapping, subject_of
+
+__all__ = ["Finding", "Params", "Rule", "Subject", "Template", "mapping", "rule", "rule_of_all", "subject_of"]

@@ -1,0 +1,187 @@
+"""Rules without code: ``policies/assertions/*.yaml``, each an assertion about fields of objects."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from modelyard.findings import Finding, Severity
+from modelyard.merge import ABSENT, Path
+from modelyard.policy import fields
+from modelyard.policy.operators import OPERATORS, Operator, fits, text
+from modelyard.policy.rules import Params, Rule
+from modelyard.policy.shapes import ASSERTION_SCHEMA, misfits
+from modelyard.policy.subject import Subject
+from modelyard.stack.document import Document, parse
+from modelyard.stack.words import did_you_mean, listed, plain
+from modelyard.workloads import fact_at
+
+PLACEHOLDERS = ("name", "kind", "field", "value")
+"""What may stand in braces in a message."""
+_PLACEHOLDER = re.compile(r"\{([A-Za-z]*)\}")
+
+
+class Condition(NamedTuple):
+    """One entry of ``assert``."""
+
+    path: Path
+    in_pods: bool
+    """Whether the path starts in each pod template."""
+    operator: Operator
+    value: Any
+    optional: bool
+
+
+class Assertion(NamedTuple):
+    """What an assertion's file says, beside what every rule has."""
+
+    conditions: tuple[Condition, ...]
+    when: Mapping[str, Any]
+    message: str
+    remedy: str
+
+    def judge(self, subject: Subject, _: Params) -> Iterator[Finding]:
+        """A finding for each place where a condition does not hold."""
+        if not all(_fact_holds(subject, path, wanted) for path, wanted in self.when.items()):
+            return
+        for condition in self.conditions:
+            for field, value in _places(subject, condition):
+                if value is ABSENT:
+                    # Of a part of an object, nobody knows what stands in the rest of it.
+                    if condition.optional or not subject.whole or _absent_is_fine(condition):
+                        continue
+                elif condition.operator.holds(value, condition.value):
+                    continue
+                yield subject.finding(self._told(subject, field, value), field=field, remedy=self.remedy)
+
+    def _told(self, subject: Subject, field: str, value: Any) -> str:
+        # Whoever reads a finding need not be allowed to read the secret.
+        shown = "[secret]" if subject.kind == "Secret" and isinstance(value, str) else _shown(value)
+        said = {"name": subject.name, "kind": subject.kind, "field": field, "value": shown}
+        return _PLACEHOLDER.sub(lambda found: said.get(found[1], found[0]), self.message)
+
+
+def load_assertion(content: bytes, shown: str) -> tuple[Rule | None, tuple[Finding, ...]]:
+    """The rule of an assertion's file, or what is wrong with the file."""
+    document, problems = parse(content)
+    found = [_error(shown, one.message, one.remedy, one.line, one.column) for one in problems if not one.harmless]
+    if document is None or found:
+        return None, tuple(found)
+    wrong = [
+        (one.path, one.summary, one.remedy)
+        for one in misfits(document.value, ASSERTION_SCHEMA.read_text(encoding="utf-8"))
+    ]
+    conditions = () if wrong else _conditions(document.value, wrong)
+    if wrong:
+        return None, tuple(_error(shown, what, remedy, *_place(document, path)) for path, what, remedy in wrong)
+    value, match = document.value, document.value.get("match", {})
+    assertion = Assertion(conditions, match.get("when", {}), _line(value["message"]), _line(value.get("remedy", "")))
+    return (
+        Rule(
+            value["code"],
+            _line(value["title"]).rstrip("."),
+            _page(value),
+            value.get("level", "mandatory"),
+            assertion.judge,
+            None,
+            frozenset(match.get("kinds", ())),
+            frozenset(match.get("roles", ())),
+            file=shown,
+            line=document.keys[("code",)][0],
+        ),
+        (),
+    )
+
+
+_Wrong = list[tuple[tuple[str | int, ...], str, str]]
+
+
+def _conditions(value: Mapping[str, Any], wrong: _Wrong) -> tuple[Condition, ...]:
+    """The conditions; what the schema cannot say about the file is added to ``wrong``."""
+    made = []
+    for index, entry in enumerate(value["assert"]):
+        where: tuple[str | int, ...] = ("assert", index)
+        in_pods = entry["field"].startswith(fields.PODS)
+        try:
+            path = fields.parse(entry["field"].removeprefix(fields.PODS) if in_pods else entry["field"])
+        except ValueError as error:
+            wrong.append(((*where, "field"), f"assert[{index}].field is no path: {error}", "write spec.replicas"))
+            continue
+        operator = OPERATORS[entry["operator"]]
+        problem = fits(operator.takes, entry["value"])
+        if problem:
+            summary = f"assert[{index}].value {problem}, as {entry['operator']} needs it"
+            wrong.append(((*where, "value"), summary, "correct the value, or take another operator"))
+            continue
+        made.append(Condition(path, in_pods, operator, entry["value"], entry.get("optional", False)))
+    for word in _PLACEHOLDER.findall(value["message"]):
+        if word not in PLACEHOLDERS:
+            known = listed([f"{{{one}}}" for one in PLACEHOLDERS], "and")
+            remedy = did_you_mean(word, PLACEHOLDERS) or f"a message may have {known}"
+            wrong.append((("message",), f"message has {{{plain(word)}}}, which stands for nothing", remedy))
+    if "when" in value.get("match", {}):
+        from modelyard.policy.known import known_facts
+
+        known_paths = known_facts()
+        for fact in value["match"]["when"]:
+            if fact not in known_paths:
+                remedy = did_you_mean(fact, known_paths) or "modelyard explain PAT012 lists the facts"
+                wrong.append(
+                    (("match", "when", fact), f"match.when asks for {plain(fact)}, which no stack has", remedy)
+                )
+    return tuple(made)
+
+
+def _page(value: Mapping[str, Any]) -> str:
+    example = value["example"].rstrip("\n")
+    return (
+        f"**Why.** {value['why'].strip()}\n\n**Example.**\n\n```yaml\n{example}\n```\n\n**Fix.** {value['fix'].strip()}"
+    )
+
+
+def _fact_holds(subject: Subject, path: str, wanted: Any) -> bool:
+    try:
+        value = fact_at(subject.facts, path)
+    except KeyError:
+        # Nobody knows the stack file: an assertion about some stacks says nothing about this one.
+        return False
+    return value in (wanted if isinstance(wanted, list) else [wanted])
+
+
+def _places(subject: Subject, condition: Condition) -> Iterator[tuple[str, Any]]:
+    """Fields of the object that a condition is about, with their values."""
+    if not condition.in_pods:
+        yield from ((str(path), value) for path, value in fields.values_at(subject.object, condition.path))
+        return
+    for template in subject.templates:
+        pod = {"metadata": template.metadata, "spec": template.spec}
+        yield from ((template.at(str(path)), value) for path, value in fields.values_at(pod, condition.path))
+
+
+def _absent_is_fine(condition: Condition) -> bool:
+    return condition.operator.without or (condition.operator is OPERATORS["exists"] and condition.value is False)
+
+
+def _shown(value: Any) -> str:
+    if value is ABSENT or value is None:
+        return "(none)"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return plain(text(value))
+
+
+def _line(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _place(document: Document, path: Iterable[str | int]) -> tuple[int, int]:
+    """Line and column of the value, of its key, or of what is around it."""
+    path = tuple(path)
+    while path and path not in document.values and path not in document.keys:
+        path = path[:-1]
+    return document.keys.get(path) or document.values.get(path) or (1, 1)
+
+
+def _error(file: str, summary: str, remedy: str, line: int = 0, column: int = 0) -> Finding:
+    return Finding("POL004", Severity.ERROR, summary, file=file, line=line, column=column, remedy=remedy)

@@ -1,0 +1,80 @@
+"""What the policy pack knows of one stack: its file, its rules as they run, and what is wrong before any resource."""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from modelyard.findings import Finding, Severity
+from modelyard.policy import planner
+from modelyard.policy.loading import Policies
+from modelyard.policy.settings import Settings, settings_of, stack_layer
+from modelyard.stack import Stack, apply_waivers, discover, load
+from modelyard.stack.document import parse_plain
+from modelyard.stack.project import PROJECT_FILES
+from modelyard.workloads import Facts, Workload, facts, workloads
+
+
+class Context(NamedTuple):
+    """One stack."""
+
+    stack: Stack | None
+    """None where the project has no file of that stack, or one with mistakes."""
+    facts: Facts
+    workloads: Mapping[str, Workload]
+    """By name of their Deployment."""
+    namespace: str
+    settings: Settings
+    findings: Mapping[str, tuple[Finding, ...]]
+    """What is wrong with the stack as a whole, by the policy that tells it; no advice, nothing that is waived."""
+
+
+def context_of(root: Path, policies: Policies, project: str, name: str, today: date) -> Context:
+    """What is known of a stack.
+
+    Args:
+        root: the project that the policies are of.
+        policies: the project's.
+        project: the name of the stack's project; of another one, only the project-wide settings count.
+        name: the stack's name.
+        today: the day it is, for waivers.
+    """
+    wrong = list(policies.findings)
+    files = {one.name: one for one in discover(root)} if project_name(root) in ("", project) else {}
+    if name not in files:
+        return Context(None, {}, {}, "", policies.settings, {"configuration": _errors(wrong)})
+    stack, findings = load(files[name].path, files[name].shown)
+    wrong += findings
+    if stack is None:
+        return Context(None, {}, {}, "", policies.settings, {"configuration": _errors(wrong)})
+    settings, mistakes = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(stack))
+    wrong += [one for one in mistakes if one.file == stack.file]
+    sized = workloads(stack.config)
+    by_code: dict[str, list[Finding]] = {"configuration": wrong}
+    for finding in settings.weighed(apply_waivers(planner.of_stack(stack), stack, today)):
+        by_code.setdefault(finding.code, []).append(finding)
+    return Context(
+        stack,
+        facts(stack.config, sized),
+        {workload.deployment: workload for workload in sized},
+        stack.config.platform.namespace,
+        settings,
+        {code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
+    )
+
+
+def project_name(root: Path) -> str:
+    """The name that Pulumi.yaml gives the project, empty where nobody can tell."""
+    for file in PROJECT_FILES:
+        try:
+            value, _ = parse_plain((root / file).read_bytes())
+        except OSError:
+            continue
+        found = value.get("name") if isinstance(value, dict) else None
+        return found if isinstance(found, str) else ""
+    return ""
+
+
+def _errors(findings: Iterable[Finding], *, warnings: bool = False) -> tuple[Finding, ...]:
+    weighty = (Severity.ERROR, Severity.WARNING) if warnings else (Severity.ERROR,)
+    return tuple(one for one in findings if one.severity in weighty and not one.waived)

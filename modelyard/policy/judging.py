@@ -1,0 +1,73 @@
+"""Running rules over objects."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from modelyard.findings import Finding, Severity
+from modelyard.policy.settings import Setting, Settings
+from modelyard.policy.subject import Subject
+from modelyard.stack.words import plain
+
+
+def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
+    """Everything that breaks a rule, with the rule's code and severity."""
+    found: list[Finding] = []
+    for subject in subjects:
+        for setting in settings.of(subject.kind):
+            rule = setting.rule
+            if (rule.roles and subject.role not in rule.roles) or (rule.whole and not subject.whole):
+                continue
+            found += of_one(setting, subject)
+    for setting in settings.of_all:
+        found += of_all(setting, subjects)
+    return found
+
+
+def applies(setting: Setting, subject: Subject) -> bool:
+    """Whether a rule looks at an object at all."""
+    rule = setting.rule
+    return (
+        (not rule.kinds or subject.kind in rule.kinds)
+        and (not rule.roles or subject.role in rule.roles)
+        and (subject.whole or not rule.whole)
+    )
+
+
+def of_one(setting: Setting, subject: Subject) -> Iterable[Finding]:
+    """What one rule finds in one object."""
+    judge_one = setting.rule.judge
+    assert judge_one is not None
+    return _told(setting, subject.name, lambda: judge_one(subject, setting.params))
+
+
+def of_all(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
+    """What one rule finds in all objects together."""
+    judge_all = setting.rule.judge_all
+    assert judge_all is not None
+    return _told(setting, "", lambda: judge_all(subjects, setting.params))
+
+
+def _told(setting: Setting, target: str, run: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+    # A rule is somebody's code and meets objects that nobody thought of: one that breaks must not hide the others.
+    try:
+        for finding in run():
+            yield finding._replace(code=setting.rule.code, severity=setting.severity(finding.severity))
+    except Exception as error:
+        yield _broken(setting, target, error)
+
+
+def _broken(setting: Setting, target: str, error: Exception) -> Finding:
+    from modelyard.policy.loading import line_of
+
+    rule = setting.rule
+    code = getattr(rule.judge or rule.judge_all, "__code__", None)
+    line = line_of(error, code.co_filename) if code is not None else 0
+    return Finding(
+        "POL005",
+        Severity.ERROR,
+        f"rule {rule.code} broke{f' on {target}' if target else ''}: {type(error).__name__}: {plain(str(error), 200)}",
+        target=target,
+        detail="nobody knows whether the object keeps the rule",
+        remedy="correct the rule; it must take objects of any shape",
+        file=rule.file,
+        line=line or rule.line,
+    )

@@ -1,0 +1,23 @@
+"""Which facts of a stack an assertion may ask for."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from modelyard.stack.config import Config, Gpu, Platform
+from modelyard.workloads import facts, workloads
+
+
+@cache
+def known_facts() -> frozenset[str]:
+    """The dotted path of every fact."""
+    config = Config("ray", Platform("23.10"), Gpu("A10"))
+    return frozenset(_paths(facts(config, workloads(config))))
+
+
+def _paths(known: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    for name, value in known.items():
+        if isinstance(value, Mapping):
+            yield from _paths(value, f"{before}{name}.")
+        else:
+            yield before + name

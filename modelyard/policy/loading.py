@@ -1,0 +1,233 @@
+"""The policies of a project: ``policies/rules/*.py``, ``policies/assertions/*.yaml`` and ``policies/policy.yaml``.
+
+A rule's file is Python and runs as such: whoever may change it may do what ``modelyard check`` may do. Assertions are
+data.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from inspect import cleandoc
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, get_args
+
+from modelyard.findings import Finding, Severity
+from modelyard.policy.assertions import load_assertion
+from modelyard.policy.rules import CODE, LEVELS, PARTS, Declared, Rule, declared_by, missing_parts
+from modelyard.policy.settings import Place, Settings, settings_of
+from modelyard.policy.shapes import RULES_SCHEMA, misfits
+from modelyard.stack.config import RuleChoice
+from modelyard.stack.document import parse
+from modelyard.stack.words import did_you_mean, listed, plain
+from modelyard.workloads.sizing import Role
+
+FOLDER = "policies"
+RULES, ASSERTIONS, POLICY = "rules", "assertions", "policy.yaml"
+ROLES: tuple[str, ...] = get_args(Role)
+MAX_FILE = 256 * 1024
+"""Bytes of the largest file that is read."""
+
+
+class Policies(NamedTuple):
+    """All rules of a project, and what the project sets for every stack."""
+
+    rules: Mapping[str, Rule]
+    """By code, sorted."""
+    settings: Settings
+    """For a stack that sets nothing itself."""
+    choices: Mapping[str, RuleChoice]
+    place: Place
+    findings: tuple[Finding, ...]
+    """What is wrong with the files."""
+
+
+@lru_cache(maxsize=4)
+def policies_of(root: Path) -> Policies:
+    """The project's policies, read once. A project without the folder has none."""
+    folder = root / FOLDER
+    findings: list[Finding] = []
+    rules: dict[str, Rule] = {}
+    for rule in (*_python(folder, findings), *_assertions(folder, findings)):
+        if rule.code in rules:
+            first = rules[rule.code]
+            remedy = f"give one of them another code; the other stands in {first.file}:{first.line}"
+            findings.append(_error(f"two rules have the code {rule.code}", remedy, rule.file, rule.line))
+        else:
+            rules[rule.code] = rule
+    rules = dict(sorted(rules.items()))
+    choices, place = _choices(folder / POLICY, f"{FOLDER}/{POLICY}", findings)
+    settings, wrong = settings_of(rules, (choices, place))
+    return Policies(rules, settings, choices, place, (*findings, *wrong))
+
+
+def _python(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
+    files = [path for path in _files(folder / RULES, ".py") if not path.name.startswith("_")]
+    if not files:
+        return
+    package = ModuleType(f"modelyard_rules_{sha256(str(folder).encode()).hexdigest()[:8]}")
+    package.__path__ = [str(folder / RULES)]
+    sys.modules[package.__name__] = package
+    # Looking at a project leaves no trace in it.
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        for path in files:
+            shown = f"{FOLDER}/{RULES}/{path.name}"
+            module = _module(path, shown, package.__name__, findings)
+            if module is None:
+                continue
+            for value in vars(module).values():
+                # A function that is imported from another file is that file's rule.
+                if getattr(value, "__module__", None) == module.__name__ and declared_by(value) is not None:
+                    yield from _rule(value, shown, findings)
+    finally:
+        sys.dont_write_bytecode = before
+
+
+def _module(path: Path, shown: str, package: str, findings: list[Finding]) -> ModuleType | None:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location(f"{package}.{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        line = error.lineno or 0 if isinstance(error, SyntaxError) else line_of(error, path)
+        what = error.msg if isinstance(error, SyntaxError) else str(error)
+        summary = f"{path.name} cannot be loaded: {type(error).__name__}: {plain(what, 200)}"
+        findings.append(_error(summary, "correct the Python of the rule", shown, line))
+        return None
+    return module
+
+
+def line_of(error: BaseException, path: Path | str) -> int:
+    """The line of a file in which an exception arose, 0 where it arose elsewhere."""
+    line, at = 0, error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == str(path):
+            line = at.tb_lineno
+        at = at.tb_next
+    return line
+
+
+def _rule(function: Any, shown: str, findings: list[Finding]) -> Iterator[Rule]:
+    declared = declared_by(function)
+    assert declared is not None
+    line = function.__code__.co_firstlineno
+    page = cleandoc(function.__doc__ or "")
+    title, _, body = page.partition("\n")
+    lacking = missing_parts(body)
+    summary, remedy = _misdeclared(declared)
+    if summary:
+        pass
+    elif not title or lacking:
+        parts = listed([f"**{part}.**" for part in lacking or PARTS], "and")
+        summary = f"the docstring of {declared.code} ({function.__name__}) lacks {'a title and ' * (not title)}{parts}"
+        remedy = "write the title on its first line, then the parts in the order Why, Example, Fix"
+    else:
+        judge, judge_all = (None, function) if declared.every else (function, None)
+        yield Rule(
+            declared.code,
+            title.rstrip("."),
+            body.strip(),
+            declared.level,
+            judge,
+            judge_all,
+            declared.kinds,
+            declared.roles,
+            declared.whole,
+            declared.params,
+            declared.needs,
+            shown,
+            line,
+        )
+        return
+    findings.append(_error(summary, remedy, shown, line))
+
+
+def _misdeclared(declared: Declared) -> tuple[str, str]:
+    """What is wrong with what a decorator was given, and what to do; empty where nothing is."""
+    code = plain(str(declared.code))
+    if not CODE.fullmatch(str(declared.code)):
+        return f"{code} is no code of a rule", "take one from POL900 to POL999"
+    if declared.level not in LEVELS:
+        return f"{code} has the level {plain(str(declared.level))}", f"write {listed(LEVELS)}"
+    for role in sorted(declared.roles):
+        if role not in ROLES:
+            return f"{code} looks at {plain(role)}, which is no workload", did_you_mean(role, ROLES) or listed(ROLES)
+    if not isinstance(declared.params, Mapping) or not all(
+        isinstance(one, Mapping) for one in declared.params.values()
+    ):
+        return f"params of {code} is not a JSON Schema by name", 'write params={"most": {"type": "integer"}}'
+    unknown = sorted(set(declared.needs) - declared.params.keys())
+    if unknown:
+        return f"{code} needs {plain(unknown[0])}, which is none of its params", "add its schema to params"
+    return "", ""
+
+
+def _assertions(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
+    for path in _files(folder / ASSERTIONS, ".yaml"):
+        shown = f"{FOLDER}/{ASSERTIONS}/{path.name}"
+        content = _read(path, shown, findings)
+        if content is None:
+            continue
+        rule, wrong = load_assertion(content, shown)
+        findings.extend(wrong)
+        if rule is not None:
+            yield rule
+
+
+def _choices(path: Path, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Place]:
+    content = _read(path, shown, findings) if path.is_file() else None
+    document, problems = parse(content) if content is not None else (None, ())
+    findings.extend(
+        Finding("POL002", Severity.ERROR, one.message, file=shown, line=one.line, column=one.column, remedy=one.remedy)
+        for one in problems
+        if not one.harmless
+    )
+
+    def place(finding: Finding, at: tuple[str | int, ...]) -> Finding:
+        found: tuple[str | int, ...] = ("rules", *at)
+        while document is not None and found and found not in document.keys:
+            found = found[:-1]
+        line, column = document.keys.get(found, (0, 0)) if document is not None else (0, 0)
+        return finding._replace(file=shown, line=line, column=column)
+
+    value = document.value if document is not None and document.value is not None else {}
+    wrong = misfits(value, RULES_SCHEMA.read_text(encoding="utf-8"))
+    findings.extend(
+        place(Finding("POL002", Severity.ERROR, one.summary, remedy=one.remedy), one.path[1:]) for one in wrong
+    )
+    if wrong:
+        return {}, place
+    chosen = {
+        code: RuleChoice(entry.get("level"), entry.get("params", {})) for code, entry in value.get("rules", {}).items()
+    }
+    return chosen, place
+
+
+def _files(folder: Path, suffix: str) -> list[Path]:
+    """The files of a folder, sorted; none where there is no such folder."""
+    return sorted(path for path in folder.glob(f"*{suffix}") if path.is_file()) if folder.is_dir() else []
+
+
+def _read(path: Path, shown: str, findings: list[Finding]) -> bytes | None:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(MAX_FILE + 1)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        findings.append(_error(f"{path.name} cannot be read: {reason}", "make it readable", shown))
+        return None
+    if len(content) > MAX_FILE:
+        findings.append(_error(f"{path.name} has more than {MAX_FILE} bytes", "make it smaller", shown))
+        return None
+    return content
+
+
+def _error(summary: str, remedy: str, file: str, line: int = 0) -> Finding:
+    return Finding("POL003", Severity.ERROR, summary, file=file, line=line, remedy=remedy)

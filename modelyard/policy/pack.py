@@ -1,0 +1,237 @@
+"""The policy pack without Pulumi: which policies it has, and what each says about a resource.
+
+A Pulumi policy has one name and one level. Here the name is a finding's code and the level the one that the project
+gives it. A finding that weighs more or less than that in its stack is told by one of four more policies (``errors`` …).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from modelyard.explanations import explanations
+from modelyard.findings import Finding, Severity
+from modelyard.policy import planner
+from modelyard.policy.context import Context, context_of
+from modelyard.policy.judging import applies, of_all, of_one
+from modelyard.policy.loading import policies_of
+from modelyard.policy.resources import ROOT, Resource, subject
+from modelyard.policy.rules import Level, Params
+from modelyard.policy.settings import Setting, can_run, severity_of
+from modelyard.policy.subject import Subject
+from modelyard.stack import waive
+from modelyard.stack.words import plain
+
+CONFIGURATION, EXPIRED = "configuration", "CFG019"
+ERRORS, WARNINGS, LIVE_ERRORS, LIVE_WARNINGS = "errors", "warnings", "live-errors", "live-warnings"
+_NOTHING: Params = {}
+_LONGEST = 500
+"""Characters of one line of a violation."""
+
+
+class Listed(NamedTuple):
+    """One policy as Pulumi lists it."""
+
+    name: str
+    title: str
+    level: Level
+    of_stack: bool
+    """Whether it looks at all resources at the end, not at each before it is sent."""
+    params: Mapping[str, Mapping[str, Any]] = {}
+    """JSON Schema of each parameter that Pulumi's own configuration may set."""
+
+
+_MORE = (
+    Listed(ERRORS, "Errors of this stack whose rule is not mandatory for the project", "mandatory", False),
+    Listed(WARNINGS, "Warnings of this stack whose rule is mandatory for the project", "advisory", False),
+    Listed(LIVE_ERRORS, "Errors that only the whole objects show, as they are live", "mandatory", True),
+    Listed(LIVE_WARNINGS, "Warnings that only the whole objects show, as they are live", "advisory", True),
+)
+_Told = tuple[str, Finding]
+"""The code of the policy that asked, and what it found."""
+
+
+class Pack:
+    """The policies of a project, for one run of the engine."""
+
+    def __init__(self, root: Path, today: date) -> None:
+        """Reads the project's policies.
+
+        Args:
+            root: the project.
+            today: the day it is, for waivers.
+        """
+        self._root, self._today = root, today
+        self._policies = policies_of(root)
+        self._contexts: dict[tuple[str, str], Context] = {}
+        self._seen: dict[str, Params] = {}
+        """Policies that Pulumi has run, with the parameters of its own configuration: one that it disabled is not
+        run, and must then not be told by the four others either."""
+        self._told: set[tuple[str, str, str]] = set()
+        self._sent: dict[str, Mapping[str, Any]] = {}
+
+    def policies(self) -> tuple[Listed, ...]:
+        """Every policy, in the order in which they must run."""
+        known = explanations()
+        rules = self._policies.settings.by_code.values()
+        return (
+            Listed(CONFIGURATION, "The stack file and the policies can be read", "mandatory", False),
+            Listed(EXPIRED, known[EXPIRED].title, "mandatory", False),
+            *(Listed(code, known[code].title, level, False) for code, level in planner.CODES.items() if code in known),
+            *(
+                Listed(one.rule.code, one.rule.title, one.level, one.rule.judge is None, _without_defaults(one))
+                for one in rules
+            ),
+            *_MORE,
+        )
+
+    def of_resource(self, policy: str, resource: Resource, config: Params = _NOTHING) -> list[str]:
+        """What a policy says about a resource before it is sent.
+
+        Args:
+            policy: its name.
+            resource: what the program asks for.
+            config: the parameters that Pulumi's own configuration sets.
+        """
+        self._seen[policy] = config
+        self._sent[resource.urn] = resource.props
+        told = list(self._about(resource, self._codes(policy), self._sent[resource.urn]))
+        self._told.update((resource.urn, finding.code, finding.field) for _, finding in told)
+        mine = [finding for asked, finding in told if self._teller(asked, finding, False) == policy]
+        return [text(finding, finding.code != policy) for finding in mine]
+
+    def of_stack(self, policy: str, resources: Sequence[Resource], config: Params = _NOTHING) -> list[tuple[str, str]]:
+        """What a policy says about all resources at the end, each with the URN that it is about.
+
+        Args:
+            policy: its name.
+            resources: what became of what the program asked for.
+            config: the parameters that Pulumi's own configuration sets.
+        """
+        self._seen[policy] = config
+        found: list[tuple[str, _Told]] = []
+        if policy in (LIVE_ERRORS, LIVE_WARNINGS):
+            for resource in resources:
+                if resource.is_live:
+                    told = self._about(resource, self._codes(policy), self._sent.get(resource.urn))
+                    found += [(resource.urn, one) for one in told if not self._was_told(resource.urn, one[1])]
+        found += self._together(resources, self._codes(policy))
+        return [
+            (text(finding, finding.code != policy), urn)
+            for urn, (asked, finding) in found
+            if self._teller(asked, finding, True) == policy
+        ]
+
+    def _codes(self, policy: str) -> tuple[str, ...]:
+        """The codes that a policy tells of: its own, or those that Pulumi has run and did not disable."""
+        if policy not in (ERRORS, WARNINGS, LIVE_ERRORS, LIVE_WARNINGS):
+            return (policy,)
+        settings = self._policies.settings.by_code
+        off = {code for code, one in settings.items() if one.level == "disabled"}
+        return tuple(code for code in (*planner.CODES, *settings) if code in self._seen or code in off)
+
+    def _teller(self, asked: str, finding: Finding, at_end: bool) -> str:
+        """The policy that tells of a finding: its own where that has the finding's weight, else one of the four."""
+        error = finding.severity is Severity.ERROR
+        level = self._level(asked)
+        own_is_at_end = asked in self._policies.rules and self._policies.rules[asked].judge is None
+        if level != "disabled" and severity_of(level) is finding.severity and own_is_at_end == at_end:
+            return asked
+        if at_end:
+            return LIVE_ERRORS if error else LIVE_WARNINGS
+        return ERRORS if error else WARNINGS
+
+    def _level(self, code: str) -> Level:
+        """A policy's level for the whole project."""
+        setting = self._policies.settings.by_code.get(code)
+        return setting.level if setting is not None else planner.CODES.get(code, "mandatory")
+
+    def _was_told(self, urn: str, finding: Finding) -> bool:
+        return (urn, finding.code, finding.field) in self._told
+
+    def _context(self, resource: Resource) -> Context:
+        key = (resource.project, resource.stack)
+        if key not in self._contexts:
+            self._contexts[key] = context_of(self._root, self._policies, *key, self._today)
+        return self._contexts[key]
+
+    def _about(self, resource: Resource, codes: Sequence[str], sent: Mapping[str, Any] | None) -> Iterator[_Told]:
+        """What is wrong with one resource, by the codes that are asked for."""
+        context = self._context(resource)
+        if resource.type == ROOT:
+            for code in codes:
+                yield from ((code, one) for one in context.findings.get(code, ()))
+            return
+        seen = subject(resource, context.workloads, context.facts, context.namespace, sent)
+        if seen is None:
+            return
+        planned = {code for code in codes if code in planner.CODES}
+        if planned:
+            yield from ((one.code, one) for one in self._planned(context, seen) if one.code in planned)
+        for code in codes:
+            setting = self._setting(context, code)
+            if setting is not None and setting.rule.judge is not None and applies(setting, seen):
+                yield from ((code, one) for one in self._standing(context, of_one(setting, seen)))
+
+    def _together(self, resources: Sequence[Resource], codes: Sequence[str]) -> Iterator[tuple[str, _Told]]:
+        """What rules say that look at all objects at once."""
+        if not any(one.rule.judge_all is not None for one in map(self._policies.settings.by_code.get, codes) if one):
+            return
+        by_stack: dict[tuple[str, str], list[tuple[str, Subject]]] = {}
+        for resource in resources:
+            context = self._context(resource)
+            sent = self._sent.get(resource.urn)
+            seen = subject(resource, context.workloads, context.facts, context.namespace, sent)
+            if seen is not None:
+                by_stack.setdefault((resource.project, resource.stack), []).append((resource.urn, seen))
+        for key, found in by_stack.items():
+            urns = {one.name: urn for urn, one in found}
+            for code in codes:
+                setting = self._setting(self._contexts[key], code)
+                if setting is not None and setting.rule.judge_all is not None:
+                    for finding in self._standing(self._contexts[key], of_all(setting, [one for _, one in found])):
+                        yield urns.get(finding.target, ""), (code, finding)
+
+    def _setting(self, context: Context, code: str) -> Setting | None:
+        """A rule as it runs in a stack, under the parameters of Pulumi's own configuration; None where it does not."""
+        setting = context.settings.by_code.get(code)
+        if setting is None or setting.level == "disabled":
+            return None
+        setting = setting._replace(params={**setting.params, **self._seen.get(code, _NOTHING)})
+        return setting if can_run(setting) else None
+
+    def _planned(self, context: Context, seen: Subject) -> Iterator[Finding]:
+        """What an object breaks of the planner's rules that the stack file's own values do not."""
+        if context.stack is None:
+            return
+        known = {(one.code, one.summary) for found in context.findings.values() for one in found}
+        workload = context.workloads.get(seen.name) if seen.role else None
+        found = planner.of_object(context.stack, workload, seen)
+        for finding in context.settings.weighed(self._standing(context, found)):
+            if (finding.code, finding.summary) not in known:
+                yield finding
+
+    def _standing(self, context: Context, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings that no waiver covers and that are more than advice."""
+        told = findings if context.stack is None else waive(findings, context.stack, self._today)[0]
+        return (one for one in told if not one.waived and one.severity is not Severity.ADVICE)
+
+
+def text(finding: Finding, coded: bool) -> str:
+    """A violation in a few lines, safe on a terminal: what is wrong, why, what to do, where.
+
+    Args:
+        finding: what is wrong.
+        coded: whether the code must be said, because the policy has another name.
+    """
+    lines = [f"{finding.code} {finding.summary}" if coded else finding.summary, finding.detail]
+    lines += [f"→ {finding.remedy}" if finding.remedy else "", finding.location]
+    return "\n".join(plain(line, _LONGEST) for line in lines if line)
+
+
+def _without_defaults(setting: Setting) -> dict[str, dict[str, Any]]:
+    """The schemas of a rule's parameters. With a default in them, Pulumi would set it over what the stack says."""
+    return {
+        name: {key: value for key, value in schema.items() if key != "default"}
+        for name, schema in setting.rule.params.items()
+    }

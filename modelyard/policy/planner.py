@@ -1,0 +1,112 @@
+"""The planner's own rules as policies: what it demands of hardware and autoscaling, of objects that the engine shows.
+
+The rules stand in ``modelyard/hardware`` and ``modelyard/plan``; here is only how an object of the engine is put before
+them. Left out is what needs the nodes or the live object, which the plan tells, and what is only advice.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from modelyard.cluster import ObjectKey
+from modelyard.findings import Finding
+from modelyard.hardware.rules import Applied, check_applied
+from modelyard.plan.autoscaling import check_autoscaling
+from modelyard.plan.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
+from modelyard.plan.sizes import wanted_sizes
+from modelyard.plan.values import TargetPlan
+from modelyard.policy.rules import Level
+from modelyard.policy.subject import Subject
+from modelyard.stack.config import Stack
+from modelyard.workloads import GPU_ROLES, Workload
+
+CODES: Final[Mapping[str, Level]] = {
+    **dict.fromkeys(("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006"), "mandatory"),
+    **dict.fromkeys(("GPU008", "GPU009"), "advisory"),
+    **dict.fromkeys(("RES001", "RES002", "RES003", "RES004", "RES005", "RES006"), "mandatory"),
+    **dict.fromkeys(("RES007",), "advisory"),
+    **dict.fromkeys(("RAY001", "RAY002", "RAY003", "RAY004", "RAY005", "RAY007", "RAY008"), "mandatory"),
+    **dict.fromkeys(("RAY006", "RAY009"), "advisory"),
+    **dict.fromkeys(("CEL001", "CEL002", "CEL003", "CEL004", "CEL006"), "mandatory"),
+    **dict.fromkeys(("CEL005", "CEL007", "CEL008"), "advisory"),
+    **dict.fromkeys(("AUT003", "AUT010", "AUT012", "AUT015"), "mandatory"),
+    **dict.fromkeys(("AUT001", "AUT011", "AUT013", "AUT014", "AUT016", "AUT017", "AUT018"), "advisory"),
+    **dict.fromkeys(("AUT030", "AUT031", "AUT032"), "advisory"),
+}
+"""By code, the level of its gravest findings."""
+
+_GPU = "nvidia.com/gpu"
+
+
+def of_stack(stack: Stack) -> tuple[Finding, ...]:
+    """What is wrong with a stack file, whatever becomes of it."""
+    from modelyard.hardware import check
+
+    return (*check(stack), *check_autoscaling(stack.config, ()))
+
+
+def of_object(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Finding, ...]:
+    """What is wrong with an object, some of which ``of_stack`` may tell as well.
+
+    Args:
+        stack: the object's stack.
+        workload: whose object it is, None where it is nobody's.
+        seen: the object, or the part of it that is known; a size that is missing then is as the stack file has it.
+    """
+    try:
+        return (*_sizes(stack, workload, seen), *check_autoscaling(stack.config, (_target(stack, seen),)))
+    except (AttributeError, TypeError):
+        # It has not the shape of its kind: the API server refuses it, and there is nothing to judge.
+        return ()
+
+
+def _sizes(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Finding, ...]:
+    if workload is None or workload.cpu is None:
+        return ()
+    wanted = wanted_sizes(workload)
+    applied = _whole(stack, workload, seen.object) if seen.whole else _part(stack, workload, seen.object, wanted)
+    found = () if applied == wanted else check_applied(stack, workload.role, applied)
+    # The line of the stack file says something else: it is the object that is so.
+    whose = f"{seen.name} is so, whatever the stack file says"
+    return tuple(one._replace(file="", line=0, column=0, detail=f"{whose}. {one.detail}") for one in found)
+
+
+def _whole(stack: Stack, workload: Workload, body: Mapping[str, Any]) -> Applied:
+    pods = pods_of(body)
+    amounts, zero = container_requests(pods.container(workload.container)), Fraction(0)
+    return Applied(
+        None if _scaled(stack, workload.role) else replicas_of(body),
+        amounts.get("cpu", zero),
+        amounts.get("memory", zero),
+        amounts.get("ephemeral-storage", zero) if workload.volume is not None else zero,
+        pods.gpus,
+        grace_of(body) if workload.grace_period is not None else 0,
+    )
+
+
+def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: Applied) -> Applied:
+    """The same of a part of the object; what is not in it counts as the stack file has it."""
+    pods, replicas = pods_of(body), replicas_of(body)
+    amounts = container_requests(pods.container(workload.container))
+    limited = workload.grace_period is not None and "terminationGracePeriodSeconds" in pod_spec(body)
+    return Applied(
+        wanted.replicas if replicas is None or _scaled(stack, workload.role) else replicas,
+        amounts.get("cpu", wanted.cpu),
+        amounts.get("memory", wanted.memory),
+        amounts.get("ephemeral-storage", wanted.volume) if workload.volume is not None else wanted.volume,
+        pods.gpus if _GPU in pods.requests else wanted.gpus,
+        grace_of(body) if limited else wanted.grace_period,
+    )
+
+
+def _scaled(stack: Stack, role: str) -> bool:
+    """Whether the replicas are an autoscaler's; a stack then holds them at most, until it has taken them."""
+    return role in GPU_ROLES and stack.config.autoscaling.mode != "none"
+
+
+def _target(stack: Stack, seen: Subject) -> TargetPlan:
+    """The object as a target of a plan, as far as the engine shows it."""
+    replicas = None if _scaled(stack, seen.role) else replicas_of(seen.sent)
+    key = ObjectKey(seen.api_version, seen.kind, seen.namespace, seen.name)
+    sent, body = dict(seen.sent), dict(seen.object)
+    return TargetPlan(key, "none", "normal", (), sent, None, body, (), 0, (None, replicas), (0, 0), False, seen.role)

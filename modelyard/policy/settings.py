@@ -1,0 +1,153 @@
+"""Which rules run for a stack, at which level, with which parameters.
+
+A rule's own values come first, then ``policies/policy.yaml`` for the whole project, then ``modelyard:policy`` of the
+stack file. Findings of the plan have codes too, and those can be made stricter here, but not weaker: what the planner
+refuses would be refused all the same, and a waiver says why, until when, and by whom.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from modelyard.findings import Finding, Severity
+from modelyard.policy.rules import Level, Params, Rule
+from modelyard.policy.shapes import misfits
+from modelyard.stack.config import Path, RuleChoice, Stack
+from modelyard.stack.words import listed, nearest, plain
+
+PLAIN: Mapping[str, RuleChoice] = {}
+"""Nothing is set."""
+Place = Callable[[Finding, Path], Finding]
+"""Gives a finding the file and line of a path below ``rules``."""
+
+
+class Setting(NamedTuple):
+    """One rule as it runs."""
+
+    rule: Rule
+    level: Level
+    params: Params
+
+    def severity(self, own: Severity) -> Severity:
+        """How grave a finding is that the rule itself finds so grave: at most as grave as its level."""
+        return Severity.WARNING if own is Severity.ERROR and self.level == "advisory" else own
+
+
+class Settings:
+    """All rules as they run for a stack, by what they look at."""
+
+    def __init__(self, settings: Iterable[Setting], raised: Iterable[str] = ()) -> None:
+        """Takes every rule, the disabled ones too."""
+        self.by_code = {setting.rule.code: setting for setting in settings}
+        self.raised = frozenset(raised)
+        """Codes of the plan whose warnings are errors here."""
+        running = [one for one in self.by_code.values() if one.level != "disabled" and can_run(one)]
+        self.of_all = tuple(one for one in running if one.rule.judge_all is not None)
+        self._of_one = tuple(one for one in running if one.rule.judge is not None)
+        self._by_kind: dict[str, tuple[Setting, ...]] = {}
+
+    def weighed(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Findings of a plan; warnings of a code that is mandatory here are errors."""
+        for finding in findings:
+            stricter = finding.code in self.raised and finding.severity is Severity.WARNING
+            yield finding._replace(severity=Severity.ERROR) if stricter else finding
+
+    def of(self, kind: str) -> tuple[Setting, ...]:
+        """The rules that look at one object of a kind."""
+        found = self._by_kind.get(kind)
+        if found is None:
+            found = tuple(one for one in self._of_one if not one.rule.kinds or kind in one.rule.kinds)
+            self._by_kind[kind] = found
+        return found
+
+
+def severity_of(level: Level) -> Severity:
+    """How grave the findings of a level are."""
+    return Severity.ERROR if level == "mandatory" else Severity.WARNING
+
+
+def settings_of(
+    rules: Mapping[str, Rule], *layers: tuple[Mapping[str, RuleChoice], Place]
+) -> tuple[Settings, tuple[Finding, ...]]:
+    """The rules with what each layer sets, the later over the earlier, and what is wrong with a layer.
+
+    Args:
+        rules: by code.
+        layers: by code what is set, and where it stands.
+    """
+    levels: dict[str, Level] = {}
+    params: dict[str, dict[str, Any]] = {}
+    findings: list[Finding] = []
+    raised: set[str] = set()
+    for choices, place in layers:
+        for code, choice in choices.items():
+            wrong = list(_wrong(code, choice, rules))
+            findings += [place(finding, path) for finding, path in wrong]
+            if wrong:
+                continue
+            if code not in rules:
+                raised.add(code)
+                continue
+            if choice.level is not None:
+                levels[code] = choice.level
+            params.setdefault(code, {}).update(choice.params)
+    settings = (
+        Setting(rule, levels.get(code, rule.level), {**rule.defaults, **params.get(code, {})})
+        for code, rule in rules.items()
+    )
+    return Settings(settings, raised), tuple(findings)
+
+
+def stack_layer(stack: Stack) -> tuple[Mapping[str, RuleChoice], Place]:
+    """What a stack file sets."""
+    return stack.config.policy.rules, lambda finding, path: stack.place(
+        finding._replace(field=_dotted(("policy", "rules", *path))), "policy", "rules", *path
+    )
+
+
+def params_schema(rule: Rule) -> str:
+    """The JSON Schema of a rule's parameters."""
+    return json.dumps({"type": "object", "additionalProperties": False, "properties": rule.params})
+
+
+def can_run(setting: Setting) -> bool:
+    """Whether a rule has what it compares with."""
+    return all(setting.params.get(name) not in (None, [], {}, "") for name in setting.rule.needs)
+
+
+def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator[tuple[Finding, Path]]:
+    if code in rules:
+        try:
+            found = misfits(dict(choice.params), params_schema(rules[code]), f"{code}.params") if choice.params else []
+        except (ValueError, TypeError) as error:
+            summary = f"params of {code} are no JSON Schema: {plain(str(error), 200)}"
+            yield _error("POL003", summary, f"correct the rule in {rules[code].file}"), (code, "params")
+            return
+        for misfit in found:
+            yield _error("POL002", misfit.summary, misfit.remedy), (code, "params", *misfit.path)
+        return
+    from modelyard.explanations import explanations
+
+    known = explanations()
+    if code not in known or code.startswith("POL"):
+        close = nearest(code, [*rules, *known], 0.8)
+        remedy = f"did you mean {close}?" if close else "modelyard explain lists all codes"
+        yield _error("POL001", f"there is no rule {plain(code)}", remedy), (code,)
+    elif code.startswith(("CFG", "PAT")):
+        remedy = "drop it: a mistake is corrected where it stands"
+        yield _error("POL006", f"{code} is about mistakes in files, which have no level", remedy), (code,)
+    elif choice.level in ("advisory", "disabled"):
+        remedy = f"take it out; a waiver of {code} says why, until when, and by whom"
+        summary = f"{code} is a finding of the plan: its level cannot be lowered to {choice.level}"
+        yield _error("POL006", summary, remedy), (code, "level")
+    elif choice.params:
+        names = listed(sorted(choice.params), "and")
+        yield _error("POL002", f"{code} has no parameters: {plain(names)}", "drop params"), (code, "params")
+
+
+def _error(code: str, summary: str, remedy: str) -> Finding:
+    return Finding(code, Severity.ERROR, summary, remedy=remedy)
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(str(part) for part in path)

@@ -1,0 +1,124 @@
+"""Values against a JSON Schema, and what is wrong with them in words. What explains is loaded when it is needed."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+from modelyard.stack.config import Path
+
+RULES_SCHEMA = FilePath(__file__).with_name("policy.schema.json")
+ASSERTION_SCHEMA = FilePath(__file__).with_name("assertion.schema.json")
+
+
+class Misfit(NamedTuple):
+    """One thing that does not follow a schema."""
+
+    path: Path
+    """Of the value; of a missing or unknown key, the key's."""
+    summary: str
+    remedy: str
+
+
+def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
+    """Everything in a value that does not follow a JSON Schema, in the order of its places.
+
+    Args:
+        value: plain YAML or JSON values.
+        schema: the schema's text.
+        name: what the value is called in messages; a part of it is called ``name.part``.
+    """
+    if _gate(schema).is_valid(value):
+        return []
+    from jsonschema import Draft202012Validator, FormatChecker
+
+    errors = Draft202012Validator(json.loads(schema), format_checker=FormatChecker(["regex"])).iter_errors(value)
+    found = [misfit for error in errors for misfit in _explained(error, name)]
+    return sorted(set(found), key=lambda one: [str(part) for part in one.path])
+
+
+@lru_cache(maxsize=64)
+def _gate(schema: str) -> Any:
+    from jsonschema_rs import Draft202012Validator
+
+    # Rules use Python's regular expressions, so theirs is the say what one is.
+    return Draft202012Validator(schema, formats={"regex": _is_regex}, validate_formats=True)
+
+
+def _is_regex(text: str) -> bool:
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True
+
+
+def _explained(error: Any, name: str) -> Iterator[Misfit]:
+    from modelyard.stack.mistakes import given
+    from modelyard.stack.words import did_you_mean, listed, nearest, plain
+
+    path: Path = tuple(error.absolute_path)
+    said, schema = _called(name, path), error.schema if isinstance(error.schema, Mapping) else {}
+    match error.validator:
+        case "additionalProperties":
+            known = list(schema.get("properties", {}))
+            for key in error.instance:
+                if key not in known:
+                    full = _called(name, (*path, key))
+                    remedy = did_you_mean(str(key), known) or f"the keys are {listed(known or ['none'], 'and')}"
+                    yield Misfit((*path, key), f"unknown key {plain(full, 120)}", remedy)
+        case "required":
+            for key in error.validator_value:
+                if key not in error.instance:
+                    full = _called(name, (*path, key))
+                    yield Misfit((*path, key), f"{full} is missing", f"add {key}: {_meaning(schema, key)}".rstrip(": "))
+        case "enum":
+            words = [str(word) for word in error.validator_value]
+            close = nearest(error.instance, words) if isinstance(error.instance, str) else None
+            remedy = f"did you mean {close}?" if close else f"write {listed(words)}"
+            value = given(error.instance, path, {})
+            yield Misfit(path, f"{said} is {value}; it is one of {listed(words)}", remedy)
+        case "type":
+            kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+            wanted = listed([_KINDS.get(kind, str(kind)) for kind in kinds])
+            yield Misfit(path, f"{said} is {given(error.instance, path, {})}; it must be {wanted}", f"write {wanted}")
+        case _:
+            meaning = schema.get("description", "")
+            remedy = f"write {meaning[:1].lower()}{meaning[1:].rstrip('.')}" if meaning else "correct the value"
+            yield Misfit(path, f"{said} is {given(error.instance, path, {})}: {_why(error)}", remedy)
+
+
+_KINDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
+
+
+def _why(error: Any) -> str:
+    words = {
+        "pattern": f"it does not match {error.validator_value}",
+        "minLength": "it is empty",
+        "minItems": "it is empty",
+        "minimum": f"it must be {error.validator_value} or more",
+        "maximum": f"it must be {error.validator_value} or less",
+        "uniqueItems": "it has an item twice",
+        "format": f"it is no {'regular expression' if error.validator_value == 'regex' else error.validator_value}",
+    }
+    return words.get(str(error.validator), str(error.validator))
+
+
+def _meaning(schema: Mapping[str, Any], key: str) -> str:
+    return str(schema.get("properties", {}).get(key, {}).get("description", ""))
+
+
+def _called(name: str, path: Path) -> str:
+    text = name
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the file"

@@ -1,0 +1,92 @@
+"""GPUs of pods: whole, and as many requested as may be used."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from modelyard.policy import Finding, Params, Subject, mapping, rule
+from modelyard.quantity import parse
+
+
+@rule(
+    "POL103",
+    params={
+        "resources": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "default": ["nvidia.com/", "amd.com/gpu", "gpu.intel.com/"],
+            "description": "Beginnings of the names of resources that are GPUs.",
+        }
+    },
+)
+def requests_equal_limits(subject: Subject, params: Params) -> Iterable[Finding]:
+    """GPU requests equal limits.
+
+    **Why.** A GPU cannot be overcommitted. Kubernetes takes only whole GPUs, and a request only beside a limit of the
+    same number: an object that says anything else is refused by the API server, or its pods are, long after the change
+    was merged. A limit alone is fine, it is the request too.
+
+    **Example.**
+
+    ```yaml
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: deployment-ray-model-training-worker}
+    spec:
+      template:
+        spec:
+          containers:
+            - name: ray-model-training-worker
+              resources:
+                limits: {nvidia.com/gpu: 2}
+                requests: {nvidia.com/gpu: 1}
+    ```
+
+    ```text
+    ray-model-training-worker requests 1 nvidia.com/gpu, its limit is 2
+    ```
+
+    **Fix.** Write the same whole number under `limits` and `requests`. Parts of a GPU are a matter of the allocation
+    mode `partial`, which asks for a whole GPU and shares it between two jobs.
+    """
+    names = tuple(params["resources"])
+    for template in subject.templates:
+        for path, container in template.containers:
+            resources = mapping(container.get("resources"))
+            limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+            for resource in sorted({*limits, *requests}):
+                if not resource.startswith(names):
+                    continue
+                limit, request = limits.get(resource), requests.get(resource)
+                wrong = _wrong(request, limit, subject.whole)
+                if wrong:
+                    which = "limits" if request is None else "requests"
+                    yield subject.finding(
+                        f"{container.get('name', 'a container')} requests {_said(request, limit)} {resource}, {wrong}",
+                        field=f'{path}.resources.{which}["{resource}"]',
+                        remedy=f"write the same whole number of {resource} under limits and requests",
+                    )
+
+
+def _wrong(request: Any, limit: Any, whole: bool) -> str:
+    """What is wrong with a request and a limit, None for one that is not there; empty where nothing is."""
+    for amount in (request, limit):
+        if amount is not None and not _is_whole(amount):
+            return "which is no whole number"
+    if request is None or (limit is None and not whole):
+        return ""
+    if limit is None:
+        return "and has no limit"
+    return "" if parse(request) == parse(limit) else f"its limit is {limit}"
+
+
+def _said(request: Any, limit: Any) -> Any:
+    return limit if request is None else request
+
+
+def _is_whole(amount: Any) -> bool:
+    try:
+        value: Fraction = parse(amount)
+    except ValueError:
+        return False
+    return value.denominator == 1 and value >= 0

@@ -1,0 +1,143 @@
+"""Images: what runs is what was tested."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from modelyard.policy import Finding, Params, Subject, rule
+
+_VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+([-+._][0-9A-Za-z.+_-]*)?")
+"""Three numbers at least: the tag of a release that is not moved on to the next."""
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@rule(
+    "POL101",
+    params={
+        "digest": {
+            "type": "boolean",
+            "default": False,
+            "description": "Whether only a digest will do.",
+        },
+        "tags": {
+            "type": "array",
+            "items": {"type": "string", "format": "regex"},
+            "default": [],
+            "description": "Regular expressions of more tags that are never moved, such as `release-[0-9]+`.",
+        },
+    },
+)
+def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
+    """Images are pinned.
+
+    **Why.** A pod that is replaced pulls its image again. A tag that moves (`latest`, `23.10`, none at all) then brings
+    other code than its neighbours run, at a moment that nobody chose, and a rollback brings nothing back. Pinned is an
+    image with a digest, or with a tag of at least three numbers (`23.10.4`, `v2.1.0-cuda11.7`) or of a commit.
+
+    **Example.**
+
+    ```yaml
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: deployment-model-service}
+    spec:
+      template:
+        spec:
+          containers:
+            - {name: model-service, image: "images.example.com/ml-platform/model-service:latest"}
+    ```
+
+    ```text
+    image of model-service is not pinned: images.example.com/ml-platform/model-service:latest
+    ```
+
+    **Fix.** Name the version's whole tag, or better its digest: `model-service:23.10.4@sha256:…`. In mode `managed` the
+    stack file has the images (`modelService.image`); in mode `existing` they are the platform's own, so the platform's
+    installer must name them.
+    """
+    for path, name, image in _images(subject):
+        tag, digest = _parts(image)
+        if digest and _DIGEST.fullmatch(digest):
+            continue
+        if not params["digest"] and _fixed(tag, params["tags"]):
+            continue
+        moving = "it has no tag, which means latest" if not tag else f"the tag {tag} may be moved to another image"
+        yield subject.finding(
+            f"image of {name} is not pinned: {image}",
+            field=f"{path}.image",
+            detail="a digest is asked for" if params["digest"] else moving,
+            remedy="add its digest (@sha256:…)" if params["digest"] else "name the version's whole tag, or its digest",
+        )
+
+
+@rule(
+    "POL102",
+    params={
+        "registries": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "description": "Beginnings of the images that are allowed, such as `images.example.com/ml-platform/`.",
+        }
+    },
+    needs=("registries",),
+)
+def from_known_registries(subject: Subject, params: Params) -> Iterable[Finding]:
+    """Images come from known registries.
+
+    **Why.** An image is code with the rights of its pod. An organisation that scans and mirrors images wants none that
+    went past it, and a cluster without Internet can pull no other. The rule runs where `registries` is set.
+
+    **Example.**
+
+    ```yaml
+    modelyard:policy: {rules: {POL102: {params: {registries: [images.example.com/]}}}}
+    ```
+
+    ```yaml
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: deployment-ray-head}
+    spec:
+      template:
+        spec:
+          containers:
+            - {name: ray-head, image: "rayproject/ray:2.9.0"}
+    ```
+
+    ```text
+    image of ray-head is not from a known registry: rayproject/ray:2.9.0
+    ```
+
+    **Fix.** Mirror the image to one of the registries, or add its registry to `registries` in `policies/policy.yaml`.
+    """
+    known = tuple(params["registries"])
+    for path, name, image in _images(subject):
+        if not image.startswith(known):
+            yield subject.finding(
+                f"image of {name} is not from a known registry: {image}",
+                field=f"{path}.image",
+                detail=f"known are {', '.join(known)}",
+                remedy="mirror it to a known registry, or add its registry to the rule's registries",
+            )
+
+
+def _images(subject: Subject) -> Iterator[tuple[str, str, str]]:
+    """Place, container and image of every container whose image is known."""
+    for template in subject.templates:
+        for path, container in template.containers:
+            image = container.get("image")
+            if isinstance(image, str) and image:
+                yield path, str(container.get("name", "")), image
+
+
+def _parts(image: str) -> tuple[str, str]:
+    """Tag and digest of an image, empty where it has none. The registry's port is no tag."""
+    rest, _, digest = image.partition("@")
+    _, colon, tag = rest.rpartition("/")[2].partition(":")
+    return (tag if colon else ""), digest
+
+
+def _fixed(tag: str, more: Iterable[str]) -> bool:
+    return bool(
+        _VERSION.fullmatch(tag) or _COMMIT.fullmatch(tag) or any(re.fullmatch(pattern, tag) for pattern in more)
+    )

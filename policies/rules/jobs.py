@@ -1,0 +1,128 @@
+"""Long jobs: nothing ends a training job before its six hours are over."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.policy import Finding, Params, Subject, Template, mapping, rule
+
+_ON_OBJECT = {
+    "Job": "spec.activeDeadlineSeconds",
+    "CronJob": "spec.jobTemplate.spec.activeDeadlineSeconds",
+    "ScaledJob": "spec.jobTargetRef.activeDeadlineSeconds",
+    "RayJob": "spec.activeDeadlineSeconds",
+}
+"""Where an object itself says how long its pods may run."""
+_MARKS = {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+"""Annotations of pods that keep the node autoscalers from emptying their node."""
+
+
+@rule(
+    "POL104",
+    params={
+        "seconds": {
+            "type": "integer",
+            "minimum": 1,
+            "default": JOB_SECONDS,
+            "description": "Longest that a job may run.",
+        }
+    },
+)
+def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Iterable[Finding]:
+    """No deadline ends a training job early.
+
+    **Why.** `activeDeadlineSeconds` kills a pod when its time is up, however far its training is. A job on a GPU may
+    run for six hours: a shorter deadline throws hours of GPU time away, and the retry meets the same end. Pods without
+    a GPU are none of this rule's business.
+
+    **Example.**
+
+    ```yaml
+    apiVersion: batch/v1
+    kind: Job
+    metadata: {name: fine-tune}
+    spec:
+      activeDeadlineSeconds: 3600
+      template:
+        spec:
+          containers:
+            - {name: train, resources: {limits: {nvidia.com/gpu: 1}}}
+    ```
+
+    ```text
+    fine-tune is ended after 3600 s, a training job may run for 21600 s
+    ```
+
+    **Fix.** Raise the deadline to the longest job and some minutes more, or leave it out: the platform has its own
+    limit.
+    """
+    if not any(_has_gpu(template) for template in subject.templates):
+        return
+    for field, value in _deadlines(subject):
+        if isinstance(value, int) and value < params["seconds"]:
+            yield subject.finding(
+                f"{subject.name} is ended after {value} s, a training job may run for {params['seconds']} s",
+                field=field,
+                detail="the deadline kills the pod with the job in it",
+                remedy=f"raise it to more than {params['seconds']}, or leave it out",
+            )
+
+
+@rule("POL105", level="advisory", roles=("rayWorker", "celery"), whole=True)
+def marked_against_eviction(subject: Subject, _: Params) -> Iterable[Finding]:
+    """Training pods are marked against eviction.
+
+    **Why.** Karpenter and the cluster autoscaler empty nodes that are little used, and a node with one training pod is
+    little used. Without their marks they end a job in its fifth hour to save a fraction of a machine. Each looks only
+    at its own mark, so pods carry both.
+
+    **Example.**
+
+    ```yaml
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: deployment-ray-model-training-worker}
+    spec:
+      template:
+        metadata:
+          annotations: {karpenter.sh/do-not-disrupt: "true"}
+        spec:
+          containers: [{name: ray-model-training-worker}]
+    ```
+
+    ```text
+    pods of deployment-ray-model-training-worker lack cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
+    ```
+
+    **Fix.** Keep the annotations that the patches `ray-worker` and `celery-training` set. Where nobody takes nodes
+    away, set the rule's level to `disabled` in `policies/policy.yaml`.
+    """
+    for template in subject.templates:
+        annotations = mapping(template.metadata.get("annotations"))
+        lacking = [f'{name}: "{value}"' for name, value in _MARKS.items() if str(annotations.get(name)) != value]
+        if lacking:
+            yield subject.finding(
+                f"pods of {subject.name} lack {' and '.join(lacking)}",
+                field=template.at("metadata.annotations"),
+                detail="a node autoscaler may end their jobs to save a node",
+                remedy="let a patch set the annotations on the pod template",
+            )
+
+
+def _has_gpu(template: Template) -> bool:
+    for _, container in template.containers:
+        limits = mapping(mapping(container.get("resources")).get("limits"))
+        if any(name.startswith("nvidia.com/") and str(amount) not in ("0", "") for name, amount in limits.items()):
+            return True
+    return False
+
+
+def _deadlines(subject: Subject) -> Iterator[tuple[str, Any]]:
+    field = _ON_OBJECT.get(subject.kind)
+    if field is not None:
+        value: Any = subject.object
+        for name in field.split("."):
+            value = mapping(value).get(name)
+        yield field, value
+    for template in subject.templates:
+        yield template.at("spec.activeDeadlineSeconds"), template.spec.get("activeDeadlineSeconds")

@@ -1,0 +1,128 @@
+"""What an organisation asks of every object. These rules run where their parameters are set."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from modelyard.policy import Finding, Params, Subject, mapping, rule
+
+
+@rule(
+    "POL112",
+    params={
+        "allow": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "description": "Namespaces, with `*` for any text: `ml-*`.",
+        }
+    },
+    needs=("allow",),
+)
+def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]:
+    """Objects are in an allowed namespace.
+
+    **Why.** Quotas, network policies, access rights and the bill go by namespace. An object in another team's, or in
+    `default`, escapes them all. The rule runs where `allow` is set.
+
+    **Example.**
+
+    ```yaml
+    modelyard:policy: {rules: {POL112: {params: {allow: [ml-*]}}}}
+    ```
+
+    ```yaml
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: deployment-ray-head, namespace: default}
+    ```
+
+    ```text
+    deployment-ray-head is in namespace default, which is not allowed
+    ```
+
+    **Fix.** Set `modelyard:platform: {namespace: …}` to an allowed one, or add the namespace to `allow` in
+    `policies/policy.yaml`.
+    """
+    namespace = subject.namespace or ("default" if subject.templates else "")
+    if namespace and not any(fnmatchcase(namespace, pattern) for pattern in params["allow"]):
+        yield subject.finding(
+            f"{subject.name} is in namespace {namespace}, which is not allowed",
+            field="metadata.namespace",
+            detail=f"allowed are {', '.join(params['allow'])}",
+            remedy="set platform.namespace to an allowed one, or add it to the rule's allow",
+        )
+
+
+@rule(
+    "POL113",
+    whole=True,
+    params={
+        "labels": {
+            "type": "object",
+            "additionalProperties": {"type": "string", "format": "regex"},
+            "description": "Each label that must be there, with a regular expression for its whole value.",
+        },
+        "kinds": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "default": ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "RayCluster", "RayJob"],
+            "description": "Kinds of the objects that must have them.",
+        },
+        "pods": {
+            "type": "boolean",
+            "default": False,
+            "description": "Whether the pod templates must have them too, as cost reports by pod need it.",
+        },
+    },
+    needs=("labels",),
+)
+def has_the_labels(subject: Subject, params: Params) -> Iterable[Finding]:
+    """Objects have the organisation's labels.
+
+    **Why.** Who owns it, what it costs, whom to call: what is not on the object, nobody finds out at night. The rule
+    runs where `labels` is set.
+
+    **Example.**
+
+    ```yaml
+    modelyard:policy: {rules: {POL113: {params: {labels: {team: "ml-[a-z]+"}}}}}
+    ```
+
+    ```yaml
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: deployment-ray-head, labels: {app: ray-head}}
+    ```
+
+    ```text
+    deployment-ray-head has no label team
+    ```
+
+    **Fix.** Let a patch of your own set the label (`metadata.labels`), or ask the platform's installer to do it. A
+    label with another value than the pattern is told with its value.
+    """
+    if subject.kind not in params["kinds"]:
+        return
+    yield from _labels(subject, "", mapping(subject.object.get("metadata")), params["labels"])
+    if params["pods"]:
+        for template in subject.templates:
+            yield from _labels(subject, template.path, template.metadata, params["labels"])
+
+
+def _labels(subject: Subject, path: str, metadata: Mapping[str, Any], wanted: Mapping[str, str]) -> Iterator[Finding]:
+    labels = mapping(metadata.get("labels"))
+    whose = f"the pod template of {subject.name}" if path else subject.name
+    for name, pattern in wanted.items():
+        value = labels.get(name)
+        field = f'{path}.metadata.labels["{name}"]'.removeprefix(".")
+        if value is None:
+            remedy = f"set {name} in a patch of your own"
+            yield subject.finding(f"{whose} has no label {name}", field=field, remedy=remedy)
+        elif not re.fullmatch(pattern, str(value)):
+            yield subject.finding(
+                f"label {name} of {whose} is {value}",
+                field=field,
+                detail=f"it must match {pattern} as a whole",
+                remedy="correct the value, or the rule's labels",
+            )

@@ -1,0 +1,58 @@
+"""Queries that autoscalers ask."""
+
+from collections.abc import Iterable
+
+from modelyard.policy import Finding, Params, Subject, mapping, rule
+
+
+@rule(
+    "POL111",
+    kinds=("ScaledObject", "ScaledJob"),
+    params={
+        "scrapeInterval": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "default": 15,
+            "description": "Seconds between two samples in Prometheus.",
+        }
+    },
+)
+def keda_queries_are_valid(subject: Subject, params: Params) -> Iterable[Finding]:
+    """Queries of KEDA give one number.
+
+    **Why.** KEDA takes the one number that Prometheus answers. A query that Prometheus refuses, or that gives several
+    series or none, scales to nothing or not at all, and nobody sees it: an empty answer counts as 0 and the trigger as
+    ready. What is wrong for certain is an error, what goes wrong on some servers a warning. Queries in the platform's
+    annotations are judged by the plan itself, with the codes AUT010 and up.
+
+    **Example.**
+
+    ```yaml
+    apiVersion: keda.sh/v1alpha1
+    kind: ScaledObject
+    metadata: {name: ray-training}
+    spec:
+      scaleTargetRef: {name: deployment-ray-model-training-worker}
+      maxReplicaCount: 2
+      triggers:
+        - {type: prometheus, metadata: {query: "sum(ray_tasks)[15s]", threshold: "1"}}
+    ```
+
+    ```text
+    query of ray-training: not valid PromQL: ranges only allowed for vector selectors
+    ```
+
+    **Fix.** `max_over_time(sum(ray_tasks)[30m:15s]) or vector(0)`: a subquery has a step, and `or vector(0)` is the
+    answer where no series exists.
+    """
+    from modelyard.promql.queries import Query, check_queries
+
+    triggers = subject.spec.get("triggers")
+    for index, trigger in enumerate(triggers if isinstance(triggers, list | tuple) else ()):
+        query = mapping(mapping(trigger).get("metadata")).get("query")
+        if mapping(trigger).get("type") != "prometheus" or not isinstance(query, str):
+            continue
+        field = f"spec.triggers[{index}].metadata.query"
+        for found in check_queries([Query(subject.name, query, field)], scrape_interval=params["scrapeInterval"]):
+            summary = found.summary.replace("query:", f"query of {subject.name}:", 1)
+            yield found._replace(summary=summary)

@@ -1,0 +1,174 @@
+"""The pack as Pulumi sees it: its own types, values as the engine sends them, and violations as it takes them."""
+
+import os
+import select
+import shutil
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulumi_policy import (
+    EnforcementLevel,
+    Policy,
+    PolicyCustomTimeouts,
+    PolicyResource,
+    PolicyResourceOptions,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
+
+from modelyard.policy.loading import policies_of
+from modelyard.policy.pack import Pack
+from policies.__main__ import policies
+from tests.policies.conftest import ROOT
+
+HEAD = "deployment-ray-head"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [])
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for part in ("stacks", "patches", "policies"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    policies_of.cache_clear()
+    return tmp_path
+
+
+def made(project: Path) -> dict[str, Policy]:
+    return {policy.name: policy for policy in policies(Pack(project, date(2026, 11, 21)))}
+
+
+def urn(kind: str = DEPLOYMENT, name: str = HEAD) -> str:
+    return f"urn:pulumi:dev::modelyard::{kind}::{name}"
+
+
+def ask(policy: Policy, props: dict[str, Any], config: dict[str, Any] | None = None) -> list[str]:
+    """What a policy reports about a resource before it is sent."""
+    assert isinstance(policy, ResourceValidationPolicy)
+    said: list[str] = []
+    proxied = unknown_checking_proxy(props)
+    args = ResourceValidationArgs(DEPLOYMENT, proxied, urn(), HEAD, OPTIONS, None, config)
+    policy.validate(args, lambda message, _=None: said.append(message))
+    return said
+
+
+def ask_at_end(
+    policy: Policy, *resources: dict[str, Any], config: dict[str, Any] | None = None
+) -> list[tuple[str, str]]:
+    assert isinstance(policy, StackValidationPolicy)
+    said: list[tuple[str, str]] = []
+    found = [
+        PolicyResource(DEPLOYMENT, unknown_checking_proxy(props), urn(), HEAD, OPTIONS, None, None, [], {})
+        for props in resources
+    ]
+    policy.validate(StackValidationArgs(found, config), lambda message, at=None: said.append((message, at or "")))
+    return said
+
+
+def head(replicas: Any = 1.0, image: str = "repo/ray-head:23.10.4", **metadata: Any) -> dict[str, Any]:
+    """A Deployment as the engine sends it: every number is a float."""
+    container = {"name": "ray-head", "image": image, "resources": {"limits": {"cpu": "2", "memory": "16Gi"}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": HEAD, "namespace": "ml-platform", **metadata},
+        "spec": {"replicas": replicas, "template": {"spec": {"containers": [container]}}},
+    }
+
+
+def test_every_policy_is_pulumis_own(project: Path) -> None:
+    found = made(project)
+    assert found["POL101"].description == "Images are pinned"
+    assert found["POL101"].enforcement_level is EnforcementLevel.MANDATORY
+    assert found["POL105"].enforcement_level is EnforcementLevel.ADVISORY
+    assert found["GPU001"].remediation_steps == "modelyard explain GPU001"
+    assert isinstance(found["POL109"], StackValidationPolicy)
+    assert all(isinstance(policy, ResourceValidationPolicy) for name, policy in found.items() if name[:3] == "RES")
+
+
+def test_parameters_have_a_schema_and_no_default_that_would_hide_the_stacks(project: Path) -> None:
+    schema = made(project)["POL101"].config_schema
+    assert schema is not None
+    assert set(schema.properties) == {"digest", "tags"}
+    assert not any("default" in value for value in schema.properties.values())
+
+
+def test_a_violation_is_reported(project: Path) -> None:
+    (said,) = ask(made(project)["POL101"], head(image="repo/ray-head:latest"))
+    assert said.startswith("image of ray-head is not pinned: repo/ray-head:latest\n")
+
+
+def test_an_object_that_keeps_the_rules_is_not(project: Path) -> None:
+    for policy in made(project).values():
+        if isinstance(policy, ResourceValidationPolicy):
+            assert ask(policy, head()) == []
+
+
+def test_numbers_of_the_engine_are_whole_again(project: Path) -> None:
+    (said,) = ask(made(project)["RAY001"], head(replicas=2.0))
+    assert said.startswith("rayHead.replicas is 2, a Ray cluster has exactly one head")
+
+
+def test_what_a_preview_does_not_know_is_left_out(project: Path) -> None:
+    found = made(project)
+    assert ask(found["RAY001"], head(replicas=UNKNOWN_STRING_VALUE)) == []
+    assert ask(found["POL101"], head(image=UNKNOWN_STRING_VALUE)) == []
+    assert ask(found["POL101"], {**head(image="a:latest"), "status": UNKNOWN_STRING_VALUE})
+
+
+def test_an_unknown_item_of_a_list_hides_nothing_else(project: Path) -> None:
+    props = head(image="a:latest")
+    props["spec"]["template"]["spec"]["containers"].append(UNKNOWN_STRING_VALUE)
+    assert ask(made(project)["POL101"], props)
+
+
+def test_parameters_of_pulumis_configuration_count(project: Path) -> None:
+    policy = made(project)["POL112"]
+    assert ask(policy, head()) == []
+    assert ask(policy, head(), {"allow": ["other-*"]})
+    assert ask(policy, head(), {"allow": ["ml-*"]}) == []
+
+
+def test_what_only_live_objects_show_is_reported_at_the_end(project: Path) -> None:
+    (project / "policies" / "policy.yaml").write_text("rules: {POL113: {params: {labels: {team: .+}}}}\n")
+    found = made(project)
+    for policy in found.values():
+        if isinstance(policy, ResourceValidationPolicy):
+            ask(policy, {"metadata": {"name": HEAD, "labels": {"team": "a"}}, "spec": {}})
+    ((said, at),) = ask_at_end(found["live-errors"], head(uid="1", labels={}))
+    assert said.startswith(f"POL113 {HEAD} has no label team")
+    assert at == urn()
+
+
+def test_importing_the_pack_starts_nothing(project: Path) -> None:
+    """Only Pulumi, which runs the folder as a program, starts its server."""
+    import policies.__main__ as program
+
+    assert program.__name__ != "__main__"
+    assert (program.PROJECT / "policies" / "PulumiPolicy.yaml").is_file()
+
+
+def test_the_engine_hears_from_the_pack_where_python_buffers_its_output(project: Path) -> None:
+    """The engine waits for the port that the pack serves on, however long."""
+    path = project / "policies" / "rules" / "images.py"
+    path.write_text(path.read_text() + '\nprint("words of a rule")\n')
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, str(project / "policies"), "127.0.0.1:1"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=project
+    ) as pack:
+        try:
+            assert pack.stdout is not None
+            ready, _, _ = select.select([pack.stdout], [], [], 120)
+            assert ready
+            assert int(pack.stdout.readline()) > 0
+        finally:
+            pack.kill()

@@ -1,0 +1,73 @@
+"""Every rule has a page, and its example breaks just that rule."""
+
+import re
+
+import pytest
+import yaml
+
+from modelyard.findings import Severity
+from modelyard.policy.judging import judge
+from modelyard.policy.loading import Policies, policies_of
+from modelyard.policy.pages import explained
+from modelyard.policy.rules import PARTS
+from modelyard.policy.settings import Setting, Settings
+from tests.policies.conftest import ROOT, subjects
+
+CODES = tuple(policies_of(ROOT).rules)
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def test_the_rules_that_were_promised_are_there() -> None:
+    assert {f"POL{number}" for number in range(101, 115)} == set(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_page_has_its_parts_in_order(book: Policies, code: str) -> None:
+    page = book.rules[code].page
+    assert re.findall(r"^\*\*(\w+)\.\*\*", page, re.MULTILINE) == list(PARTS)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_an_example_breaks_its_rule_and_says_what_the_page_says(book: Policies, code: str) -> None:
+    rule = book.rules[code]
+    blocks = BLOCK.findall(rule.page)
+    texts = [text for kind, text in blocks if kind == "yaml"]
+    params = dict(rule.defaults)
+    if texts[0].startswith("modelyard:policy"):
+        params |= yaml.safe_load(texts.pop(0))["modelyard:policy"]["rules"][code]["params"]
+    found = judge(Settings([Setting(rule, rule.level, params)]), subjects("\n---\n".join(texts)))
+    assert found
+    assert {finding.code for finding in found} == {code}
+    wanted = Severity.WARNING if rule.level == "advisory" else Severity.ERROR
+    assert found[0].severity is wanted
+    said = [text.strip() for kind, text in blocks if kind == "text"]
+    assert [finding.summary for finding in found][: len(said)] == said
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_finding_says_where_and_what_to_do(book: Policies, code: str) -> None:
+    rule = book.rules[code]
+    texts = [text for kind, text in BLOCK.findall(rule.page) if kind == "yaml"]
+    params = dict(rule.defaults)
+    if texts[0].startswith("modelyard:policy"):
+        params |= yaml.safe_load(texts.pop(0))["modelyard:policy"]["rules"][code]["params"]
+    for finding in judge(Settings([Setting(rule, rule.level, params)]), subjects("\n---\n".join(texts))):
+        assert finding.target
+        assert finding.field
+        assert finding.remedy
+
+
+def test_a_page_tells_level_parameters_and_place(book: Policies) -> None:
+    page = explained(ROOT)["POL112"]
+    assert page.title == "Objects are in an allowed namespace"
+    assert "**Level.** `mandatory`. Looks at every object. Stands in `policies/rules/organisation.py`." in page.body
+    assert (
+        "- `allow` (array): Namespaces, with `*` for any text: `ml-*`. Here not set: the rule does not run."
+        in page.body
+    )
+
+
+def test_an_assertion_has_a_page_of_the_same_form(book: Policies) -> None:
+    page = explained(ROOT)["POL114"]
+    assert page.title == "Training pods roll out without a surge"
+    assert "Looks at Deployment of celery, rayWorker. Stands in `policies/assertions/no-surge.yaml`." in page.body

@@ -1,0 +1,233 @@
+"""What the policies add to a plan's findings, and how levels and waivers weigh them."""
+
+import pickle
+from datetime import date
+
+import pytest
+
+from modelyard.findings import Severity
+from tests.unit.policy.conftest import Project
+
+NAMESPACE = "modelyard:policy: {rules: {POL112: {params: {allow: [other]}}}}"
+HEAD = "deployment-ray-head"
+WAIVER = "modelyard:waivers: [{code: POL112, reason: moving, expires: 2026-12-01, by: Ada%s}]"
+FINDS = "yield subject.finding('no', field='spec.replicas', remedy='do')"
+
+
+@pytest.mark.parametrize("stack", ["dev", "staging", "prod"])
+def test_the_example_stacks_keep_every_rule(project: Project, stack: str) -> None:
+    plain = project.check(stack)
+    project.own()
+    assert project.check(stack) == plain
+    assert not any(finding.code.startswith("POL") for finding in plain)
+
+
+def test_a_finding_of_a_rule_is_one_like_any_other(project: Project) -> None:
+    project.own()
+    project.add(NAMESPACE)
+    found = [finding for finding in project.check() if finding.code == "POL112"]
+    assert len(found) == 5
+    assert {finding.stack for finding in found} == {"dev"}
+    assert {finding.severity for finding in found} == {Severity.ERROR}
+    assert all(finding.blocks and finding.remedy for finding in found)
+
+
+def test_findings_go_from_process_to_process(project: Project) -> None:
+    project.own()
+    project.add(NAMESPACE)
+    found = project.check()
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_a_finding_leads_to_the_line_that_gives_the_field_its_value(project: Project) -> None:
+    project.rule("if subject.role == 'modelService': " + FINDS)
+    (one,) = (finding for finding in project.check() if finding.code == "POL901")
+    lines = (project.root / one.file).read_text().splitlines()
+    assert one.file == "stacks/Pulumi.dev.yaml"
+    assert lines[one.line - 1].strip() == "replicas: 2"
+
+
+def test_a_finding_leads_to_the_patch_whose_template_says_so(project: Project) -> None:
+    project.rule(
+        "if subject.role == 'rayHead': "
+        "yield subject.finding('no', field='spec.strategy.rollingUpdate.maxSurge', remedy='do')"
+    )
+    (one,) = (finding for finding in project.check() if finding.code == "POL901")
+    assert (one.file, one.line) == ("patches/ray-head/v1/patch.yaml.j2", 0)
+
+
+def test_a_field_that_no_patch_sets_is_the_platforms_own(project: Project) -> None:
+    project.rule(
+        "if subject.role == 'rayHead': "
+        "yield subject.finding('no', field='spec.template.spec.containers[name=ray-head].image', remedy='do')"
+    )
+    (one,) = (finding for finding in project.check() if finding.code == "POL901")
+    assert one.detail == "no patch sets it: deployment-ray-head has it of its own"
+    assert one.file == "stacks/Pulumi.dev.yaml"
+
+
+def test_a_namespace_is_the_stack_files(project: Project) -> None:
+    project.own()
+    project.add(NAMESPACE)
+    found = {finding.location for finding in project.check() if finding.code == "POL112"}
+    lines = (project.root / "stacks/Pulumi.dev.yaml").read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "namespace: ml-platform" in text)
+    assert found == {f"stacks/Pulumi.dev.yaml:{line}:5"}
+
+
+@pytest.mark.parametrize("field", ["", "no such path[", "spec.nothing"])
+def test_a_finding_without_a_place_names_the_stack_file(project: Project, field: str) -> None:
+    project.rule(f"if subject.role == 'rayHead': yield subject.finding('no', field={field!r}, remedy='do')")
+    (one,) = (finding for finding in project.check() if finding.code == "POL901")
+    assert (one.file, one.line) == ("stacks/Pulumi.dev.yaml", 0)
+
+
+def test_a_level_turns_errors_into_warnings(project: Project) -> None:
+    project.own()
+    project.add(NAMESPACE.replace("{params", "{level: advisory, params"))
+    found = [finding for finding in project.check() if finding.code == "POL112"]
+    assert {finding.severity for finding in found} == {Severity.WARNING}
+
+
+def test_a_disabled_rule_finds_nothing(project: Project) -> None:
+    project.own()
+    project.add(NAMESPACE.replace("{params", "{level: disabled, params"))
+    assert not any(finding.code == "POL112" for finding in project.check())
+
+
+def test_a_stack_comes_over_the_project(project: Project) -> None:
+    project.own()
+    project.write("policy.yaml", "rules: {POL112: {level: advisory, params: {allow: [other]}}}\n")
+    severities = {finding.severity for finding in project.check() if finding.code == "POL112"}
+    assert severities == {Severity.WARNING}
+    project.add("modelyard:policy: {rules: {POL112: {params: {allow: [ml-platform]}}}}")
+    assert not any(finding.code == "POL112" for finding in project.check())
+    assert any(finding.code == "POL112" for finding in project.check("prod"))
+
+
+def test_mistakes_in_what_a_stack_sets_lead_to_their_place(project: Project) -> None:
+    project.own()
+    project.add("modelyard:policy: {rules: {POL112: {params: {allowed: [x]}}, POL199: {level: advisory}}}")
+    found = {finding.code: finding for finding in project.check() if finding.code.startswith("POL")}
+    assert set(found) == {"POL001", "POL002"}
+    assert found["POL002"].summary == "unknown key POL112.params.allowed"
+    assert found["POL002"].location == "stacks/Pulumi.dev.yaml:4:48"
+    assert found["POL002"].field == "policy.rules.POL112.params.allowed"
+    assert found["POL001"].location == "stacks/Pulumi.dev.yaml:4:64"
+    assert all(finding.blocks for finding in found.values())
+
+
+def test_a_rule_of_the_plan_can_be_made_stricter(project: Project) -> None:
+    project.own()
+    (before,) = (finding for finding in project.check() if finding.code == "RES102")
+    assert before.severity is Severity.WARNING
+    project.add("modelyard:policy: {rules: {RES102: {level: mandatory}}}")
+    (after,) = (finding for finding in project.check() if finding.code == "RES102")
+    assert after.severity is Severity.ERROR
+
+
+def test_but_not_weaker(project: Project) -> None:
+    project.own()
+    project.edit("model: A10", "model: T4")
+    project.add("modelyard:policy: {rules: {GPU001: {level: advisory}}}")
+    found = {finding.code: finding for finding in project.check()}
+    assert found["GPU001"].blocks
+    assert found["POL006"].summary == "GPU001 is a finding of the plan: its level cannot be lowered to advisory"
+    assert "waiver" in found["POL006"].remedy
+
+
+def test_a_waiver_covers_findings_of_a_rule(project: Project) -> None:
+    project.own()
+    project.add(NAMESPACE)
+    project.add(WAIVER % "")
+    found = [finding for finding in project.check() if finding.code == "POL112"]
+    assert {finding.waived for finding in found} == {"moving (Ada)"}
+    assert not any(finding.blocks for finding in found)
+    assert not any(finding.code == "CFG022" for finding in project.check())
+
+
+def test_a_waiver_covers_the_target_that_it_names(project: Project) -> None:
+    project.own()
+    project.add(NAMESPACE)
+    project.add(WAIVER % f", target: {HEAD}")
+    found = [finding for finding in project.check() if finding.code == "POL112"]
+    assert {finding.target for finding in found if finding.waived} == {HEAD}
+    assert len([finding for finding in found if finding.blocks]) == 4
+
+
+def test_an_expired_waiver_is_an_error_and_covers_nothing(project: Project) -> None:
+    project.own()
+    project.add(NAMESPACE)
+    project.add(WAIVER % "")
+    found = project.check(today=date(2026, 12, 2))
+    assert all(finding.blocks for finding in found if finding.code == "POL112")
+    assert [finding.summary for finding in found if finding.code == "CFG019"] == [
+        "the waiver of POL112 expired on 2026-12-01"
+    ]
+
+
+def test_a_waiver_that_covers_nothing_is_advice(project: Project) -> None:
+    project.own()
+    project.add(WAIVER % "")
+    (unused,) = (finding for finding in project.check() if finding.code == "CFG022")
+    assert unused.summary == "the waiver of POL112 covers no finding"
+
+
+@pytest.mark.parametrize("code", ["POL001", "POL005"])
+def test_mistakes_around_rules_cannot_be_waived(project: Project, code: str) -> None:
+    project.rule("raise KeyError('x')")
+    project.add("modelyard:policy: {rules: {POL199: {level: advisory}}}")
+    project.add(f"modelyard:waivers: [{{code: {code}, reason: moving, expires: 2026-12-01}}]")
+    found = [finding for finding in project.check() if finding.code == code]
+    assert found
+    assert all(finding.blocks for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise KeyError('replicas')", "KeyError: 'replicas'"),
+        ("return None", "TypeError: 'NoneType' object is not iterable"),
+        ("yield 'no'", "AttributeError: 'str' object has no attribute '_replace'"),
+    ],
+)
+def test_a_rule_that_breaks_hides_nothing_else(project: Project, body: str, said: str) -> None:
+    project.own()
+    project.rule(f"if subject.role == 'rayHead':\n        {body}\n    return ()" if "yield" not in body else body)
+    project.add(NAMESPACE)
+    found = project.check()
+    broken = [finding for finding in found if finding.code == "POL005"]
+    assert any(finding.summary == f"rule POL901 broke on {HEAD}: {said}" for finding in broken)
+    assert {finding.file for finding in broken} == {"policies/rules/mine.py"}
+    assert len([finding for finding in found if finding.code == "POL112"]) == 5
+
+
+def test_the_line_of_a_rule_that_breaks_is_told(project: Project) -> None:
+    path = project.rule("return [subject.spec['nothing']]")
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if "nothing" in text)
+    assert {finding.line for finding in project.check() if finding.code == "POL005"} == {line}
+
+
+def test_what_is_wrong_with_the_policies_is_told_once_for_all_stacks(project: Project) -> None:
+    project.write("rules/mine.py", "def mine(:\n")
+    found = [finding for stack in ("dev", "prod") for finding in project.check(stack) if finding.code == "POL003"]
+    assert len(set(found)) == 1
+
+
+def test_rules_see_the_object_as_it_will_be_and_what_the_stack_sends(project: Project) -> None:
+    project.rule(
+        'yield subject.finding(f\'{subject.role} {subject.whole} {"status" in subject.object} '
+        '{sorted(subject.sent["spec"])} {subject.facts["training"]}\', remedy=\'do\')'
+    )
+    said = {finding.target: finding.summary for finding in project.check() if finding.code == "POL901"}
+    assert said[HEAD].startswith("rayHead True ")
+    assert said[HEAD].endswith("['replicas', 'strategy', 'template'] ray")
+
+
+def test_replicas_that_are_only_held_are_not_what_the_stack_asks_for(project: Project) -> None:
+    project.rule(
+        "yield subject.finding(str('replicas' in subject.sent['spec']), remedy='do')", more=", roles=['rayWorker']"
+    )
+    (dev,) = (finding for finding in project.check("dev") if finding.code == "POL901")
+    (staging,) = (finding for finding in project.check("staging") if finding.code == "POL901")
+    assert (dev.summary, staging.summary) == ("True", "False")

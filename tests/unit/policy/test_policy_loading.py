@@ -1,0 +1,218 @@
+"""Reading a project's policies: what is taken, and what is told when a file is wrong."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from tests.unit.policy.conftest import RULE, Project
+
+PASS = "return ()"
+
+
+def summaries(project: Project) -> list[tuple[str, int, str]]:
+    return [(one.file, one.line, one.summary) for one in project.policies().findings]
+
+
+def test_a_project_without_policies_has_none(project: Project) -> None:
+    found = project.policies()
+    assert (found.rules, found.findings) == ({}, ())
+
+
+def test_a_rule_is_a_function_of_a_file(project: Project) -> None:
+    project.rule(PASS)
+    found = project.policies()
+    assert found.findings == ()
+    rule = found.rules["POL901"]
+    assert (rule.title, rule.level, rule.file, rule.line) == ("Mine", "mandatory", "policies/rules/mine.py", 4)
+    assert rule.page.startswith("**Why.** Because.")
+
+
+def test_loading_leaves_no_trace_in_the_project(project: Project) -> None:
+    project.rule(PASS)
+    before = sys.dont_write_bytecode
+    project.policies()
+    assert sys.dont_write_bytecode == before
+    assert list(project.root.rglob("__pycache__")) == []
+
+
+def test_rules_may_share_a_module_of_their_own(project: Project) -> None:
+    project.write("rules/_shared.py", "LIMIT = 3\n")
+    project.write(
+        "rules/mine.py", f"from ._shared import LIMIT\n{RULE.format(code='POL901', more='', body='return ()')}"
+    )
+    assert project.policies().findings == ()
+    assert list(project.root.rglob("__pycache__")) == []
+
+
+def test_an_imported_rule_is_the_rule_of_its_own_file(project: Project) -> None:
+    project.rule(PASS)
+    project.write("rules/other.py", "from .mine import mine\n")
+    found = project.policies()
+    assert found.findings == ()
+    assert found.rules["POL901"].file == "policies/rules/mine.py"
+
+
+def test_two_projects_do_not_mix(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = Project(tmp_path_factory.mktemp("other"))
+    project.rule(PASS)
+    other.rule(PASS, code="POL902")
+    assert list(project.policies().rules) == ["POL901"]
+    assert list(other.policies().rules) == ["POL902"]
+
+
+BROKEN = [
+    ("def mine(:\n    pass\n", 1, "mine.py cannot be loaded: SyntaxError: invalid syntax"),
+    ("\nimport no_such_module\n", 2, "mine.py cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
+    ("import sys\nsys.exit(3)\n", 2, "mine.py cannot be loaded: SystemExit: 3"),
+    ("x = 1\n\nx.y\n", 3, "mine.py cannot be loaded: AttributeError: 'int' object has no attribute 'y'"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "said"), BROKEN)
+def test_a_file_that_cannot_be_loaded(project: Project, text: str, line: int, said: str) -> None:
+    project.write("rules/mine.py", text)
+    project.rule(PASS, code="POL902", file="other.py")
+    found = project.policies()
+    (one,) = found.findings
+    assert (one.code, one.file, one.line, one.summary) == ("POL003", "policies/rules/mine.py", line, said)
+    assert list(found.rules) == ["POL902"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("POL901", "POL001"), "POL001 is no code of a rule"),
+        (("POL901", "MINE"), "MINE is no code of a rule"),
+        (("**Fix.** That.", ""), "the docstring of POL901 (mine) lacks **Fix.**"),
+        (("**Why.** Because.", "**Fix.** First."), "the docstring of POL901 (mine) lacks **Why.** and **Fix.**"),
+    ],
+)
+def test_a_rule_that_is_none(project: Project, change: tuple[str, str], said: str) -> None:
+    path = project.rule(PASS)
+    path.write_text(path.read_text().replace(*change))
+    assert summaries(project)[0] == ("policies/rules/mine.py", 4, said)
+    assert project.policies().rules == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "said", "remedy"),
+    [
+        (", level='high'", "POL901 has the level high", "write mandatory, advisory or disabled"),
+        (", roles=['rayWorkr']", "POL901 looks at rayWorkr, which is no workload", "did you mean rayWorker?"),
+        (", params=['most']", "params of POL901 is not a JSON Schema by name", "write params="),
+        (", params={'most': 3}", "params of POL901 is not a JSON Schema by name", "write params="),
+        (", needs=['most']", "POL901 needs most, which is none of its params", "add its schema"),
+    ],
+)
+def test_a_decorator_that_is_given_nonsense(project: Project, more: str, said: str, remedy: str) -> None:
+    project.rule(PASS, more=more)
+    (one,) = project.policies().findings
+    assert (one.file, one.line, one.summary) == ("policies/rules/mine.py", 4, said)
+    assert one.remedy.startswith(remedy)
+
+
+def test_one_kind_may_be_written_without_brackets(project: Project) -> None:
+    project.rule(PASS, more=", kinds='Job', roles='celery'")
+    rule = project.policies().rules["POL901"]
+    assert (rule.kinds, rule.roles) == ({"Job"}, {"celery"})
+
+
+def test_parameters_whose_schema_is_none(project: Project) -> None:
+    project.rule(PASS, more=", params={'most': {'type': 'numbr'}}")
+    assert project.policies().findings == ()
+    project.write("policy.yaml", "rules: {POL901: {params: {most: 3}}}\n")
+    (one,) = project.policies().findings
+    assert (one.code, one.file) == ("POL003", "policies/policy.yaml")
+    assert one.summary.startswith("params of POL901 are no JSON Schema: ")
+
+
+def test_a_rule_without_a_docstring(project: Project) -> None:
+    project.write(
+        "rules/mine.py",
+        'from modelyard.policy import rule\n@rule("POL901")\ndef mine(subject, params):\n    return ()\n',
+    )
+    ((_, _, said),) = summaries(project)
+    assert said == "the docstring of POL901 (mine) lacks a title and **Why.**, **Example.** and **Fix.**"
+
+
+def test_two_rules_with_one_code(project: Project) -> None:
+    project.rule(PASS, file="a.py")
+    project.rule(PASS, file="b.py")
+    (one,) = project.policies().findings
+    assert (one.file, one.line, one.summary) == ("policies/rules/b.py", 4, "two rules have the code POL901")
+    assert "policies/rules/a.py:4" in one.remedy
+
+
+def test_an_assertion_may_not_take_the_code_of_a_function(project: Project) -> None:
+    project.own()
+    text = (project.root / "policies/assertions/no-surge.yaml").read_text()
+    project.write("assertions/mine.yaml", text.replace("POL114", "POL101"))
+    (one,) = project.policies().findings
+    assert (one.file, one.summary) == ("policies/assertions/mine.yaml", "two rules have the code POL101")
+
+
+POLICY = [
+    ("rules: {POL901: {levl: advisory}}\n", 1, "unknown key rules.POL901.levl"),
+    (
+        "rules:\n  POL901: {level: high}\n",
+        2,
+        'rules.POL901.level is "high"; it is one of mandatory, advisory or disabled',
+    ),
+    ("rules:\n  POL901: mandatory\n", 2, 'rules.POL901 is "mandatory"; it must be a mapping'),
+    ("rules: [\n", 2, "the text is not YAML: while parsing a flow node did not find expected node content"),
+    ("rule: {}\n", 0, "unknown key rule"),
+    ("rules:\n  POL901:\n    params: {most: 3}\n", 3, "unknown key POL901.params.most"),
+    ("rules:\n  POL991: {level: advisory}\n", 2, "there is no rule POL991"),
+    (
+        "rules:\n  GPU001: {level: disabled}\n",
+        2,
+        "GPU001 is a finding of the plan: its level cannot be lowered to disabled",
+    ),
+    ("rules:\n  CFG001: {level: advisory}\n", 2, "CFG001 is about mistakes in files, which have no level"),
+    ("rules:\n  GPU008: {params: {a: 1}}\n", 2, "GPU008 has no parameters: a"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "said"), POLICY)
+def test_what_is_wrong_with_the_policy_file(project: Project, text: str, line: int, said: str) -> None:
+    project.rule(PASS)
+    project.write("policy.yaml", text)
+    (one,) = project.policies().findings
+    assert (one.file, one.line, one.summary) == ("policies/policy.yaml", line, said)
+    assert one.blocks
+    assert one.remedy
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "rules: {}\n", "{}\n"])
+def test_a_policy_file_that_sets_nothing(project: Project, text: str) -> None:
+    project.rule(PASS)
+    project.write("policy.yaml", text)
+    assert project.policies().findings == ()
+
+
+def test_a_file_that_is_too_large_is_not_read(project: Project) -> None:
+    project.write("assertions/mine.yaml", "# " + "x" * 300_000)
+    assert summaries(project) == [("policies/assertions/mine.yaml", 0, "mine.yaml has more than 262144 bytes")]
+
+
+def test_binary_in_the_place_of_a_file(project: Project) -> None:
+    path = project.write("assertions/mine.yaml", "")
+    path.write_bytes(b"\xff\xfe\x00")
+    (one,) = project.policies().findings
+    assert (one.code, one.summary) == ("POL004", "the text is UTF-16, not UTF-8")
+
+
+def test_a_folder_in_the_place_of_a_file(project: Project) -> None:
+    (project.root / "policies" / "rules" / "mine.py").mkdir(parents=True)
+    assert project.policies().findings == ()
+
+
+def test_the_projects_own_files_say_what_the_project_sets(project: Project) -> None:
+    params: dict[str, Any] = {"most": {"type": "integer", "default": 3, "description": "Most."}}
+    project.rule(PASS, more=f", level='advisory', params={params}")
+    before = project.policies().settings.by_code["POL901"]
+    assert (before.level, before.params) == ("advisory", {"most": 3})
+    project.write("policy.yaml", "rules: {POL901: {level: mandatory, params: {most: 5}}}\n")
+    after = project.policies().settings.by_code["POL901"]
+    assert (after.level, after.params) == ("mandatory", {"most": 5})

@@ -1,0 +1,301 @@
+"""The pack without Pulumi: which policy says what about which resource."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import pytest
+
+from modelyard.policy.loading import policies_of
+from modelyard.policy.pack import Pack
+from modelyard.policy.resources import ROOT as STACK
+from modelyard.policy.resources import Resource
+from tests.unit.policy.conftest import TODAY, Project
+
+HEAD = "deployment-ray-head"
+DEPLOYMENT, PATCH = "kubernetes:apps/v1:Deployment", "kubernetes:apps/v1:DeploymentPatch"
+
+
+def resource(
+    kind: str, name: str, props: Mapping[str, Any], stack: str = "dev", project: str = "modelyard"
+) -> Resource:
+    return Resource(f"urn:pulumi:{stack}::{project}::{kind}::{name}", kind, name, props, True)
+
+
+def root(stack: str = "dev", project: str = "modelyard") -> Resource:
+    return resource(STACK, f"{project}-{stack}", {}, stack, project)
+
+
+SIZED = {"resources": {"limits": {"cpu": "2", "memory": "16Gi"}}}
+
+
+def head(
+    kind: str = PATCH, *, namespace: str = "ml-platform", uid: str = "", labels: Any = None, **spec: Any
+) -> Resource:
+    metadata: dict[str, Any] = {"name": HEAD, "namespace": namespace}
+    if uid:
+        metadata["uid"] = uid
+        spec = {"replicas": 1, "template": {"spec": {"containers": [{"name": "ray-head", **SIZED}]}}, **spec}
+    if labels is not None:
+        metadata["labels"] = labels
+    return resource(kind, HEAD, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+
+
+class Run:
+    """One run of an engine: every policy sees every resource, as Pulumi does it."""
+
+    def __init__(
+        self, project: Project, config: Mapping[str, Mapping[str, Any]] | None = None, today: date = TODAY
+    ) -> None:
+        policies_of.cache_clear()
+        self.pack = Pack(project.root, today)
+        self.config = config or {}
+        self.off = {name for name, value in self.config.items() if value.get("enforcementLevel") == "disabled"}
+        self.levels = {listed.name: listed.level for listed in self.pack.policies()}
+
+    def __call__(self, *sent: Resource, live: tuple[Resource, ...] = ()) -> dict[str, list[str]]:
+        """The messages by policy; nothing is live where nothing is said."""
+        found: dict[str, list[str]] = {}
+        running = [one for one in self.pack.policies() if one.level != "disabled" and one.name not in self.off]
+        for one in sent:
+            for listed in running:
+                if not listed.of_stack:
+                    said = self.pack.of_resource(listed.name, one, self.config.get(listed.name, {}))
+                    found.setdefault(listed.name, []).extend(said)
+        for listed in running:
+            if listed.of_stack:
+                told = self.pack.of_stack(listed.name, live or sent, self.config.get(listed.name, {}))
+                found.setdefault(listed.name, []).extend(message for message, _ in told)
+        return {name: said for name, said in found.items() if said}
+
+
+@pytest.fixture
+def own(project: Project) -> Project:
+    """The project with the policies that come with modelyard, and namespaces that its stacks are not in."""
+    project.own()
+    project.write("policy.yaml", "rules: {POL112: {params: {allow: [other]}}}\n")
+    return project
+
+
+def test_every_code_is_a_policy_and_no_name_stands_twice(own: Project) -> None:
+    names = [listed.name for listed in Run(own).pack.policies()]
+    assert len(names) == len(set(names))
+    assert {"GPU001", "RES001", "RAY001", "CEL001", "POL101", "POL114", "CFG019", "errors", "live-errors"} <= set(names)
+
+
+def test_the_level_of_a_policy_is_the_projects(own: Project) -> None:
+    own.write("policy.yaml", "rules: {POL101: {level: advisory}, POL103: {level: disabled}}\n")
+    levels = Run(own).levels
+    assert (levels["POL101"], levels["POL103"], levels["POL112"], levels["GPU008"]) == (
+        "advisory",
+        "disabled",
+        "mandatory",
+        "advisory",
+    )
+
+
+def test_a_violation_says_what_is_wrong_and_what_to_do(own: Project) -> None:
+    found = Run(own)(root(), head())
+    assert found == {
+        "POL112": [
+            f"{HEAD} is in namespace ml-platform, which is not allowed\nallowed are other\n"
+            "→ set platform.namespace to an allowed one, or add it to the rule's allow"
+        ]
+    }
+
+
+def test_what_is_wrong_with_the_stack_file_is_told_once_at_the_stack(own: Project) -> None:
+    own.edit("model: A10", "model: T4")
+    found = Run(own)(root(), head(namespace="other"), head(namespace="other"))
+    assert list(found) == ["GPU001"]
+    (said,) = found["GPU001"]
+    assert said.startswith("T4 is not supported")
+    assert said.endswith("stacks/Pulumi.dev.yaml:11:5")
+
+
+def test_what_an_object_gets_is_judged_by_the_planners_rules(own: Project) -> None:
+    found = Run(own)(root(), head(replicas=2))
+    assert found.pop("POL112")
+    assert list(found) == ["RAY001"]
+    first, why, *_ = found["RAY001"][0].splitlines()
+    assert first.startswith("rayHead.replicas is 2")
+    assert why.startswith(f"{HEAD} is so, whatever the stack file says. ")
+
+
+def test_a_warning_of_a_mandatory_policy_is_told_by_warnings(own: Project) -> None:
+    own.add("modelyard:policy: {rules: {POL112: {level: advisory}}}")
+    found = Run(own)(root(), head())
+    assert list(found) == ["warnings"]
+    assert found["warnings"][0].startswith("POL112 deployment-ray-head is in namespace")
+
+
+def test_an_error_of_an_advisory_policy_is_told_by_errors(own: Project) -> None:
+    own.write("policy.yaml", "rules: {POL112: {level: advisory, params: {allow: [other]}}}\n")
+    own.add("modelyard:policy: {rules: {POL112: {level: mandatory}}}")
+    assert list(Run(own)(root(), head())) == ["errors"]
+
+
+def test_a_warning_of_the_plan_that_is_mandatory_for_a_stack(own: Project) -> None:
+    own.edit('release: "23.10"', 'release: "23.04"')
+    assert list(Run(own)(root())) == ["RAY006"]
+    own.add("modelyard:policy: {rules: {RAY006: {level: mandatory}}}")
+    assert list(Run(own)(root())) == ["errors"]
+
+
+def test_a_rule_that_a_stack_disables_says_nothing(own: Project) -> None:
+    own.add("modelyard:policy: {rules: {POL112: {level: disabled}}}")
+    assert Run(own)(root(), head()) == {}
+
+
+def test_a_rule_that_only_a_stack_enables(own: Project) -> None:
+    own.write("policy.yaml", "rules: {POL112: {level: disabled, params: {allow: [other]}}}\n")
+    assert Run(own)(root(), head()) == {}
+    own.add("modelyard:policy: {rules: {POL112: {level: mandatory}}}")
+    assert list(Run(own)(root(), head())) == ["errors"]
+
+
+def test_pulumis_own_configuration_sets_parameters(own: Project) -> None:
+    assert Run(own, {"POL112": {"allow": ["ml-*"]}})(root(), head()) == {}
+    own.write("policy.yaml", "rules: {}\n")
+    assert list(Run(own, {"POL112": {"allow": ["x"]}})(root(), head())) == ["POL112"]
+
+
+def test_a_policy_that_pulumi_disables_is_not_told_by_another(own: Project) -> None:
+    own.add("modelyard:policy: {rules: {POL112: {level: advisory}}}")
+    assert Run(own, {"POL112": {"enforcementLevel": "disabled"}})(root(), head(), live=(head(uid="1"),)) == {}
+
+
+def test_waivers_hold(own: Project) -> None:
+    own.add(f"modelyard:waivers: [{{code: POL112, reason: moving, expires: 2026-12-01, target: {HEAD}}}]")
+    assert Run(own)(root(), head()) == {}
+    expired = Run(own, today=date(2026, 12, 2))(root(), head())
+    assert set(expired) == {"POL112", "CFG019"}
+    assert "the waiver of POL112 expired on 2026-12-01" in expired["CFG019"][0]
+
+
+def test_waivers_hold_for_the_planners_rules(own: Project) -> None:
+    own.edit("model: A10", "model: T4")
+    own.add("modelyard:waivers: [{code: GPU001, reason: on order, expires: 2026-12-01}]")
+    assert Run(own)(root()) == {}
+
+
+def test_a_stack_file_with_mistakes_is_told_and_the_projects_rules_hold(own: Project) -> None:
+    own.edit("replicas: 2", "replicas: two")
+    found = Run(own)(root(), head())
+    assert set(found) == {"configuration", "POL112"}
+    assert found["configuration"][0].startswith("CFG010 modelService.replicas")
+
+
+def test_policies_that_cannot_be_loaded_are_told(own: Project) -> None:
+    own.write("rules/mine.py", "def mine(:\n")
+    found = Run(own)(root())
+    assert list(found) == ["configuration"]
+    assert "policies/rules/mine.py:1" in found["configuration"][0]
+
+
+def test_a_stack_without_a_file_keeps_the_projects_rules(own: Project) -> None:
+    one = head()._replace(urn=f"urn:pulumi:other::modelyard::{PATCH}::{HEAD}")
+    assert list(Run(own)(root("other"), one)) == ["POL112"]
+
+
+def test_a_stack_of_another_project_is_not_taken_for_ours(own: Project) -> None:
+    own.edit("model: A10", "model: T4")
+    assert Run(own)(root(project="another")) == {}
+
+
+def test_what_only_the_whole_object_shows(own: Project) -> None:
+    own.write("policy.yaml", "rules: {POL113: {params: {labels: {team: .+}}}}\n")
+    assert Run(own)(root(), head()) == {}
+    found = Run(own)(root(), head(), live=(root(), head(uid="1", labels={})))
+    assert list(found) == ["live-errors"]
+    assert [said.splitlines()[0] for said in found["live-errors"]] == [f"POL113 {HEAD} has no label team"]
+
+
+def test_what_was_told_of_what_is_sent_is_not_told_again(own: Project) -> None:
+    found = Run(own)(root(), head(), live=(root(), head(uid="1", labels={"a": "b"})))
+    assert [name for name, said in found.items() if any("POL112" in one or "namespace" in one for one in said)] == [
+        "POL112"
+    ]
+
+
+def test_an_object_that_the_stack_owns_is_whole_from_the_start(own: Project) -> None:
+    own.write("policy.yaml", "rules: {POL113: {params: {labels: {team: .+}}}}\n")
+    found = Run(own)(root(), head(DEPLOYMENT, labels={}, replicas=1))
+    assert found["POL113"] == [f"{HEAD} has no label team\n→ set team in a patch of your own"]
+
+
+def test_what_is_not_known_yet_is_not_missing(own: Project) -> None:
+    own.write("policy.yaml", "rules: {POL113: {params: {labels: {team: .+}}}}\n")
+    assert "POL113" not in Run(own)(root(), head(DEPLOYMENT, labels={})._replace(complete=False))
+
+
+def test_objects_that_somebody_adds_to_the_program_are_judged(own: Project) -> None:
+    scaler = resource(
+        "kubernetes:keda.sh/v1alpha1:ScaledObject",
+        "mine",
+        {
+            "apiVersion": "keda.sh/v1alpha1",
+            "kind": "ScaledObject",
+            "metadata": {"name": "mine", "namespace": "other"},
+            "spec": {"scaleTargetRef": {"name": "it"}, "maxReplicaCount": 0},
+        },
+    )
+    assert list(Run(own)(root(), scaler)) == ["POL106"]
+
+
+def test_rules_over_all_objects_run_at_the_end(own: Project) -> None:
+    own.write("policy.yaml", "rules: {}\n")
+    scaler = resource(
+        "kubernetes:autoscaling/v2:HorizontalPodAutoscaler",
+        "mine",
+        {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "mine", "namespace": "ml-platform"},
+            "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "other"}, "maxReplicas": 2},
+        },
+    )
+    name = "deployment-other"
+    other = resource(
+        PATCH,
+        name,
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "other", "namespace": "ml-platform"}},
+    )
+    assert Run(own)(root(), scaler, other) == {}
+    counted = other._replace(props={**other.props, "spec": {"replicas": 2}})
+    pack = Run(own)
+    assert list(pack(root(), scaler, counted)) == ["POL109"]
+    assert [urn for _, urn in pack.pack.of_stack("POL109", (scaler, counted))] == [counted.urn]
+
+
+@pytest.mark.parametrize(
+    ("kind", "props"),
+    [
+        ("pulumi:providers:kubernetes", {"context": "dev"}),
+        ("modelyard:index:Platform", {}),
+        ("kubernetes:helm.sh/v3:Release", {"chart": "x"}),
+        ("kubernetes:yaml/v2:ConfigFile", {"file": "x"}),
+        ("aws:s3/bucket:Bucket", {"metadata": {"namespace": "x"}}),
+        ("kubernetes:core/v1:ConfigMapList", {}),
+    ],
+)
+def test_what_is_no_object_is_left_alone(own: Project, kind: str, props: Mapping[str, Any]) -> None:
+    assert Run(own)(root(), resource(kind, "it", props)) == {}
+
+
+def test_an_object_without_a_name_goes_by_that_of_its_resource(own: Project) -> None:
+    own.write("policy.yaml", "rules: {POL112: {params: {allow: [other]}}}\n")
+    bare = resource("kubernetes:apps/v1:Deployment", "mine", {"spec": {"template": {"spec": {"containers": []}}}})
+    assert Run(own)(root(), bare)["POL112"][0].startswith("mine is in namespace default")
+
+
+def test_a_rule_that_breaks_is_told_under_its_own_name(own: Project) -> None:
+    own.rule("raise KeyError('x')")
+    found = Run(own)(root(), head(namespace="other"))
+    assert found["POL901"][0].startswith(f"POL005 rule POL901 broke on {HEAD}: KeyError: 'x'")
+
+
+def test_hostile_text_is_escaped(own: Project) -> None:
+    found = Run(own)(root(), head(namespace="a\x1b[31m\nb"))
+    assert "\x1b" not in found["POL112"][0]
+    assert "a\\u{1b}[31m\\nb" in found["POL112"][0]
