@@ -1,0 +1,155 @@
+"""What differs between two plans of one environment."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from modelyard import merge
+from modelyard.cluster import ObjectKey
+from modelyard.findings import Finding
+from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.plan.pods import pods_of, replicas_of
+from modelyard.preview.values import FieldDiff, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
+
+_OWN_NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, *ENGINE_ANNOTATIONS)
+
+
+class Side(NamedTuple):
+    """One commit's outcome for a stack: a plan, or only the findings that say why there is none."""
+
+    plan: Plan | None
+    findings: tuple[Finding, ...]
+    version: str
+    """Of the Kubernetes schema that its fields are read by, such as ``1.35``; empty without a stack."""
+
+
+def compare(
+    stack: str, file: str, base: Side | None, head: Side | None, following: Plan | None, recorded: bool
+) -> StackDiff:
+    """The difference of an environment between two commits.
+
+    Args:
+        stack: its name.
+        file: its file as users see it.
+        base: planned at the base, None where there was no such stack.
+        head: planned at the head from the same platform, None where there is no such stack any more.
+        following: the head's plan once the base's has been applied: what an apply of the head will change. Of an added
+            stack, its only plan; None where the head cannot be planned.
+        recorded: whether the recorded platform differs between the commits.
+    """
+    status: Status = "added" if base is None else "removed" if head is None else "changed"
+    before, after = _targets(base.plan if base else None), _targets(following)
+    targets = [_changed(target, before.get(key)) for key, target in after.items()]
+    if head is None or following is not None:
+        # What a plan could not say anything about is not given up.
+        version = next((side.version for side in (head, base) if side is not None and side.version), "")
+        targets += [_given_up(target, version) for key, target in before.items() if key not in after]
+    old, new = base.findings if base else (), head.findings if head else ()
+    known, present = {_identity(finding) for finding in old}, {_identity(finding) for finding in new}
+    plan = (head.plan if head is not None else None) or (base.plan if base is not None else None)
+    return StackDiff(
+        stack,
+        file,
+        status,
+        plan.headline if plan is not None else "",
+        tuple(target for target in targets if target.fields or target.versions),
+        tuple(finding for finding in new if _identity(finding) not in known),
+        # Of a head that cannot be planned nobody knows what it mends.
+        tuple(finding for finding in old if _identity(finding) not in present) if head and head.plan else (),
+        tuple(finding for finding in new if _identity(finding) in known),
+        head is not None and head.plan is None,
+        recorded,
+        tuple(_in_use(base.plan if base else None, following)),
+    )
+
+
+def changes_anything(difference: StackDiff) -> bool:
+    """Whether there is anything to tell of a stack."""
+    return bool(
+        difference.status != "changed"
+        or difference.targets
+        or difference.new
+        or difference.fixed
+        or difference.unplanned
+    )
+
+
+def _targets(plan: Plan | None) -> dict[ObjectKey, TargetPlan]:
+    return {target.key: target for target in plan.targets} if plan is not None else {}
+
+
+def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
+    """What an apply of the head does to an object."""
+    fields = tuple(
+        FieldDiff(change.path, change.before, change.after, change.patch)
+        for change in target.changes
+        if _tells(change.path)
+    )
+    status: TargetStatus = "added" if before is None else "changed" if fields else "same"
+    return TargetDiff(
+        target.name,
+        target.key.kind,
+        status,
+        fields,
+        tuple(_versions(before.patches if before else (), target.patches)),
+        target.replaces_pods,
+        target.replicas,
+        target.gpus,
+    )
+
+
+def _given_up(target: TargetPlan, version: str) -> TargetDiff:
+    """What becomes of an object that no patch of the head asks for: our fields are released, or it is deleted."""
+    schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
+    left: dict[str, Any] | None = None
+    if not target.managed:
+        metadata = {"name": target.key.name, "namespace": target.key.namespace}
+        empty = {"apiVersion": target.key.api_version, "kind": target.key.kind, "metadata": metadata}
+        left = merge.server_side(target.after, empty, FIELD_MANAGER, schema, force=True).object
+    fields = tuple(
+        FieldDiff(change.path, change.before, change.after, None)
+        for change in merge.diff(target.after, left, schema)
+        if _tells(change.path)
+    )
+    running = replicas_of(target.after) or 0
+    rolls = any(field.path[:2] == ("spec", "template") for field in fields)
+    stays = 0 if left is None else replicas_of(left) or 0
+    return TargetDiff(
+        target.name,
+        target.key.kind,
+        "removed",
+        fields,
+        tuple(_versions(target.patches, ())),
+        min(running, stays) if rolls else 0,
+        (target.replicas[1], None if left is None else stays),
+        (target.gpus[1], pods_of(left).gpus * stays),
+    )
+
+
+def _tells(path: merge.Path) -> bool:
+    """Whether a field is the object's own: not status, not bookkeeping, not our notes of which patches it has."""
+    if path[:1] == ("status",) or path[:2] == ("metadata", "managedFields"):
+        return False
+    return not (path[:2] == ("metadata", "annotations") and path[-1] in _OWN_NOTES)
+
+
+def _in_use(base: Plan | None, head: Plan | None) -> Iterable[VersionDiff]:
+    """Every patch of two plans."""
+    old, new = (
+        dict(one.split("@", 1) for target in plan.targets for one in target.patches) if plan else {}
+        for plan in (base, head)
+    )
+    return (VersionDiff(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
+
+
+def _versions(before: Iterable[str], after: Iterable[str]) -> Iterable[VersionDiff]:
+    old = dict(one.split("@", 1) for one in before)
+    new = dict(one.split("@", 1) for one in after)
+    for name in sorted({*old, *new}):
+        if old.get(name) != new.get(name):
+            yield VersionDiff(name, old.get(name), new.get(name))
+
+
+def _identity(finding: Finding) -> tuple[str, ...]:
+    """What makes two findings the same one, wherever the line has moved to."""
+    return finding.code, finding.severity.value, finding.target, finding.field, finding.summary, finding.waived

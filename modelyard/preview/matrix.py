@@ -1,0 +1,63 @@
+"""How environments diverge: the fields that their plans ask for with different values."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from modelyard import merge
+from modelyard.plan import Plan
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION
+
+Field = tuple[str, str]
+"""Name of the target, path of the field."""
+_SAME_EVERYWHERE = (*ENGINE_ANNOTATIONS, MODE_ANNOTATION)
+_IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
+
+
+class Column(NamedTuple):
+    """What one environment asks for."""
+
+    stack: str
+    fields: Mapping[Field, str]
+    """Values as JSON, so that equal values are equal texts."""
+
+
+class Row(NamedTuple):
+    """One field in which environments differ."""
+
+    target: str
+    field: str
+    values: tuple[tuple[Any, tuple[str, ...]], ...]
+    """Each value, ``merge.ABSENT`` for none, with the stacks that have it; what most have comes first."""
+
+
+def column(plan: Plan, version: str) -> Column:
+    """The fields that a plan asks for.
+
+    Args:
+        plan: the plan.
+        version: of the Kubernetes schema that fields are read by, such as ``1.35``.
+    """
+    fields: dict[Field, str] = {}
+    schemas = merge.MergeSchema.kubernetes(version)
+    for target in plan.targets:
+        schema = schemas.of(target.key.api_version, target.key.kind)
+        for change in merge.diff(None, target.applied, schema):
+            if tuple(change.path) not in _IDENTITY and change.path[-1] not in _SAME_EVERYWHERE:
+                fields[target.name, str(change.path)] = json.dumps(change.after, sort_keys=True)
+    return Column(plan.stack, fields)
+
+
+def rows(columns: Iterable[Column]) -> tuple[Row, ...]:
+    """The fields whose values are not the same in every environment, by target and field."""
+    columns = tuple(columns)
+    found = []
+    for target, field in sorted({name for one in columns for name in one.fields}):
+        stacks: dict[str | None, list[str]] = {}
+        for one in columns:
+            stacks.setdefault(one.fields.get((target, field)), []).append(one.stack)
+        if len(stacks) > 1:
+            by_number = sorted(stacks.items(), key=lambda pair: (-len(pair[1]), pair[1]))
+            values = ((merge.ABSENT if text is None else json.loads(text), tuple(names)) for text, names in by_number)
+            found.append(Row(target, field, tuple(values)))
+    return tuple(found)

@@ -1,0 +1,159 @@
+"""Planning the stacks of a project at two commits."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from modelyard.cost.project import priced
+from modelyard.findings import Finding
+from modelyard.plan.project import Planned, chosen_patches, plan_after, plan_recorded, shown
+from modelyard.policy.check import check_plan
+from modelyard.preview.compare import Side, changes_anything, compare
+from modelyard.preview.revisions import Range, between, laid_out
+from modelyard.preview.topology import topology
+from modelyard.preview.values import Preview, StackDiff
+from modelyard.stack import discover, load, stack_folder
+
+Each = Callable[[Sequence["Job"], Callable[["Job"], StackDiff | None]], Iterable[StackDiff | None]]
+"""Does one thing for many stacks, in order, perhaps with more processes."""
+
+_SHARED = ("Pulumi.yaml", "Pulumi.yml", "patches/", "policies/")
+"""Beginnings of the paths that every stack's plan may depend on."""
+
+
+class Job(NamedTuple):
+    """One stack to compare."""
+
+    name: str
+    base: Path | None
+    """Its file at the base, None where there is none."""
+    head: Path | None
+    recorded: bool
+    """Whether its recorded platform differs."""
+    judged_anew: bool
+    """Whether findings may differ although the stack reads the same settings and patches."""
+
+
+def preview(root: Path, base: str, head: str | None, today: date, each: Each | None = None) -> Preview:
+    """Plans every stack whose inputs differ between two commits, and compares.
+
+    Args:
+        root: the project.
+        base: branch, tag or commit; what counts is where the head left it.
+        head: the same, or None for the working tree as it stands.
+        today: the day that waivers are measured by.
+        each: how to go through many stacks; one after the other by default.
+
+    Raises:
+        RevisionError: the commits cannot be compared.
+    """
+    span = between(root, base, head)
+    if head is None:
+        return _previewed(root, span, today, each or _one_by_one)
+    folder = _folder(root)
+    with laid_out(root, span.head.commit, span.prefix, lambda path: path.startswith((*_SHARED, folder))) as tree:
+        return _previewed(tree, span, today, each or _one_by_one)
+
+
+def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) -> Iterator[StackDiff | None]:
+    return map(work, jobs)
+
+
+def _folder(root: Path) -> str:
+    """The folder of the stack files, from the project's root, with a slash at its end."""
+    return stack_folder(root).relative_to(root).as_posix() + "/"
+
+
+def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview:
+    folder = _folder(head_root)
+    recorded = {path.split("/")[-2] for path in span.paths if path.startswith(f"{folder}recorded/")}
+    touched = {_stack_of(path, folder) for path in span.paths} | recorded
+    shared = any(path.startswith(_SHARED) for path in span.paths)
+    rules = any(path.startswith("policies/") for path in span.paths)
+
+    def wanted(path: str) -> bool:
+        if path.startswith(f"{folder}recorded/"):
+            return path.split("/")[-2] in touched
+        return path.startswith(_SHARED) or (path.startswith(folder) and (shared or _stack_of(path, folder) in touched))
+
+    with laid_out(head_root, span.base.commit, span.prefix, wanted) as base_root:
+        before = {found.name: found.path for found in discover(base_root)}
+        after = {found.name: found.path for found in discover(head_root)}
+        # Where nothing differs that all share, only a stack's own files can make a difference.
+        names = sorted({*before, *after})
+        jobs = [
+            Job(name, before.get(name), after.get(name), name in recorded, rules or name in recorded)
+            for name in names
+            if shared or name in touched
+        ]
+        found = [one for one in each(jobs, partial(_compared, base_root, head_root, today)) if one is not None]
+    told = {one.stack for one in found}
+    return Preview(span.base, span.head, tuple(found), tuple(name for name in names if name not in told))
+
+
+def _stack_of(path: str, folder: str) -> str:
+    """The stack that a stack file is of, empty for other files."""
+    name = path.removeprefix(folder)
+    return name.removeprefix("Pulumi.").removesuffix(".yaml") if name.startswith("Pulumi.") else ""
+
+
+def _compared(base_root: Path, head_root: Path, today: date, job: Job) -> StackDiff | None:
+    """The difference of one stack; None where there is none."""
+    if (
+        job.base is not None
+        and job.head is not None
+        and not job.judged_anew
+        and _same_inputs(base_root, head_root, job)
+    ):
+        return None
+    # Both sides start from the head's platform: what a new recording alone changes is not the commits' doing.
+    before = _planned(base_root, job.base, today, head_root if job.head is not None else base_root)
+    after = _planned(head_root, job.head, today, head_root)
+    base, head = _side(base_root, before, today), _side(head_root, after, today)
+    following = after.plan if after is not None else None
+    if before is not None and before.plan is not None and after is not None and after.plan is not None:
+        following = plan_after(head_root, after, before.plan, today)
+    if job.recorded and base is not None and job.base is not None and job.head is not None:
+        # What is wrong on the base's own platform was wrong before.
+        base = base._replace(findings=_findings(base_root, plan_recorded(base_root, job.base, today), today))
+    root, file = (head_root, job.head) if job.head is not None else (base_root, job.base)
+    difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded)
+    if not changes_anything(difference):
+        return None
+    ahead = after._replace(plan=following) if after is not None else None
+    cost = priced(head_root, ahead) if ahead is not None else None
+    return difference._replace(
+        topology=topology(before, ahead), cost=cost.plan.cost if cost is not None and cost.plan is not None else None
+    )
+
+
+def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Planned | None:
+    return None if file is None else plan_recorded(root, file, today, platform)
+
+
+def _same_inputs(base_root: Path, head_root: Path, job: Job) -> bool:
+    """Whether a stack reads the same settings and the same patches at both commits."""
+    digests = []
+    for root, file in ((base_root, job.base), (head_root, job.head)):
+        assert file is not None
+        stack, _ = load(file, file.name)
+        if stack is None:
+            return False
+        digests.append((stack.sha256, [(one.patch.id, one.patch.sha256) for one in chosen_patches(root, stack)]))
+    return digests[0] == digests[1]
+
+
+def _side(root: Path, planned: Planned | None, today: date) -> Side | None:
+    if planned is None:
+        return None
+    version = planned.stack.config.kubernetes_version if planned.stack is not None else ""
+    return Side(planned.plan, _findings(root, planned, today), version)
+
+
+def _findings(root: Path, planned: Planned, today: date) -> tuple[Finding, ...]:
+    """The findings as ``modelyard check`` tells them, policies included."""
+    if planned.plan is None or planned.stack is None:
+        return planned.findings
+    return check_plan(root, planned.stack, planned.plan, today)

@@ -1,0 +1,266 @@
+"""Where an environment's pods run and which queue feeds them, before and after: what a picture is drawn from.
+
+A plan does not decide where pods land, the scheduler does. So pods stay on the nodes where they run as long as these
+take them, and others go to the first node by name that has room: one way it may turn out, and the same every time.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from modelyard.cluster import ClusterState, Node
+from modelyard.cluster.state import GPU_RESOURCE
+from modelyard.hardware.nodes import node_gpus
+from modelyard.plan import TargetPlan
+from modelyard.plan.autoscaling import most_replicas
+from modelyard.plan.capacity import Room, fit, room_of
+from modelyard.plan.pods import Pods, pods_of, replicas_of
+from modelyard.plan.project import Planned
+from modelyard.stack.config import Config
+from modelyard.workloads import workloads
+
+MANY_NODES = 16
+"""Nodes that are told one by one; of more, alike ones are told together."""
+
+Backend = Literal["ray", "celery"]
+_Taken = dict[str, dict[str, Mapping[str, Fraction]]]
+"""Node, then owner of the pods, then resource: what is left of a node's room."""
+
+
+class Place(NamedTuple):
+    """A node, or the alike nodes of a large cluster."""
+
+    name: str
+    nodes: int
+    product: str
+    """What names the GPUs of a node, such as ``NVIDIA-A30``; empty for nodes without."""
+    gpus: int
+    """What the nodes offer as ``nvidia.com/gpu`` together."""
+    others: int
+    """GPUs that pods of nobody in the picture hold."""
+    cordoned: bool
+
+
+class Running(NamedTuple):
+    """The pods of one Deployment."""
+
+    name: str
+    role: str
+    """The workload it is (``rayWorker`` …), empty for a target of nobody's but its patch's."""
+    pods: int
+    most: int | None
+    """Pods that an autoscaler may go up to; None where no autoscaler sets the number."""
+    gpus: int
+    """GPUs of one pod."""
+    on: tuple[tuple[int, int], ...]
+    """Index of a place, and pods there."""
+    pending: int
+    """Pods that no node has room for."""
+
+
+class Queue(NamedTuple):
+    """Where training jobs wait."""
+
+    name: str
+    """Of Celery, the broker's queue; of Ray, the head that holds the tasks."""
+    backend: Backend
+    workload: str
+    """The Deployment whose pods take jobs from it."""
+    takes_new: bool
+    """Whether new training requests go here."""
+
+
+class Scene(NamedTuple):
+    """One side of the comparison."""
+
+    queues: tuple[Queue, ...]
+    workloads: tuple[Running, ...]
+
+
+class Topology(NamedTuple):
+    """An environment before and after. Both sides stand on the same nodes."""
+
+    places: tuple[Place, ...]
+    before: Scene | None
+    """As the base's plan leaves it, None where there is none."""
+    after: Scene | None
+
+
+def topology(base: Planned | None, head: Planned | None) -> Topology | None:
+    """The picture of an environment at two commits; None where neither could be planned."""
+    state = next((side.state for side in (head, base) if side is not None and side.state is not None), None)
+    if state is None:
+        return None
+    before, after = (_asked(side, state) for side in (base, head))
+    names = {one.name for one in (*before, *after)}
+    room = room_of(state)
+    index = _index(room.nodes)
+    scenes = [
+        None if side is None or side.plan is None else _scene(side, wanted, state, room, names, index)
+        for side, wanted in ((base, before), (head, after))
+    ]
+    if scenes == [None, None]:
+        return None
+    return Topology(tuple(_places(room, index, names)), scenes[0], scenes[1])
+
+
+def topology_to_json(picture: Topology | None) -> dict[str, Any] | None:
+    """The picture as plain JSON values."""
+    if picture is None:
+        return None
+    return {
+        "places": [place._asdict() for place in picture.places],
+        "before": _scene_to_json(picture.before),
+        "after": _scene_to_json(picture.after),
+    }
+
+
+def _scene_to_json(scene: Scene | None) -> dict[str, Any] | None:
+    if scene is None:
+        return None
+    return {
+        "queues": [
+            {"name": one.name, "backend": one.backend, "workload": one.workload, "takesNew": one.takes_new}
+            for one in scene.queues
+        ],
+        "workloads": [{**one._asdict(), "on": [list(pair) for pair in one.on]} for one in scene.workloads],
+    }
+
+
+class _Wanted(NamedTuple):
+    """The pods that a Deployment asks for."""
+
+    name: str
+    role: str
+    number: int
+    most: int | None
+    pods: Pods
+    rolls: bool
+    """Whether the pods that run now are replaced."""
+
+
+def _asked(side: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
+    """The platform's Deployments and whatever else the plan's targets run, as the plan leaves them."""
+    if side is None or side.plan is None or side.stack is None:
+        return ()
+    targets = {target.name: target for target in side.plan.targets if pods_of(target.after).spec}
+    known = {workload.deployment: workload.role for workload in workloads(side.stack.config)}
+    found = {
+        key.name: body
+        for key, body in state.objects.items()
+        if key.kind == "Deployment" and key.namespace == side.plan.namespace and key.name in known
+    }
+    bodies = found | {name: target.after for name, target in targets.items()}
+    return tuple(
+        _wanted(name, known.get(name, ""), bodies[name], targets.get(name))
+        for name in (*known, *sorted(targets.keys() - known.keys()))
+        if name in bodies
+    )
+
+
+def _wanted(name: str, role: str, body: Mapping[str, Any], target: TargetPlan | None) -> _Wanted:
+    rolls = target is not None and target.replaces_pods > 0
+    return _Wanted(name, role, _count(body), _most(target), pods_of(body), rolls)
+
+
+def _count(body: Mapping[str, Any]) -> int:
+    """Pods of an object; one where nothing says how many, which is the API server's default."""
+    replicas = replicas_of(body)
+    return 1 if replicas is None else replicas
+
+
+def _most(target: TargetPlan | None) -> int | None:
+    return None if target is None or target.replicas[1] is not None else most_replicas(target.after) or 0
+
+
+def _scene(
+    side: Planned,
+    wanted: tuple[_Wanted, ...],
+    state: ClusterState,
+    room: Room,
+    names: Collection[str],
+    index: Mapping[str, int],
+) -> Scene | None:
+    if side.stack is None:
+        return None
+    found = _placed(wanted, state, room, names)
+    running = []
+    for one in wanted:
+        at: dict[int, int] = {}
+        for node, count in found[one.name].items():
+            at[index[node]] = at.get(index[node], 0) + count
+        pending = one.number - sum(at.values())
+        on = tuple(sorted(at.items()))
+        running.append(Running(one.name, one.role, one.number, one.most, one.pods.gpus, on, pending))
+    return Scene(tuple(_queues(side.stack.config)), tuple(running))
+
+
+def _placed(
+    wanted: tuple[_Wanted, ...], state: ClusterState, room: Room, names: Collection[str]
+) -> dict[str, dict[str, int]]:
+    """Deployment, then node: pods there."""
+    taken: _Taken = {
+        node: {owner: requests for owner, requests in owners.items() if owner not in names}
+        for node, owners in room.taken.items()
+    }
+    found: dict[str, dict[str, int]] = {one.name: {} for one in wanted}
+    nodes = {node.name: node for node in room.nodes}
+    # Who runs somewhere stays there before anybody new comes.
+    for one in wanted:
+        for name in sorted(pod.node for pod in state.pods if pod.owner == one.name and pod.node in nodes):
+            # A cordoned node takes nobody new and keeps whom it has.
+            node = nodes[name] if one.rolls else nodes[name]._replace(schedulable=True)
+            _put(one, node, 1, taken, found[one.name])
+    for one in wanted:
+        for node in room.nodes:
+            _put(one, node, one.number, taken, found[one.name])
+    return found
+
+
+def _put(one: _Wanted, node: Node, upto: int, taken: _Taken, found: dict[str, int]) -> None:
+    """Puts pods on a node, as many as are missing, fit there, and at most so many."""
+    missing = min(upto, one.number - sum(found.values()))
+    if missing < 1:
+        return
+    more = fit(one.pods, Room((node,), taken), (), missing).pods
+    if more:
+        found[node.name] = total = found.get(node.name, 0) + more
+        taken.setdefault(node.name, {})[one.name] = {name: value * total for name, value in one.pods.requests.items()}
+
+
+def _queues(config: Config) -> Iterator[Queue]:
+    targets = config.targets
+    yield Queue(config.celery.queue, "celery", targets.celery.deployment, config.training == "celery")
+    yield Queue(targets.ray_head.deployment, "ray", targets.ray_worker.deployment, config.training == "ray")
+
+
+def _likeness(node: Node) -> tuple[str, int, bool]:
+    count = int(node.allocatable.get(GPU_RESOURCE, 0))
+    return node_gpus(node.labels, node.allocatable).product if count else "", count, node.schedulable
+
+
+def _index(nodes: tuple[Node, ...]) -> dict[str, int]:
+    """Node to the place it belongs to; nodes with GPUs come first."""
+    several = len(nodes) > MANY_NODES
+    keys = {}
+    for node in nodes:
+        product, gpus, schedulable = _likeness(node)
+        keys[node.name] = (not gpus, product, gpus, not schedulable, "" if several else node.name)
+    at = {key: number for number, key in enumerate(sorted(set(keys.values())))}
+    return {name: at[key] for name, key in keys.items()}
+
+
+def _places(room: Room, index: Mapping[str, int], names: Collection[str]) -> Iterator[Place]:
+    members: dict[int, list[Node]] = {}
+    for node in room.nodes:
+        members.setdefault(index[node.name], []).append(node)
+    for _, alike in sorted(members.items()):
+        product, gpus, schedulable = _likeness(alike[0])
+        held = [
+            requests.get(GPU_RESOURCE, Fraction(0))
+            for node in alike
+            for owner, requests in room.taken.get(node.name, {}).items()
+            if owner not in names
+        ]
+        name = alike[0].name if len(alike) == 1 else f"{len(alike)} nodes"
+        yield Place(name, len(alike), product, gpus * len(alike), int(sum(held)), not schedulable)

@@ -1,0 +1,112 @@
+"""The values that a preview is made of."""
+
+from typing import Any, Literal, NamedTuple
+
+from modelyard.findings import Finding
+from modelyard.merge import Path
+from modelyard.plan.cost import StackCost
+from modelyard.preview.topology import Topology
+
+Status = Literal["added", "removed", "changed"]
+TargetStatus = Literal["added", "removed", "changed", "same"]
+
+
+class FieldDiff(NamedTuple):
+    """One field that the head asks for otherwise than the base."""
+
+    path: Path
+    before: Any
+    """As the base's plan leaves it, ``merge.ABSENT`` where it leaves none."""
+    after: Any
+    patch: str | None
+    """``name@version`` at the head that asks for it; None where no patch does any more."""
+
+
+class VersionDiff(NamedTuple):
+    """One patch that a target takes in another version, newly, or no longer."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+class TargetDiff(NamedTuple):
+    """One object that the head would leave otherwise than the base."""
+
+    name: str
+    kind: str
+    status: TargetStatus
+    """``same`` where only its patch versions differ and the object comes out alike."""
+    fields: tuple[FieldDiff, ...]
+    versions: tuple[VersionDiff, ...]
+    replaces_pods: int
+    """Pods that a changed template replaces, once base and then head are applied."""
+    replicas: tuple[int | None, int | None]
+    """None where there is no such field or an autoscaler holds it."""
+    gpus: tuple[int, int]
+    """GPUs that its pods hold after the base's plan and after the head's."""
+
+
+class StackDiff(NamedTuple):
+    """What changes in one environment."""
+
+    stack: str
+    file: str
+    status: Status
+    headline: str
+    """The environment at the head in a few words; of a removed stack, at the base."""
+    targets: tuple[TargetDiff, ...]
+    new: tuple[Finding, ...]
+    """Findings that the head has and the base has not."""
+    fixed: tuple[Finding, ...]
+    still: tuple[Finding, ...]
+    unplanned: bool
+    """Whether the head cannot be planned at all; ``new`` and ``still`` say why."""
+    recorded: bool
+    """Whether the recorded platform of the stack differs between the commits."""
+    patches: tuple[VersionDiff, ...] = ()
+    """Every patch in use, also those whose version stays. Of a head that cannot be planned none is known."""
+    topology: Topology | None = None
+    """None where neither side could be planned."""
+    cost: StackCost | None = None
+    """Of what runs once the base has been applied, and then the head; None where the head cannot be planned."""
+
+    @property
+    def gpus(self) -> tuple[int, int]:
+        """GPUs of the changed targets before and after."""
+        return sum(target.gpus[0] for target in self.targets), sum(target.gpus[1] for target in self.targets)
+
+    @property
+    def replaces_pods(self) -> int:
+        """Pods that are replaced in all its targets."""
+        return sum(target.replaces_pods for target in self.targets)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the head could not be applied."""
+        return self.unplanned or any(finding.blocks for finding in (*self.new, *self.still))
+
+
+class Revision(NamedTuple):
+    """One side of the comparison."""
+
+    name: str
+    """As the user named it, or ``working tree``."""
+    commit: str
+    """SHA-1 of the commit; of the working tree, that of the commit under it."""
+
+
+class Preview(NamedTuple):
+    """Everything that changes between two commits."""
+
+    base: Revision
+    head: Revision
+    stacks: tuple[StackDiff, ...]
+    """Those in which something changes, by name."""
+    unchanged: tuple[str, ...]
+    """Names of those in which nothing does."""
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a changed stack could not be applied."""
+        return any(stack.blocked for stack in self.stacks)

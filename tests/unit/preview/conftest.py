@@ -1,0 +1,69 @@
+"""The project's own stacks and patches in a git repository of their own."""
+
+import subprocess
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from modelyard.plan.project import library_of
+from modelyard.preview import Preview
+from modelyard.preview.project import preview
+
+ROOT = Path(__file__).parents[3]
+
+
+class Repository:
+    """A project under git."""
+
+    def __init__(self, folder: Path, project: str = "") -> None:
+        self.folder = folder
+        self.root = folder / project
+        self.root.mkdir(parents=True, exist_ok=True)
+        (self.root / "Pulumi.yaml").write_bytes((ROOT / "Pulumi.yaml").read_bytes())
+        for name in ("stacks", "patches"):
+            copytree(ROOT / name, self.root / name)
+        self.git("init", "--quiet", "--initial-branch", "main")
+        self.git("config", "user.email", "dev@example.com")
+        self.git("config", "user.name", "dev")
+        self.commit()
+        self.git("checkout", "--quiet", "-b", "feature")
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(["git", "-C", str(self.folder), *words], check=True, capture_output=True, text=True)
+        return done.stdout
+
+    def commit(self) -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "change")
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.root / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+    def patch_v2(self, name: str, file: str, old: str, new: str) -> None:
+        """A second version of a patch."""
+        copytree(self.root / "patches" / name / "v1", self.root / "patches" / name / "v2")
+        self.edit(f"patches/{name}/v2/{file}", old, new)
+
+    def preview(self, head: str | None = None, base: str = "main") -> Preview:
+        library_of.cache_clear()
+        return preview(self.root, base, head, date(2026, 11, 21))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Repository]:
+    found = Repository(tmp_path / "repository")
+    yield found
+    # Nothing is left of the other commit, neither in git nor on disk.
+    assert found.git("worktree", "list").count("\n") == 1
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Repository:
+    """The project in a folder of a larger repository."""
+    return Repository(tmp_path, "infra/ml")

@@ -1,0 +1,204 @@
+"""What a preview says of two commits: the effect, and only that."""
+
+from typing import Any
+
+import pytest
+
+from modelyard import merge
+from modelyard.preview import grouped
+from modelyard.preview.revisions import RevisionError
+
+RAY = "deployment-ray-model-training-worker"
+SERVICE = "deployment-model-service"
+MEMORY = "spec.template.spec.containers[name=ray-model-training-worker].resources.limits.memory"
+
+
+def by_name(preview: Any) -> dict[str, Any]:
+    return {stack.stack: stack for stack in preview.stacks}
+
+
+def fields(target: Any) -> dict[str, tuple[Any, Any, str | None]]:
+    return {str(field.path): (field.before, field.after, field.patch) for field in target.fields}
+
+
+def test_no_change_is_no_stack(repository: Any) -> None:
+    found = repository.preview()
+    assert found.stacks == ()
+    assert found.unchanged == ("dev", "prod", "staging")
+
+
+def test_a_changed_size_is_the_field_and_nothing_else(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "cpu: 8\n    memory: 32Gi", "cpu: 8\n    memory: 48Gi")
+    found = repository.preview()
+    (stack,) = found.stacks
+    assert (stack.stack, stack.status, found.unchanged) == ("dev", "changed", ("prod", "staging"))
+    (target,) = stack.targets
+    assert (target.name, target.status, target.replaces_pods) == (RAY, "changed", 1)
+    assert fields(target)[MEMORY] == ("32Gi", "48Gi", "ray-worker@v1")
+    assert {path.rpartition(".")[2] for path in fields(target)} == {"memory"}
+    assert not stack.new
+    assert not stack.fixed
+
+
+def test_comments_and_layout_are_no_change(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "config:\n", "# a remark\nconfig:\n")
+    assert repository.preview().stacks == ()
+
+
+def test_the_working_tree_counts_and_so_does_a_commit(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    repository.commit()
+    repository.edit("stacks/Pulumi.staging.yaml", "memory: 24Gi", "memory: 32Gi")
+    assert [stack.stack for stack in repository.preview().stacks] == ["dev", "staging"]
+    assert [stack.stack for stack in repository.preview("HEAD").stacks] == ["dev"]
+
+
+def test_what_the_base_did_since_is_not_the_heads_doing(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    repository.commit()
+    repository.git("checkout", "--quiet", "main")
+    repository.edit("stacks/Pulumi.prod.yaml", "memory: 32Gi", "memory: 40Gi")
+    repository.commit()
+    assert [stack.stack for stack in repository.preview("feature").stacks] == ["dev"]
+
+
+def test_nothing_is_checked_out_over_the_users_tree(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    before = {
+        path: path.read_bytes() for path in repository.root.rglob("*") if path.is_file() and ".git" not in path.parts
+    }
+    status = repository.git("status", "--short")
+    repository.preview()
+    after = {
+        path: path.read_bytes() for path in repository.root.rglob("*") if path.is_file() and ".git" not in path.parts
+    }
+    assert after == before
+    assert repository.git("status", "--short") == status
+
+
+def test_a_new_version_of_a_patch_reaches_every_stack_that_follows_it(repository: Any) -> None:
+    repository.patch_v2("model-service", "schema.json", "/var/lib/models", "/models")
+    found = by_name(repository.preview())
+    # prod pins v1.
+    assert sorted(found) == ["dev", "staging"]
+    (target,) = found["dev"].targets
+    assert [tuple(version) for version in target.versions] == [("model-service", "v1", "v2")]
+    assert target.replaces_pods == 2
+
+
+def test_a_new_version_that_comes_out_alike_is_told_as_such(repository: Any) -> None:
+    repository.patch_v2("model-service", "meta.yaml", "description: Size", "description: The size")
+    (target,) = by_name(repository.preview())["dev"].targets
+    assert (target.status, target.fields, target.replaces_pods) == ("same", (), 0)
+
+
+def test_a_field_that_the_head_drops_goes_and_does_not_return_to_its_first_owner(repository: Any) -> None:
+    repository.edit(
+        "stacks/Pulumi.dev.yaml",
+        "  modelyard:autoscaling:",
+        "  modelyard:patches: [{name: ray-worker, enabled: false}]\n  modelyard:autoscaling:",
+    )
+    (target,) = by_name(repository.preview())["dev"].targets
+    assert target.name == RAY
+    # The platform had 12Gi there, but the base's apply took the field over: releasing it leaves none.
+    assert fields(target)[MEMORY] == ("32Gi", merge.ABSENT, None)
+
+
+def test_a_target_that_nobody_asks_for_any_more(repository: Any) -> None:
+    repository.edit(
+        "stacks/Pulumi.dev.yaml",
+        "  modelyard:autoscaling:",
+        "  modelyard:patches: [{name: model-service, enabled: false}]\n  modelyard:autoscaling:",
+    )
+    (target,) = by_name(repository.preview())["dev"].targets
+    assert (target.name, target.status) == (SERVICE, "removed")
+    assert fields(target)["spec.replicas"][1] is merge.ABSENT
+
+
+def test_stacks_come_and_go(repository: Any) -> None:
+    repository.git("mv", "stacks/Pulumi.prod.yaml", "stacks/Pulumi.live.yaml")
+    repository.git("mv", "stacks/recorded/prod", "stacks/recorded/live")
+    found = by_name(repository.preview())
+    assert {name: stack.status for name, stack in found.items()} == {"live": "added", "prod": "removed"}
+    assert len(found["live"].targets) == 5
+    assert {target.status for target in found["live"].targets} == {"added"}
+    assert {target.status for target in found["prod"].targets} == {"removed"}
+
+
+def test_findings_are_new_fixed_or_still_there(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "cpu: 2\n", "cpu: 1\n")
+    repository.commit()
+    repository.git("branch", "--force", "main")
+    repository.edit("stacks/Pulumi.dev.yaml", "cpu: 1\n", "cpu: 2\n")
+    repository.edit("stacks/Pulumi.dev.yaml", "volume: 50Gi", "volume: 20Gi")
+    stack = by_name(repository.preview())["dev"]
+    assert [finding.code for finding in stack.new if finding.blocks] == ["RES005"]
+    assert [finding.code for finding in stack.fixed if finding.blocks] == ["RAY003"]
+    assert "RES102" in {finding.code for finding in stack.still}
+    assert stack.blocked
+
+
+def test_a_finding_whose_line_moved_is_still_the_same(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "cpu: 2\n", "cpu: 1\n")
+    repository.commit()
+    repository.git("branch", "--force", "main")
+    repository.edit("stacks/Pulumi.dev.yaml", "config:\n", "# one\n# two\nconfig:\n")
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    stack = by_name(repository.preview())["dev"]
+    assert not stack.new
+    assert "RAY003" in {finding.code for finding in stack.still}
+
+
+def test_a_stack_that_cannot_be_read_any_more(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: lots")
+    stack = by_name(repository.preview())["dev"]
+    assert stack.unplanned
+    assert stack.blocked
+    assert stack.targets == ()
+    assert [finding.code for finding in stack.new] == ["CFG013"]
+    assert stack.fixed == ()
+
+
+def test_a_recorded_platform_that_changed_is_said_and_not_taken_for_the_stacks_doing(repository: Any) -> None:
+    file = "stacks/recorded/dev/deployment.ml-platform.deployment-api-server.json"
+    repository.edit(file, "images.example.com", "elsewhere.example.com")
+    assert repository.preview().stacks == ()
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    (stack,) = repository.preview().stacks
+    assert stack.recorded
+    assert [target.name for target in stack.targets] == [RAY]
+
+
+def test_alike_changes_are_told_once(repository: Any) -> None:
+    repository.patch_v2("model-service", "schema.json", "/var/lib/models", "/models")
+    repository.edit("stacks/Pulumi.dev.yaml", "cpu: 8\n    memory: 32Gi", "cpu: 8\n    memory: 40Gi")
+    found = {group.change.name: group for group in grouped(repository.preview().stacks)}
+    assert found[SERVICE].stacks == ("dev", "staging")
+    assert found[SERVICE].replaces_pods == 4
+    assert found[RAY].stacks == ("dev",)
+
+
+def test_the_same_commits_give_the_same_preview(repository: Any) -> None:
+    repository.patch_v2("model-service", "schema.json", "/var/lib/models", "/models")
+    assert repository.preview() == repository.preview()
+
+
+@pytest.mark.parametrize("base", ["nowhere", "--all", "HEAD^9", ""])
+def test_a_base_that_is_not_there(repository: Any, base: str) -> None:
+    with pytest.raises(RevisionError) as caught:
+        repository.preview(base=base)
+    assert repr(base) in caught.value.summary
+    assert "fetch" in caught.value.remedy
+
+
+def test_histories_without_a_common_commit(repository: Any) -> None:
+    repository.git("checkout", "--quiet", "--orphan", "other")
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    repository.commit()
+    with pytest.raises(RevisionError, match="no common commit"):
+        repository.preview()
+
+
+def test_a_project_in_a_folder_of_a_repository(nested: Any) -> None:
+    nested.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    assert [stack.stack for stack in nested.preview().stacks] == ["dev"]

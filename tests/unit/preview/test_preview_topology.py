@@ -1,0 +1,142 @@
+"""Where pods run before and after: the same nodes, room counted, nothing pretended."""
+
+import json
+from collections.abc import Callable
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from modelyard.cluster import ClusterState, Node
+from modelyard.cluster.state import Pod
+from modelyard.plan.project import Planned, plan_recorded
+from modelyard.preview.topology import MANY_NODES, Running, Scene, Topology, topology, topology_to_json
+from tests.unit.preview.conftest import ROOT, Repository
+
+CELERY = "deployment-model-training-tasks-gpu"
+RAY = "deployment-ray-model-training-worker"
+GPU = {"nvidia.com/gpu": Fraction(1)}
+
+
+@pytest.fixture(scope="module")
+def prod() -> Planned:
+    return plan_recorded(ROOT, ROOT / "stacks" / "Pulumi.prod.yaml", date(2026, 11, 21))
+
+
+def drawn(planned: Planned, change: Callable[[ClusterState], ClusterState] = lambda state: state) -> Topology:
+    assert planned.state is not None
+    found = topology(planned, planned._replace(state=change(planned.state)))
+    assert found is not None
+    return found
+
+
+def running(scene: Scene | None, name: str) -> Running:
+    assert scene is not None
+    return next(one for one in scene.workloads if one.name == name)
+
+
+def on(picture: Topology, name: str) -> dict[str, int]:
+    return {picture.places[place].name: pods for place, pods in running(picture.after, name).on}
+
+
+def test_pods_stay_where_they_run_and_new_ones_take_the_first_node_with_room(prod: Planned) -> None:
+    picture = drawn(prod)
+    assert on(picture, CELERY) == {"prod-gpu-01": 2, "prod-gpu-02": 1}
+    assert running(picture.after, RAY).pods == 0
+    assert [place.name for place in picture.places][:2] == ["prod-gpu-01", "prod-gpu-02"]
+    assert picture.places[0][2:4] == ("NVIDIA-A30", 2)
+
+
+def test_what_others_hold_is_no_room(prod: Planned) -> None:
+    stranger = Pod("prod-gpu-01", "notebook", GPU)
+    picture = drawn(prod, lambda state: state._replace(pods=(*state.pods, stranger)))
+    assert picture.places[0].others == 1
+    assert on(picture, CELERY) == {"prod-gpu-01": 1, "prod-gpu-02": 2}
+
+
+def test_pods_without_a_node_are_pending(prod: Planned) -> None:
+    stranger = Pod("prod-gpu-01", "notebook", {"nvidia.com/gpu": Fraction(2)})
+    picture = drawn(prod, lambda state: state._replace(pods=(*state.pods, stranger)))
+    workers = running(picture.after, CELERY)
+    assert (workers.pods, workers.pending) == (3, 1)
+
+
+def test_a_cordoned_node_gets_no_new_pod(prod: Planned) -> None:
+    def cordoned(state: ClusterState) -> ClusterState:
+        nodes = (node._replace(schedulable=node.name != "prod-gpu-02") for node in state.nodes)
+        return state._replace(nodes=tuple(nodes), pods=())
+
+    picture = drawn(prod, cordoned)
+    assert on(picture, CELERY) == {"prod-gpu-01": 2}
+    assert [place.cordoned for place in picture.places[:2]] == [False, True]
+
+
+def test_pods_that_are_not_replaced_stay_on_a_cordoned_node(prod: Planned) -> None:
+    assert prod.plan is not None
+
+    def cordoned(state: ClusterState) -> ClusterState:
+        return state._replace(nodes=tuple(node._replace(schedulable=False) for node in state.nodes))
+
+    still = prod.plan._replace(targets=tuple(target._replace(replaces_pods=0) for target in prod.plan.targets))
+    picture = drawn(prod._replace(plan=still), cordoned)
+    assert on(picture, CELERY) == {"prod-gpu-01": 1, "prod-gpu-02": 1}
+    assert running(picture.after, CELERY).pending == 1
+
+
+def test_alike_nodes_of_a_large_cluster_are_one_place(prod: Planned) -> None:
+    def large(state: ClusterState) -> ClusterState:
+        card = next(node for node in state.nodes if node.name == "prod-gpu-01")
+        copies: tuple[Node, ...] = tuple(card._replace(name=f"card-{number:03}") for number in range(MANY_NODES + 1))
+        return state._replace(nodes=(*state.nodes, *copies))
+
+    picture = drawn(prod, large)
+    cards = [place for place in picture.places if place.gpus]
+    assert [(place.nodes, place.gpus) for place in cards] == [(MANY_NODES + 3, 2 * (MANY_NODES + 3))]
+    assert cards[0].name == f"{MANY_NODES + 3} nodes"
+
+
+def test_new_jobs_go_to_the_queue_of_the_active_side(repository: Repository) -> None:
+    repository.edit("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray")
+    picture = repository.preview().stacks[0].topology
+    assert picture is not None
+    assert picture.before is not None
+    assert picture.after is not None
+    assert [(queue.name, queue.takes_new) for queue in picture.before.queues] == [
+        ("celery-model-training-tasks-gpu", True),
+        ("deployment-ray-head", False),
+    ]
+    assert [queue.takes_new for queue in picture.after.queues] == [False, True]
+    assert [(running(side, CELERY).pods, running(side, RAY).pods) for side in (picture.before, picture.after)] == [
+        (3, 0),
+        (0, 3),
+    ]
+
+
+def test_the_bounds_of_an_autoscaler_are_told() -> None:
+    staging = plan_recorded(ROOT, ROOT / "stacks" / "Pulumi.staging.yaml", date(2026, 11, 21))
+    workers = running(drawn(staging).after, RAY)
+    assert (workers.pods, workers.most, workers.gpus) == (1, 2, 4)
+
+
+def test_a_side_that_cannot_be_planned_is_not_drawn(prod: Planned) -> None:
+    picture = topology(prod, prod._replace(plan=None))
+    assert picture is not None
+    assert picture.before is not None
+    assert picture.after is None
+    assert topology(None, prod._replace(plan=None)) is None
+
+
+def test_the_picture_is_plain_json(prod: Planned) -> None:
+    document: Any = json.loads(json.dumps(topology_to_json(drawn(prod))))
+    assert document["after"]["queues"][0]["takesNew"] is True
+    assert document["after"]["workloads"][-1]["on"] == [[0, 2], [1, 1]]
+    assert topology_to_json(None) is None
+
+
+def test_a_preview_knows_the_version_of_every_patch(repository: Repository) -> None:
+    repository.patch_v2("model-service", "patch.yaml.j2", "cpu: {{ cpu }}", "cpu: {{ cpu }} ")
+    stacks = {one.stack: one for one in repository.preview().stacks}
+    moves = {one.name: (one.before, one.after) for one in stacks["dev"].patches}
+    assert moves["model-service"] == ("v1", "v2")
+    assert moves["ray-worker"] == ("v1", "v1")
