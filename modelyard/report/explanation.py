@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from modelyard.explanations import Explanation
-from modelyard.report.style import PLAIN, WIDTH, Style, wrapped
+from modelyard.report.style import PLAIN, Style, hanging, wrapped
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _CODE = re.compile(r"`([^`]+)`")
@@ -20,7 +20,7 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
         if paragraph:
             bullet = paragraph[0].startswith("- ")
             text = " ".join(line.strip() for line in paragraph)
-            filled = wrapped(text[2:] if bullet else text, 2 if bullet else 0, WIDTH, "- " if bullet else "")
+            filled = wrapped(text[2:] if bullet else text, 2 if bullet else 0, style.columns, "- " if bullet else "")
             lines.extend(
                 _CODE.sub(lambda m: style.link(m[1]), _BOLD.sub(lambda m: style.bold(m[1]), line)) for line in filled
             )
@@ -31,7 +31,7 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
             fill()
             fenced = not fenced
         elif fenced:
-            code = [f"    {line}"] if len(line) <= WIDTH - 4 else wrapped(line, 6, first="    ")
+            code = [f"    {line}"] if len(line) <= style.columns - 4 else wrapped(line, 6, style.columns, "    ")
             lines.extend(style.link(part) if line else "" for part in code)
         elif not line.strip():
             fill()
@@ -46,4 +46,8 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
 
 def list_text(known: Mapping[str, Explanation], style: Style = PLAIN) -> list[str]:
     """All codes with their titles."""
-    return [f"{style.bold(code)}  {one.title}" for code, one in known.items()]
+    return [
+        line.replace(code, style.bold(code), 1)
+        for code, one in known.items()
+        for line in hanging(f"{code}  {one.title}", 8, style.columns)
+    ]

@@ -1,22 +1,36 @@
-"""Changed fields in the words of a reader: grouped, without what repeats."""
+"""Changed fields in the words of a reader: grouped by what they belong to, without what repeats."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.plan import FieldChange
+from modelyard.report.pods import writer
+from modelyard.report.values import Write, text_of
 
 OWN_NOTES = ("modelyard.dev/", "pulumi.com/")
 """Beginnings of the annotations that a plan itself writes."""
 
+_TOGETHER = ("env", "resources", "annotations", "labels", "pod annotations", "pod labels")
+"""Groups whose items are named apart from the group even where there is only one."""
 
-class Line(NamedTuple):
-    """One change as a reader sees it; it may stand for several fields."""
+
+class Item(NamedTuple):
+    """One change of a row; of a request that equals its limit, both."""
 
     name: str
+    """Within the row; empty where the row's label says it all."""
     before: Any
     after: Any
-    taken_from: tuple[str, ...]
+    write: Write = text_of
+    """Says both values."""
+
+
+class Row(NamedTuple):
+    """Changes that belong together: the resources of a container, its environment, the annotations of an object."""
+
+    label: str
+    items: tuple[Item, ...]
 
 
 def is_own_note(change: FieldChange) -> bool:
@@ -25,58 +39,112 @@ def is_own_note(change: FieldChange) -> bool:
     return isinstance(last, str) and last.startswith(OWN_NOTES)
 
 
-def lines_of(changes: Iterable[FieldChange]) -> list[Line]:
-    """The changes by name; a request that equals its limit is one line, and an item's key is not told twice."""
-    found: dict[str, Line] = {}
+def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> tuple[Row, ...]:
+    """The changes in rows, in the order of their paths.
+
+    With ``one_container`` the name of the pod's container is left out: there is no other that could be meant.
+    """
+    found: dict[str, list[tuple[str, FieldChange]]] = {}
     for change in changes:
-        if _names_its_item(change):
-            continue
-        taken = tuple(dict.fromkeys(owner.manager for owner in change.owners)) if change.taken else ()
-        line = Line(_name(change.path), change.before, change.after, taken)
-        found[line.name] = line
-    return [_joined(line, found) for name, line in found.items() if not _repeats_its_limit(name, found)]
+        if not names_its_item(change.path, change.after):
+            label, name = _place(change.path, one_container)
+            found.setdefault(label, []).append((name, change))
+    return tuple(_row(label, named) for label, named in found.items())
 
 
-def _names_its_item(change: FieldChange) -> bool:
+def field_names(paths: Iterable[merge.Path]) -> list[tuple[str, int]]:
+    """Short names of fields that belong together, and how many they are: ``resources cpu, memory`` and 4."""
+    nothing = [FieldChange(path, None, None, None, (), False) for path in paths]
+    containers = {change.path[3:5] for change in nothing if change.path[3:4] in (("containers",), ("initContainers",))}
+    groups: dict[str, list[FieldChange]] = {}
+    for change in nothing:
+        groups.setdefault(_place(change.path, len(containers) == 1)[0], []).append(change)
+    return [
+        (f"{row.label} {', '.join(item.name for item in row.items)}".strip(), len(changes))
+        for changes in groups.values()
+        for row in rows_of(changes, one_container=len(containers) == 1)
+    ]
+
+
+def names_its_item(path: merge.Path, value: Any) -> bool:
     """Whether this is the field that identifies a list item, which its path already says."""
-    if len(change.path) < 2:
+    if len(path) < 2:
         return False
-    item, field = change.path[-2:]
-    return isinstance(item, merge.Key) and (field, change.after) in item.fields
+    item, field = path[-2:]
+    return isinstance(item, merge.Key) and (field, value) in item.fields
 
 
-def _name(path: merge.Path) -> str:
-    """A path without the parts that every Deployment shares, and list items by their key alone."""
+def _row(label: str, named: list[tuple[str, FieldChange]]) -> Row:
+    group = label.rpartition(": ")[2]
+    if group == "resources" and any(name for name, _ in named):
+        return Row(label, _resources(named))
+    items = tuple(Item(name, change.before, change.after, writer(change.path)) for name, change in named)
+    if len(items) == 1 and items[0].name and group not in _TOGETHER:
+        return Row(f"{label}.{items[0].name}", (items[0]._replace(name=""),))
+    return Row(label, items)
+
+
+def _resources(named: list[tuple[str, FieldChange]]) -> tuple[Item, ...]:
+    """A limit and a request that change alike are one item, and any other says which of both it is."""
+    found: dict[str, dict[str, FieldChange]] = {}
+    for name, change in named:
+        kind, _, resource = name.partition(".")
+        found.setdefault(resource, {})[kind] = change
+    items = []
+    for resource, kinds in found.items():
+        values = {kind: (change.before, change.after) for kind, change in kinds.items()}
+        if "limits" in values and values["limits"] == values.get("requests"):
+            items.append(Item(resource, *values["limits"]))
+        else:
+            words = {"limits": f"{resource} limit", "requests": f"{resource} request"}
+            items.extend(Item(words.get(kind, kind), *pair) for kind, pair in values.items())
+    return tuple(items)
+
+
+def _place(path: merge.Path, one_container: bool) -> tuple[str, str]:
+    """The label of the row that a field belongs to, and the field's name in it."""
+    container = ""
+    rest = path
+    if path[:3] == ("spec", "template", "spec"):
+        rest = merge.Path(path[3:])
+        if len(rest) > 2 and rest[0] in ("containers", "initContainers") and isinstance(rest[1], merge.Key):
+            container = f"{'init ' if rest[0] == 'initContainers' else ''}{_key(rest[1])}: "
+            container = "" if one_container and rest[0] == "containers" else container
+            rest = merge.Path(rest[2:])
+    elif path[:3] == ("spec", "template", "metadata") and len(path) > 3:
+        rest = merge.Path((f"pod {path[3]}", *path[4:]))
+    elif path[:2] == ("spec", "strategy") and len(path) > 2:
+        rest = merge.Path(path[2:])
+    elif path[:1] in (("spec",), ("metadata",)) and len(path) > 1:
+        rest = merge.Path(path[1:])
+    label, name = _grouped(_names(rest))
+    return container + label, name
+
+
+def _grouped(names: list[str]) -> tuple[str, str]:
+    head, rest = names[0], names[1:]
+    if head == "resources" and len(rest) == 2 and rest[0] in ("limits", "requests"):
+        return head, ".".join(rest)
+    if head.startswith("env "):
+        return "env", ".".join([head.removeprefix("env "), *(rest if rest != ["value"] else ())])
+    if head == "affinity" and len(rest) == 2:
+        kind = "nodes" if rest[0] == "nodeAffinity" else rest[0]
+        return (f"{kind} preferred" if rest[1].startswith("preferred") else kind), ""
+    return ".".join(names[:-1]) or head, names[-1] if rest else ""
+
+
+def _names(path: merge.Path) -> list[str]:
+    """A path's parts, list items by their key alone."""
     parts: list[str] = []
     for element in path:
-        if isinstance(element, merge.Key):
-            parts[-1] += " " + ",".join(str(value) for _, value in element.fields)
+        if isinstance(element, merge.Key) and parts:
+            parts[-1] += f" {_key(element)}"
         elif isinstance(element, str):
             parts.append(element)
         else:
             parts.append(str(merge.Path((element,))))
-    if parts[:3] == ["spec", "template", "spec"]:
-        parts = parts[3:]
-        if parts and parts[0].startswith("containers "):
-            parts[0] = parts[0].removeprefix("containers ") + ":"
-    elif parts[:3] == ["spec", "template", "metadata"]:
-        parts = ["pod " + parts[3], *parts[4:]]
-    if parts[-1:] == ["value"] and len(parts) > 1 and parts[-2].startswith("env "):
-        parts.pop()
-    return ".".join(parts).replace(":.", ": ")
+    return parts
 
 
-def _twin(name: str) -> str:
-    return name.replace("resources.requests.", "resources.limits.")
-
-
-def _repeats_its_limit(name: str, found: dict[str, Line]) -> bool:
-    twin = found.get(_twin(name)) if "resources.requests." in name else None
-    return twin is not None and twin[1:] == found[name][1:]
-
-
-def _joined(line: Line, found: dict[str, Line]) -> Line:
-    request = line.name.replace("resources.limits.", "resources.requests.")
-    if request != line.name and request in found and _repeats_its_limit(request, found):
-        return line._replace(name=line.name.replace("resources.limits.", "limits and requests "))
-    return line
+def _key(key: merge.Key) -> str:
+    return ",".join(str(value) for _, value in key.fields)

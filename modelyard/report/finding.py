@@ -3,34 +3,69 @@
 from collections.abc import Callable, Iterable
 
 from modelyard.findings import Finding, Severity
-from modelyard.report.style import PLAIN, WIDTH, Style, safe, wrapped
+from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
+from modelyard.report.takeovers import Told, gathered, together
 from modelyard.report.values import count
+
+_INDENT = 18
+"""Columns before the text of a finding: its severity and code."""
+_NARROW = 80
+"""Columns below which only the first line of a finding has that indent."""
+_FIELD_LINES = 2
+"""Lines that the fields of a finding take at most where it stands for several."""
 
 
 def findings_text(findings: Iterable[Finding], style: Style = PLAIN) -> list[str]:
-    """Each finding in a few lines: severity, code, what, where, why, what to do."""
+    """Each finding in a few lines: severity, code, what, where, why, what to do.
+
+    Findings about the owners of fields are one a target and owner; what to do stands below the last of several that
+    say the same.
+    """
     lines: list[str] = []
-    for finding in findings:
-        lines.extend(_one(finding, style))
+    told = gathered(findings)
+    for at, one in enumerate(told):
+        again = one.fields and any(after.fields and _advice(after) == _advice(one) for after in told[at + 1 : at + 2])
+        lines.extend(_one(one, style, advise=not again))
     return lines
 
 
-def _one(finding: Finding, style: Style) -> list[str]:
+def _advice(told: Told) -> tuple[object, ...]:
+    return told.finding.code, told.finding.severity, told.finding.waived, told.finding.detail, told.finding.remedy
+
+
+def _one(told: Told, style: Style, *, advise: bool) -> list[str]:
+    finding, columns = told.finding, style.columns
+    indent = _INDENT if columns >= _NARROW else 4
     word = "waived" if finding.waived else finding.severity.value
     head = f"{word:<8}{safe(finding.code):<8}"
-    first, *rest = wrapped(finding.summary, 18, WIDTH, "  " + head)
+    first, *rest = _statement(told, head, indent, columns)
     paint = style.dim if finding.waived else _paint(finding.severity, style)
     lines = [first.replace(head, paint(head), 1), *rest]
     where = "  ".join(part for part in (finding.location, finding.target) if part)
     if where:
-        lines.extend(" " * 18 + style.link(line.strip()) for line in wrapped(where, 18))
+        lines.extend(" " * indent + style.link(line.strip()) for line in wrapped(where, indent, columns))
     if finding.waived:
-        lines.extend(wrapped(f"waived: {finding.waived}", 18))
-        return lines
-    if finding.detail:
-        lines.extend(style.dim(line) for line in wrapped(finding.detail, 18))
-    if finding.remedy:
-        lines.extend(wrapped(f"→ {finding.remedy}", 18))
+        lines.extend(wrapped(f"waived: {finding.waived}", indent, columns))
+    elif advise:
+        lines.extend(style.dim(line) for line in _filled(finding.detail, indent, columns))
+        lines.extend(_filled(f"→ {finding.remedy}" if finding.remedy else "", indent, columns))
+    return lines
+
+
+def _filled(text: str, indent: int, columns: int) -> list[str]:
+    return wrapped(text, indent, columns) if text else []
+
+
+def _statement(told: Told, head: str, indent: int, columns: int) -> list[str]:
+    """What is wrong, with as many of the fields that it is about as fit, and how many more there are."""
+    summary = f"  {head}" + " ".join(told.finding.summary.splitlines())
+    lines = hanging(summary, indent, columns)
+    for most in range(len(told.fields), 0, -1):
+        rest = sum(number for _, number in told.fields[most:])
+        names = [name for name, _ in told.fields[:most]]
+        lines = hanging(f"{summary}: {'; '.join([*names, *([f'… {rest} more'] if rest else [])])}", indent, columns)
+        if len(lines) <= _FIELD_LINES:
+            break
     return lines
 
 
@@ -45,8 +80,8 @@ def _paint(severity: Severity, style: Style) -> Callable[[str], str]:
 
 
 def tally(findings: Iterable[Finding]) -> str:
-    """``1 error, 2 warnings`` without what is zero; empty where there is nothing."""
-    found = list(findings)
+    """``1 error, 2 warnings`` as they are told, without what is zero; empty where there is nothing."""
+    found = [alike[0] for alike in together(findings)]
     words = []
     for severity, one in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.ADVICE, "note")):
         number = sum(finding.severity is severity and not finding.waived for finding in found)

@@ -5,35 +5,45 @@ from typing import Any
 
 from modelyard.hardware.table import Row
 from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, table, wrapped
+from modelyard.report.style import PLAIN, Style, hanging, table, wrapped
+
+_MARKED = "? unverified or from a weak source. modelyard gpus CARD tells why and from where."
+
+
+_SPARE = ((88, ("NAME",)), (72, ("NVLINK", "SM")))
+"""Columns that are left out where the text is narrower: the card's id says its name, and each card's own page all."""
 
 
 def gpus_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
     """One line a card, with its dense FP16 tensor throughput. A ``?`` marks a number nobody verified."""
     shown = list(rows)
-    lines = table(
-        (
-            (
-                row.supported,
-                row.id,
-                row.name.removeprefix("NVIDIA ").partition(" (")[0],
-                _number(row) + ("?" if row.tflops_mark else ""),
-                f"{row.memory_gb} GB" + ("?" if row.memory_mark else ""),
-                row.nvlink + ("?" if row.nvlink_mark else ""),
-                row.compute + ("?" if row.compute_mark else ""),
-                row.rule,
-            )
-            for row in shown
-        ),
-        ("OK?", "CARD", "NAME", "TFLOPS", "MEMORY", "NVLINK", "SM", "DECIDED BY"),
-        style,
-    )
+    spare = {name for least, names in _SPARE if style.columns < least for name in names}
+    cells = [{name: cell for name, cell in _cells(row).items() if name not in spare} for row in shown]
+    head = tuple(name for name in _cells(shown[0]) if name not in spare) if shown else ("OK?", "CARD")
+    lines = table((one.values() for one in cells), head, style)
     marked = [lines[0], *(_paint(line, row, style) for line, row in zip(lines[1:], shown, strict=True))]
-    return [*marked, "", style.dim("? unverified or from a weak source. modelyard gpus CARD tells why and from where.")]
+    return [*marked, "", *map(style.dim, hanging(_MARKED, 0, style.columns))]
+
+
+def _cells(row: Row) -> dict[str, str]:
+    return {
+        "OK?": row.supported,
+        "CARD": row.id,
+        "NAME": row.name.removeprefix("NVIDIA ").partition(" (")[0],
+        "TFLOPS": _number(row) + ("?" if row.tflops_mark else ""),
+        "MEMORY": f"{row.memory_gb} GB" + ("?" if row.memory_mark else ""),
+        "NVLINK": row.nvlink + ("?" if row.nvlink_mark else ""),
+        "SM": row.compute + ("?" if row.compute_mark else ""),
+        "DECIDED BY": row.rule,
+    }
 
 
 def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
     """Everything about single cards."""
+    from modelyard.cost.cards import card_prices
+    from modelyard.cost.words import card_price
+
+    prices = card_prices()
     lines: list[str] = []
     for row in rows:
         lines.append(style.bold(f"{row.id}  {row.name}"))
@@ -44,12 +54,13 @@ def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
             ("memory", f"{row.memory_gb} GB{_mark(row.memory_mark)}"),
             ("NVLink", row.nvlink + _mark(row.nvlink_mark)),
             ("compute", row.compute + _mark(row.compute_mark) + f", {row.arch}"),
+            ("price", card_price(prices.get(row.id))),
             ("node labels", ", ".join(row.products) or "none known"),
             ("note", row.note),
         )
         for name, value in facts:
             if value:
-                lines.extend(wrapped(value, 16, first=f"  {name}"))
+                lines.extend(wrapped(value, 16, style.columns, f"  {name}"))
         lines.append("")
     return lines[:-1]
 

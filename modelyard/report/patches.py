@@ -13,7 +13,7 @@ def patches_text(library: Library, style: Style = PLAIN) -> list[str]:
     newest = [next(iter(versions.values())) for versions in library.patches.values()]
     rows = [(patch.name, _versions(library, patch.name), patch.meta.description) for patch in newest]
     head, *lines = table(rows, ("PATCH", "VERSIONS", "WHAT IT DOES"), style)
-    targets = ("\n".join(map(style.dim, wrapped(", ".join(_targets(patch)), 2))) for patch in newest)
+    targets = ("\n".join(map(style.dim, wrapped(", ".join(_targets(patch)), 2, style.columns))) for patch in newest)
     return [head, *(line for pair in zip(lines, targets, strict=True) for line in pair)]
 
 
@@ -27,7 +27,11 @@ def _versions(library: Library, name: str) -> str:
 def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     """One patch: its newest version's terms and parameters."""
     patch = library.latest(name)
-    lines = [style.bold(patch.id), *wrapped(patch.meta.description, 2), f"  files      {style.link(safe(patch.file))}"]
+    lines = [
+        style.bold(patch.id),
+        *wrapped(patch.meta.description, 2, style.columns),
+        f"  files      {style.link(safe(patch.file))}",
+    ]
     facts = (
         ("targets", ", ".join(_targets(patch))),
         ("takes part", _when(patch)),
@@ -35,7 +39,7 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     )
     for name, value in facts:
         if value:
-            lines.extend(wrapped(value, 13, first=f"  {name}"))
+            lines.extend(wrapped(value, 13, style.columns, f"  {name}"))
     lines.append("")
     properties: dict[str, Any] = patch.schema.get("properties", {})
     rows = [

@@ -15,10 +15,12 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
     """Card, workloads and patches of an environment."""
     config = stack.config
     lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
-    lines.extend(wrapped(_card(stack), 14, first="  card"))
+    lines.extend(wrapped(_card(stack), 14, style.columns, "  card"))
     modes = ", ".join(serves(config)) or "none"
-    lines.extend(wrapped(f"{config.gpu.allocation} (the pod can serve: {modes})", 14, first="  allocation"))
-    lines.extend(wrapped(f"{config.platform.mode}, namespace {config.platform.namespace}", 14, first="  platform"))
+    lines.extend(wrapped(f"{config.gpu.allocation} (the pod can serve: {modes})", 14, style.columns, "  allocation"))
+    lines.extend(
+        wrapped(f"{config.platform.mode}, namespace {config.platform.namespace}", 14, style.columns, "  platform")
+    )
     lines.append("")
     rows = [
         (
@@ -33,7 +35,7 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
     ]
     lines.extend(table(rows, ("DEPLOYMENT", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2))
     lines.append("")
-    lines.extend(wrapped(", ".join(one.patch.id for one in chosen), 14, first="  patches"))
+    lines.extend(wrapped(", ".join(one.patch.id for one in chosen), 14, style.columns, "  patches"))
     return lines
 
 

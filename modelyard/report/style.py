@@ -8,11 +8,16 @@ import textwrap
 from collections.abc import Iterable
 from typing import NamedTuple
 
-WIDTH = 100
-"""Columns that every text output fits in."""
+MOST_COLUMNS = 100
+"""Columns of text that nobody says a width for, and the most on a wide screen: longer lines are hard to read."""
+LEAST_COLUMNS = 60
+"""Columns below which a plan would be all line breaks; a narrower terminal breaks the lines itself."""
 
 WIDEST_CELL = 48
 """Columns of the widest cell of a table that is not its last."""
+NARROWEST_CELL = 6
+LAST_CELL = 24
+"""Columns that the last cell of a table has at least."""
 
 INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
 """Beyond ASCII's own: C1 controls, line and paragraph separators, marks of writing direction, the byte-order mark."""
@@ -24,9 +29,11 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 class Style(NamedTuple):
-    """How to mark text up: with terminal colours, or not at all."""
+    """How to lay text out: with terminal colours or without, and how wide."""
 
     colour: bool
+    columns: int = MOST_COLUMNS
+    """No line is wider."""
 
     def _wrap(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
@@ -83,7 +90,7 @@ def shorten(text: str, width: int) -> str:
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
-def wrapped(text: str, indent: int, width: int = WIDTH, first: str = "") -> list[str]:
+def wrapped(text: str, indent: int, width: int, first: str = "") -> list[str]:
     """A paragraph broken at words, every line indented; ``first`` stands in the indent of the first line."""
     lead = f"{first:<{indent}}" if first else " " * indent
     return textwrap.wrap(
@@ -95,19 +102,31 @@ def wrapped(text: str, indent: int, width: int = WIDTH, first: str = "") -> list
     ) or [lead.rstrip()]
 
 
+def hanging(text: str, indent: int, width: int) -> list[str]:
+    """A paragraph broken at words, every line but the first one indented."""
+    return textwrap.wrap(safe(text), width, subsequent_indent=" " * indent, break_on_hyphens=False) or [""]
+
+
 def table(rows: Iterable[Iterable[str]], head: Iterable[str], style: Style, indent: int = 0) -> list[str]:
     """Rows in aligned columns under a bold head, one text a row; a long last cell goes on in further lines of it."""
     body = [[*(shorten(cell, WIDEST_CELL) for cell in row[:-1]), safe(row[-1])] for row in map(list, rows)]
     titles = list(head)
-    widths = [max(len(row[column]) for row in [titles, *body]) for column in range(len(titles))]
+    longest = [max(len(row[column]) for row in [titles, *body]) for column in range(len(titles))]
+    widths = _narrowed(longest[:-1], style.columns - indent - 2 * (len(titles) - 1) - min(longest[-1], LAST_CELL))
 
     def line(cells: list[str]) -> str:
-        padded = [f"{cell:<{width}}  " for cell, width in zip(cells[:-1], widths[:-1], strict=True)]
+        padded = [f"{shorten(cell, width):<{width}}  " for cell, width in zip(cells[:-1], widths, strict=True)]
         lead = " " * indent + "".join(padded)
-        if len(lead) + len(cells[-1]) <= WIDTH:
+        if len(lead) + len(cells[-1]) <= style.columns:
             return (lead + cells[-1]).rstrip()
-        if len(lead) > WIDTH - 20:
-            return lead + shorten(cells[-1], 20)
-        return "\n".join(wrapped(cells[-1], len(lead), first=lead))
+        return "\n".join(wrapped(cells[-1], len(lead), style.columns, lead))
 
     return [style.bold(line(titles)), *(line(row) for row in body)]
+
+
+def _narrowed(widths: list[int], room: int) -> list[int]:
+    """The widths with the widest made narrower until all fit the room together."""
+    narrow = list(widths)
+    while sum(narrow) > room and max(narrow) > NARROWEST_CELL:
+        narrow[narrow.index(max(narrow))] -= 1
+    return narrow

@@ -5,32 +5,45 @@ from typing import Any
 from modelyard import merge
 from modelyard.plan.trace import Trace
 from modelyard.report.json import record
-from modelyard.report.style import PLAIN, WIDTH, Style, safe, shorten, wrapped
-from modelyard.report.values import text_of
+from modelyard.report.pods import writer
+from modelyard.report.style import PLAIN, Style, safe, shorten, wrapped
+from modelyard.report.values import fitted
 
 
 def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str]:
     """The story of a field, the newest first."""
-    lines = [style.bold(shorten(traced.target.name, WIDTH)), *wrapped(str(traced.path), 2)]
-    lines.append(f"  after   {style.added(shorten(text_of(traced.after), 86))}")
+    room, say = style.columns, writer(traced.path)
+    lines = [style.bold(shorten(traced.target.name, room)), *wrapped(str(traced.path), 2, room)]
+    lines.append(f"  after   {style.added(fitted(traced.after, room - 10, say))}")
     for setting in traced.settings:
-        lines.append(f"    set by {style.bold(safe(setting.patch))}  {style.link(safe(setting.file))}")
+        lines.append(
+            _pair(f"    set by {style.bold(safe(setting.patch))}", 11 + len(setting.patch), setting.file, style)
+        )
         for source in setting.sources:
             if source.line:
                 where = f"{stack_file}:{source.line}"
             else:
                 where = "default of the stack" if source.path else "default of the patch"
-            value = shorten(text_of(source.value), 40)
-            lines.append(f"      {source.param} = {value}  {style.link(safe(where))}")
+            given = f"      {safe(source.param)} = {fitted(source.value, room * 2 // 5)}"
+            lines.append(_pair(given, len(given), where, style))
     if not traced.settings:
         lines.append("    set by no patch")
-    lines.append(f"  before  {style.removed(shorten(text_of(traced.before), 86))}")
+    lines.append(f"  before  {style.removed(fitted(traced.before, room - 10, say))}")
     for owner in traced.owners:
-        when = safe(f" at {owner.time}") if owner.time else ""
-        lines.append(f"    held by {style.bold(safe(owner.manager))} ({safe(owner.operation)}){when}")
+        what = f"({owner.operation})" + (f" at {owner.time}" if owner.time else "")
+        name = shorten(owner.manager, room - 14 - len(safe(what)))
+        lines.append(f"    held by {style.bold(name)} {safe(what)}")
     if not traced.owners and traced.before is not merge.ABSENT:
         lines.append("    held by nobody: a default of the API server")
     return lines
+
+
+def _pair(left: str, width: int, where: str, style: Style) -> str:
+    """Two texts on one line, or the second below the first where they do not fit."""
+    where = shorten(where, style.columns - 8)
+    if width + 2 + len(where) <= style.columns:
+        return f"{left}  {style.link(where)}"
+    return f"{left}\n        {style.link(where)}"
 
 
 def trace_document(traced: Trace) -> dict[str, Any]:

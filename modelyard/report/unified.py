@@ -8,7 +8,7 @@ import yaml
 
 from modelyard.cluster import essence
 from modelyard.plan import Plan, TargetPlan
-from modelyard.report.style import PLAIN, WIDTH, Style, safe, shorten
+from modelyard.report.style import PLAIN, Style, safe, shorten
 
 
 def yaml_text(value: Any) -> str:
@@ -36,7 +36,7 @@ def diff_text(targets: Iterable[TargetPlan], style: Style = PLAIN, context: int 
         _paint(part, style)
         for target in targets
         for line in target_diff(target, context)
-        for part in _folded(safe(line))
+        for part in _folded(safe(line), style.columns)
     ]
 
 
@@ -53,14 +53,14 @@ def _lines(body: Mapping[str, Any] | None) -> list[str]:
     return [] if body is None else yaml_text(essence(body)).splitlines()
 
 
-def _folded(line: str) -> list[str]:
-    if len(line) <= WIDTH:
+def _folded(line: str, width: int) -> list[str]:
+    if len(line) <= width:
         return [line]
     if line.startswith(" "):
-        return [shorten(line, WIDTH)]
-    room = WIDTH - 2
-    rest = [f"{line[0]}…{line[at : at + room]}" for at in range(WIDTH, len(line), room)]
-    return [line[:WIDTH], *rest]
+        return [shorten(line, width)]
+    room = width - 2
+    rest = [f"{line[0]}…{line[at : at + room]}" for at in range(width, len(line), room)]
+    return [line[:width], *rest]
 
 
 def _paint(text: str, style: Style) -> str:

@@ -2,14 +2,22 @@
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from modelyard import merge
+from modelyard.report.style import safe, shorten
 
 _BARE = re.compile(r"[A-Za-z0-9_./@%+-][A-Za-z0-9_./@%+ -]*")
+EVERYTHING = 1 << 30
+_TRIES = (EVERYTHING, *range(12, 0, -1))
+"""How many items of each list are shown, until the text is short enough."""
+
+Write = Callable[[Any, int], str]
+"""Says a value in words, with at most so many items of each list in it."""
 
 
-def text_of(value: Any) -> str:
+def text_of(value: Any, most: int = EVERYTHING) -> str:
     """A field's value on one line: words bare, maps and lists in flow style, odd texts quoted."""
     if value is merge.ABSENT:
         return "(none)"
@@ -18,17 +26,36 @@ def text_of(value: Any) -> str:
             plain = value == value.strip() and value.isprintable() and value
             return value if plain else json.dumps(value, ensure_ascii=False)
         case dict():
-            return "{" + ", ".join(f"{_inner(key)}: {_inner(item)}" for key, item in value.items()) + "}"
+            pairs = (f"{_inner(key, most)}: {_inner(item, most)}" for key, item in value.items())
+            return "{" + some(pairs, most) + "}"
         case list() | tuple():
-            return "[" + ", ".join(map(_inner, value)) + "]"
+            return "[" + some((_inner(item, most) for item in value), most) + "]"
         case _:
             return json.dumps(value, ensure_ascii=False)
 
 
-def _inner(value: Any) -> str:
+def _inner(value: Any, most: int) -> str:
     if isinstance(value, str) and not _BARE.fullmatch(value):
         return json.dumps(value, ensure_ascii=False)
-    return text_of(value)
+    return text_of(value, most)
+
+
+def some(parts: Iterable[str], most: int, joint: str = ", ") -> str:
+    """The first parts, and how many more there are: ``a, b, … 3 more``."""
+    every = list(parts)
+    if len(every) <= most:
+        return joint.join(every)
+    return joint.join((*every[:most], f"… {len(every) - most} more"))
+
+
+def fitted(value: Any, width: int, write: Write = text_of) -> str:
+    """A value in at most ``width`` columns: lists and maps are cut at an item, a single long text in its middle."""
+    text = ""
+    for most in _TRIES:
+        text = safe(write(value, most))
+        if len(text) <= width or not isinstance(value, (dict, list, tuple)):
+            break
+    return shorten(text, width)
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Changed fields and values in the words of a reader."""
+"""Words, values and findings as text."""
 
 from typing import Any
 
@@ -6,58 +6,9 @@ import pytest
 
 from modelyard import merge
 from modelyard.findings import Finding, Severity
-from modelyard.plan import FieldChange
-from modelyard.report.fields import lines_of
 from modelyard.report.finding import findings_text, tally
-from modelyard.report.style import Style, shorten, wrapped
-from modelyard.report.values import count, text_of
-
-
-def change(path: str, before: Any, after: Any, *, taken: str = "") -> FieldChange:
-    owners = (merge.Owner(taken, "Update"),) if taken else ()
-    return FieldChange(merge.Path.parse(path), before, after, "p@v1", owners, bool(taken))
-
-
-POD = "spec.template.spec.containers[name=worker]"
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("spec.replicas", "spec.replicas"),
-        (f"{POD}.image", "worker: image"),
-        (f"{POD}.env[name=NUM].value", "worker: env NUM"),
-        ('spec.template.metadata.annotations["a/b"]', "pod annotations.a/b"),
-        ("spec.template.spec.terminationGracePeriodSeconds", "terminationGracePeriodSeconds"),
-        ("spec.template.spec.volumes[name=v].emptyDir.sizeLimit", "volumes v.emptyDir.sizeLimit"),
-    ],
-)
-def test_names_leave_out_what_every_deployment_shares(path: str, name: str) -> None:
-    assert [line.name for line in lines_of([change(path, 1, 2)])] == [name]
-
-
-def test_a_request_that_equals_its_limit_is_not_told_twice() -> None:
-    both = [
-        change(f"{POD}.resources.limits.memory", "8Gi", "16Gi"),
-        change(f"{POD}.resources.requests.memory", "8Gi", "16Gi"),
-    ]
-    (line,) = lines_of(both)
-    assert (line.name, line.before, line.after) == ("worker: limits and requests memory", "8Gi", "16Gi")
-    apart = [both[0], both[1]._replace(before="4Gi")]
-    assert len(lines_of(apart)) == 2
-
-
-def test_the_key_of_a_new_list_item_is_not_a_change_of_its_own() -> None:
-    new = [
-        change(f"{POD}.env[name=X].name", merge.ABSENT, "X"),
-        change(f"{POD}.env[name=X].value", merge.ABSENT, "1"),
-    ]
-    assert [line.name for line in lines_of(new)] == ["worker: env X"]
-
-
-def test_who_loses_a_field_is_said_only_where_it_is_taken() -> None:
-    lines = lines_of([change("spec.a", 1, 2, taken="helm"), change("spec.b", 1, 2)])
-    assert [line.taken_from for line in lines] == [("helm",), ()]
+from modelyard.report.style import Style, hanging, shorten, table, wrapped
+from modelyard.report.values import count, fitted, text_of
 
 
 @pytest.mark.parametrize(
@@ -86,7 +37,35 @@ def test_text_is_cut_in_the_middle_and_wrapped_at_words() -> None:
     assert shorten("a" * 30 + "b" * 30, 11) == "aaaaaa…bbbb"
     assert shorten("short", 11) == "short"
     assert wrapped("one two three", 4, 12, "-") == ["-   one two", "    three"]
-    assert wrapped("", 4) == [""]
+    assert wrapped("", 4, 12) == [""]
+    assert hanging("one two three", 2, 9) == ["one two", "  three"]
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "text"),
+    [
+        (["a", "b", "c"], 9, "[a, b, c]"),
+        (["alpha", "beta", "gamma", "delta"], 22, "[alpha, … 3 more]"),
+        (["alpha", "beta", "gamma", "delta"], 26, "[alpha, beta, … 2 more]"),
+        ({"a": 1, "b": {"c": 2, "d": 3}, "e": 4}, 30, "{a: 1, b: {c: 2, d: 3}, e: 4}"),
+        ({"a": 1, "b": {"c": 2, "d": 3}, "e": 4}, 28, "{a: 1, … 2 more}"),
+        ("a" * 30 + "b" * 30, 11, "aaaaaa…bbbb"),
+        (["a" * 30 + "b" * 30, "c"], 11, "[aaaaa…ore]"),
+    ],
+)
+def test_a_long_value_is_cut_at_an_item_and_a_long_word_in_its_middle(value: Any, width: int, text: str) -> None:
+    assert fitted(value, width) == text
+
+
+def test_a_table_gives_way_where_it_is_widest_and_never_grows_wider() -> None:
+    rows = [("name-of-something-long", "a", "what it is for, in a sentence"), ("b", "c", "short")]
+    assert table(rows, ("NAME", "X", "MEANING"), Style(False, 60)) == [
+        "NAME                    X  MEANING",
+        "name-of-something-long  a  what it is for, in a sentence",
+        "b                       c  short",
+    ]
+    narrow = table(rows, ("NAME", "X", "MEANING"), Style(False, 40))
+    assert narrow[1].split("\n") == ["name-o…long  a  what it is for, in a", "                sentence"]
 
 
 ERROR = Finding("GPU001", Severity.ERROR, "too slow", "dev", "d", "f", "because", "buy another", "s.yaml", 3, 5)

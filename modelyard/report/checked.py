@@ -1,0 +1,60 @@
+"""What one run checked, and where its findings stand, as CI systems name places: a file of the repository, a line."""
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from modelyard.explanations import Explanation, explanations
+from modelyard.findings import Finding
+
+_WORD = re.compile(r"[a-z]+(?=[ ,])")
+
+
+class Place(NamedTuple):
+    """Where a finding is shown."""
+
+    file: str
+    """From the repository's root, with slashes; absolute where it lies outside the project."""
+    line: int
+    """1-based. A finding about a whole file is shown on its first line: CI systems show nothing without a line."""
+    column: int
+    """1-based, 0 where it is not known."""
+
+
+class Checked(NamedTuple):
+    """The findings of one run, and the stacks that they are about."""
+
+    findings: tuple[Finding, ...]
+    """Sorted, without repeats."""
+    stacks: Mapping[str, str]
+    """File of each stack by its name, relative to the project."""
+    unplanned: frozenset[str] = frozenset()
+    """Stacks that could not be planned: of them nothing is known but what their findings say."""
+    folder: str = ""
+    """The project's path inside its repository, with slashes; empty where the project is the repository."""
+    rules: Mapping[str, Explanation] = {}
+    """The pages of the project's own rules, by code."""
+
+    @property
+    def known(self) -> Mapping[str, Explanation]:
+        """The page of every code that a finding may have, sorted."""
+        return dict(sorted({**explanations(), **self.rules}.items()))
+
+    def place(self, finding: Finding) -> Place:
+        """Where to show a finding: its own file, else its stack's, else the project's."""
+        file = finding.file or self.stacks.get(finding.stack, "") or "Pulumi.yaml"
+        return Place((PurePosixPath(self.folder) / file).as_posix(), finding.line or 1, finding.column)
+
+
+def sentences(finding: Finding) -> tuple[str, ...]:
+    """What is wrong, why, and what to do: up to three texts that end like sentences, each on one line."""
+    detail = " ".join(finding.detail.split())
+    # A summary may begin with the name of something; a detail that begins with an ordinary word begins a sentence.
+    detail = detail[0].upper() + detail[1:] if _WORD.match(detail) else detail
+    remedy = f"To correct it: {finding.remedy}" if finding.remedy else ""
+    return tuple(_ended(" ".join(text.split())) for text in (finding.summary, detail, remedy) if text.strip())
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ":", "…")) else f"{text}."

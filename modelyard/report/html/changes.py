@@ -1,0 +1,132 @@
+"""The changes of a preview, side by side."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from modelyard.report.html.text import value_text
+
+MANY = 8
+"""Changes of which all stand open when the page is; of more, only the first few do."""
+FEW = 3
+SHOWN = 12
+"""Stacks that a change names before the rest are folded away."""
+_PLAIN = ("spec.template.spec.", "spec.template.metadata.", "spec.template.", "metadata.", "spec.")
+"""Beginnings of paths that most fields share."""
+_PART = re.compile(r"(?:[^.\[]|\[[^\]]*\])+")
+"""A part of a path with the keys behind it."""
+_GIST = 32
+"""Characters of a value that a gist shows."""
+MARKS = {"added": "+", "removed": "−", "changed": "±", "same": "="}
+
+
+class Field(NamedTuple):
+    """One row of a diff. None stands for a field that is not there."""
+
+    lead: str
+    """The part of the path that tells nothing new."""
+    name: str
+    before: str | None
+    after: str | None
+    patch: str
+    """Empty where no patch asks for it any more."""
+
+
+class Version(NamedTuple):
+    """A patch that the target takes in another version."""
+
+    name: str
+    words: str
+
+
+class Change(NamedTuple):
+    """One change of one target, and the stacks that it happens in."""
+
+    number: int
+    target: str
+    kind: str
+    status: str
+    mark: str
+    stacks: tuple[tuple[int, str], ...]
+    """Each one's index in the document, and its name."""
+    pods: int
+    gpus: tuple[int, int]
+    versions: tuple[Version, ...]
+    fields: tuple[Field, ...]
+    gist: str
+    """The first field in a few words, to tell folded changes of one target apart."""
+    open: bool
+
+
+def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
+    """The changes in the document's order, to whose numbers its stacks point."""
+    changes = document["changes"]
+    members: list[list[tuple[int, str]]] = [[] for _ in changes]
+    for number, stack in enumerate(document["stacks"]):
+        for target in stack["targets"]:
+            members[target["change"]].append((number, stack["stack"]))
+    return tuple(
+        _change(number, one, members[number], number < FEW or len(changes) <= MANY)
+        for number, one in enumerate(changes)
+    )
+
+
+def patches_of(change: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the patches that a change comes from."""
+    names = {version["name"] for version in change["versions"]}
+    return tuple(sorted(names | {field["patch"].split("@")[0] for field in change["fields"] if field["patch"]}))
+
+
+def version_words(before: str | None, after: str | None) -> str:
+    """How a patch's version moves."""
+    if before is None:
+        return f"{after}, new here"
+    if after is None:
+        return f"{before}, no longer used"
+    return f"{before} → {after}"
+
+
+def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]], is_open: bool) -> Change:
+    fields = tuple(map(_field, one["fields"]))
+    return Change(
+        number,
+        one["target"],
+        one["kind"],
+        one["status"],
+        MARKS[one["status"]],
+        tuple(members),
+        one["podsReplaced"],
+        (one["gpus"]["before"], one["gpus"]["after"]),
+        tuple(Version(each["name"], version_words(each["before"], each["after"])) for each in one["versions"]),
+        fields,
+        _gist(fields),
+        is_open,
+    )
+
+
+def _gist(fields: tuple[Field, ...]) -> str:
+    if not fields:
+        return ""
+    first = fields[0]
+    name = ".".join(_PART.findall(first.name)[-2:])
+    values = [_short(value) for value in (first.before, first.after)]
+    rest = f" and {len(fields) - 1} more" if len(fields) > 1 else ""
+    return f"{name} {' → '.join(values)}{rest}"
+
+
+def _short(value: str | None) -> str:
+    if value is None:
+        return "not set"
+    return value if len(value) <= _GIST and "\n" not in value else "…"
+
+
+def _field(field: Mapping[str, Any]) -> Field:
+    path = field["field"]
+    lead = next((each for each in _PLAIN if path.startswith(each)), "")
+    return Field(
+        lead,
+        path.removeprefix(lead),
+        value_text(field["before"]) if "before" in field else None,
+        value_text(field["after"]) if "after" in field else None,
+        field["patch"] or "",
+    )

@@ -1,0 +1,135 @@
+"""What stands at the top: the verdict, the numbers, and a row for every changed stack."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from modelyard.report.html.bars import difference
+from modelyard.report.html.costs import Cost, total_cost
+from modelyard.report.html.findings import SEVERITIES, WORDS
+from modelyard.report.values import count
+
+CAP = 100
+"""Rows that show before the reader asks for more."""
+
+
+class Stat(NamedTuple):
+    """One number of the summary."""
+
+    label: str
+    value: str
+    note: str
+    tone: str = ""
+    """``bad`` where the number should be noticed."""
+
+
+class Tally(NamedTuple):
+    """Findings of one severity."""
+
+    severity: str
+    word: str
+    number: int
+
+
+class Row(NamedTuple):
+    """One changed stack."""
+
+    stack: int
+    """Its index in the document."""
+    name: str
+    file: str
+    headline: str
+    status: str
+    unplanned: bool
+    blocked: bool
+    recorded: bool
+    targets: int
+    fields: int
+    pods: int
+    gpus: tuple[int, int]
+    gpu_delta: str
+    cost: Cost | None
+    new: tuple[Tally, ...]
+    """Severities with a finding that is new."""
+    fixed: int
+    still: int
+
+
+def verdict(document: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether anything stops an apply, and the sentence that says so."""
+    stacks = [stack for stack in document["stacks"] if stack["blocked"]]
+    if not document["stacks"]:
+        return False, "Nothing changes"
+    if not stacks:
+        return False, "Nothing stops an apply"
+    unplanned = sum(stack["unplanned"] for stack in stacks)
+    words = f"{count(len(stacks), 'stack')} cannot be applied"
+    return True, f"{words}, {unplanned} of them not even planned" if unplanned else words
+
+
+def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
+    """The numbers of the summary."""
+    summary = document["summary"]
+    others = [f"{summary[name]:,} {name}" for name in ("added", "removed") if summary[name]]
+    before, after = summary["gpusBefore"], summary["gpusAfter"]
+    cost = total_cost(document)
+    new, fixed, still = summary["new"], summary["fixed"], summary["still"]
+    return (
+        Stat(
+            "Stacks that change",
+            f"{len(document['stacks']):,}",
+            ", ".join([*others, f"{summary['unchanged']:,} unchanged"]),
+        ),
+        Stat("Pods replaced", f"{summary['podsReplaced']:,}", "running pods that a new template replaces"),
+        Stat("GPUs of changed targets", _arrow(f"{before:,}", f"{after:,}"), difference(after - before)),
+        Stat(
+            "Cost in USD an hour",
+            _arrow(cost.before, cost.after),
+            ", ".join((*([cost.delta] if cost.delta != cost.after else []), *cost.about)),
+        ),
+        Stat("New errors", f"{new['error']:,}", f"{fixed['error']:,} fixed, {still['error']:,} still there", _bad(new)),
+        Stat("New warnings", f"{new['warning']:,}", f"{fixed['warning']:,} fixed, {still['warning']:,} still there"),
+    )
+
+
+def _bad(new: Mapping[str, int]) -> str:
+    return "bad" if new["error"] else ""
+
+
+def _arrow(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
+
+
+def rows_of(document: Mapping[str, Any], costs: Sequence[Cost | None]) -> tuple[Row, ...]:
+    """The changed stacks: those that are blocked first, then by their new findings, then by name."""
+    rows = [_row(at, stack, document["changes"], costs[at]) for at, stack in enumerate(document["stacks"])]
+    return tuple(sorted(rows, key=_gravity))
+
+
+def _gravity(row: Row) -> tuple[Any, ...]:
+    new = {tally.severity: tally.number for tally in row.new}
+    return not row.unplanned, not row.blocked, *(-new.get(name, 0) for name in SEVERITIES[:2]), row.name
+
+
+def _row(at: int, stack: Mapping[str, Any], changes: list[Mapping[str, Any]], cost: Cost | None) -> Row:
+    before, after = stack["gpus"]["before"], stack["gpus"]["after"]
+    findings = stack["findings"]
+    new = [finding["severity"] for finding in findings["new"] if not finding.get("waived")]
+    return Row(
+        at,
+        stack["stack"],
+        stack["file"],
+        stack["headline"],
+        stack["status"],
+        stack["unplanned"],
+        stack["blocked"],
+        stack["recordedChanged"],
+        len(stack["targets"]),
+        sum(len(changes[target["change"]]["fields"]) for target in stack["targets"]),
+        stack["podsReplaced"],
+        (before, after),
+        difference(after - before),
+        cost,
+        tuple(Tally(name, WORDS[name], new.count(name)) for name in SEVERITIES if name in new),
+        len(findings["fixed"]),
+        len(findings["still"]),
+    )

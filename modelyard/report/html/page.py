@@ -1,0 +1,156 @@
+"""The page of a preview: its parts, its styles and scripts, and the policy that lets it load nothing."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from modelyard.report.html import bars, overview
+from modelyard.report.html import findings as told
+from modelyard.report.html.browser import browser_data, script_json
+from modelyard.report.html.changes import SHOWN, changes_of, patches_of
+from modelyard.report.html.costs import cost_chart, costs_of
+from modelyard.report.html.matrix import WORDS as MOVES
+from modelyard.report.html.matrix import matrix_of
+from modelyard.report.html.text import breakable, inline, markdown, visible
+from modelyard.report.values import count
+
+DIFF_VERSION = "9.0.0"
+"""Of the library in ``vendor/diff``."""
+_STYLES = ("base.css", "overview.css", "sections.css", "topology.css", "print.css")
+_SCRIPTS = (
+    "dom.js",
+    "state.js",
+    "filters.js",
+    "stacks.js",
+    "words.js",
+    "scene.js",
+    "topology.js",
+    "keyboard.js",
+    "main.js",
+)
+
+
+def page(document: Mapping[str, Any], title: str) -> str:
+    """The page, the same bytes for the same document."""
+    document = visible(document)
+    parts, costs = told.parts_of(document), costs_of(document)
+    styles, early, library, scripts = _assets()
+    blocked, words = overview.verdict(document)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            title=visible(title),
+            policy=_policy([styles], [early, library, scripts]),
+            styles=styles,
+            early=early,
+            library=library,
+            scripts=scripts,
+            data=script_json(browser_data(document, parts, costs)),
+            named=all(document[side]["name"] in title for side in ("base", "head")),
+            diff_version=DIFF_VERSION,
+            base=document["base"],
+            head=document["head"],
+            blocked=blocked,
+            verdict=words,
+            stats=overview.stats(document),
+            rows=overview.rows_of(document, costs),
+            has_cost=any(costs),
+            parts=parts,
+            texts=told.texts_of(document, parts),
+            changes=changes_of(document),
+            matrix=matrix_of(document),
+            moves=MOVES,
+            gpus=bars.gpus_of(document),
+            costs=cost_chart(document),
+            pictured=[stack["stack"] for stack in document["stacks"] if stack.get("topology")],
+            unchanged=document["unchanged"],
+            choices=_choices(document, parts),
+            bar_width=bars.WIDTH,
+            bar_cap=bars.CAP,
+            row_cap=overview.CAP,
+            shown_places=told.SHOWN,
+            shown_stacks=SHOWN,
+        )
+        + "\n"
+    )
+
+
+def _choices(document: Mapping[str, Any], parts: tuple[told.Part, ...]) -> dict[str, list[tuple[str, str]]]:
+    """What each filter offers: value and words."""
+    stacks = document["stacks"]
+    states = {stack["status"] for stack in stacks}
+    states |= {name for name in ("blocked", "unplanned") if any(stack[name] for stack in stacks)}
+    words = {
+        "added": "Added",
+        "removed": "Removed",
+        "changed": "Changed",
+        "blocked": "Cannot be applied",
+        "unplanned": "Cannot be planned",
+    }
+    families = [family for part in parts for family in part.families]
+    severities = {item.severity for family in families for item in family.items}
+    names = {
+        "patch": {name for change in document["changes"] for name in patches_of(change)},
+        "target": {change["target"] for change in document["changes"]},
+        "code": {family.code for family in families},
+    }
+    return {
+        "status": [(name, text) for name, text in words.items() if name in states],
+        "severity": [(name, word.title()) for name, word in told.WORDS.items() if name in severities],
+        **{filter_: [(name, name) for name in sorted(values)] for filter_, values in names.items()},
+    }
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: _read("templates", name)),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(markdown=markdown, count=count, broken=breakable, inline=inline)
+    return environment
+
+
+@lru_cache(maxsize=1)
+def _assets() -> tuple[str, str, str, str]:
+    """Styles, the script that must run before anything shows, the library with its licence, the scripts."""
+    licence = _read("vendor", "diff", "LICENSE").strip()
+    library = f"/*! diff {DIFF_VERSION}\n\n{licence}\n*/\n{_read('vendor', 'diff', 'diff.min.js')}"
+    scripts = "\n".join(_read("assets", name) for name in _SCRIPTS)
+    return (
+        "\n".join(_read("assets", name) for name in _STYLES),
+        _read("assets", "early.js"),
+        library,
+        f'(() => {{\n"use strict";\n{scripts}}})();\n',
+    )
+
+
+def _read(*path: str) -> str:
+    return files(__package__).joinpath(*path).read_text(encoding="utf-8")
+
+
+def _policy(styles: list[str], scripts: list[str]) -> str:
+    """Only what the page itself holds may style it and run; nothing may be loaded or sent."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {' '.join(map(_digest, styles))}",
+            f"script-src {' '.join(map(_digest, scripts))}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,80 @@
+"""Texts of a document as a page may show them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from modelyard.report.style import INVISIBLE
+from modelyard.report.unified import yaml_text
+from modelyard.report.values import text_of
+
+_HIDDEN = re.compile(rf"[\x00-\x08\x0b-\x1f{INVISIBLE}\ud800-\udfff]")
+_JOINT = re.compile(r"(?<=\.)|(?=\[)")
+_MARK = re.compile(r"\*\*(?P<strong>.+?)\*\*|`(?P<code>[^`]+)`")
+_CODE = re.compile(r"`(?P<code>[^`]+)`")
+
+
+def visible(value: Any) -> Any:
+    """A document with escapes in place of characters that nobody sees or that turn the direction of writing."""
+    match value:
+        case str():
+            return _HIDDEN.sub(_escaped, value)
+        case Mapping():
+            return {visible(key): visible(item) for key, item in value.items()}
+        case list() | tuple():
+            return [visible(item) for item in value]
+    return value
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found.group())
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def value_text(value: Any) -> str:
+    """A field's value: one line, or YAML where it has parts."""
+    if isinstance(value, dict | list) and value:
+        return yaml_text(value).rstrip("\n")
+    if isinstance(value, str) and "\n" in value:
+        return value
+    return text_of(value)
+
+
+def breakable(path: str) -> Markup:
+    """A field's path that breaks between its parts when it must."""
+    return Markup("<wbr>").join(part for part in _JOINT.split(path) if part)
+
+
+def markdown(text: str) -> Markup:
+    """The few marks that explanations use: paragraphs, lists, fenced code, bold and code."""
+    return Markup("\n").join(_blocks(text))
+
+
+def _blocks(text: str) -> Iterator[Markup]:
+    for number, part in enumerate(re.split(r"^```.*$", text, flags=re.MULTILINE)):
+        if number % 2:
+            yield Markup("<pre><code>{}</code></pre>").format(part.strip("\n"))
+            continue
+        for block in re.split(r"\n\s*\n", part.strip()):
+            items = re.split(r"^- ", block, flags=re.MULTILINE)
+            if items[0].strip():
+                yield Markup("<p>{}</p>").format(_marked(items[0].strip()))
+            if len(items) > 1:
+                rows = Markup("").join(Markup("<li>{}</li>").format(_marked(item.strip())) for item in items[1:])
+                yield Markup("<ul>{}</ul>").format(rows)
+
+
+def inline(text: str) -> Markup:
+    """One line of a finding, in which backquotes stand around commands and settings."""
+    return _marked(text, _CODE)
+
+
+def _marked(text: str, marks: re.Pattern[str] = _MARK) -> Markup:
+    parts, at = [], 0
+    for found in marks.finditer(text):
+        name = found.lastgroup or ""
+        parts += [escape(text[at : found.start()]), Markup("<{0}>{1}</{0}>").format(name, found[name])]
+        at = found.end()
+    return Markup("").join([*parts, escape(text[at:])])

@@ -1,0 +1,74 @@
+"""Where environments diverge, for the eyes and for machines."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from modelyard import merge
+from modelyard.merge import Path
+from modelyard.preview.matrix import Row
+from modelyard.report.fields import field_names
+from modelyard.report.pods import writer
+from modelyard.report.preview_words import named
+from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
+from modelyard.report.values import count, fitted
+
+FORMAT_VERSION = 1
+
+
+def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[str]:
+    """Each diverging field with its values, and who has which."""
+    rows = tuple(rows)
+    if not rows:
+        return [f"{count(stacks, 'stack')} ask for the same"]
+    lines: list[str] = []
+    for target in dict.fromkeys(row.target for row in rows):
+        lines.append(style.bold(safe(target)))
+        for paths, row in _together(row for row in rows if row.target == target):
+            lines += _row(paths, row, style)
+        lines.append("")
+    return [*lines, style.bold(f"{count(stacks, 'stack')} diverge in {count(len(rows), 'field')}")]
+
+
+def _together(rows: Iterable[Row]) -> list[tuple[list[Path], Row]]:
+    """The rows with their paths; a limit and the request that equals it in every stack are one."""
+    found: dict[str, tuple[list[Path], Row]] = {}
+    for row in rows:
+        path = Path.parse(row.field)
+        kind = path[-2] if len(path) > 1 and path[-2] in ("limits", "requests") else ""
+        like = f"{path[-1]} {row.values}" if kind else row.field
+        found.setdefault(like, ([], row))[0].append(path)
+    return list(found.values())
+
+
+def _row(paths: list[Path], row: Row, style: Style) -> list[str]:
+    name = "; ".join(name for name, _ in field_names(paths))
+    write = writer(paths[0])
+    lines = [f"  {style.link(shorten(name, style.columns - 2))}"]
+    texts = [
+        ("(none)" if value is merge.ABSENT else fitted(value, style.columns // 2, write)) for value, _ in row.values
+    ]
+    width = min(max(map(len, texts)), style.columns // 2)
+    for text, (_, stacks) in zip(texts, row.values, strict=True):
+        first, *rest = hanging(named(stacks, 8), 0, style.columns - width - 8)
+        lines.append(f"    {text:<{width}}  {style.dim(first)}")
+        lines += [" " * (width + 6) + style.dim(line) for line in rest]
+    return lines
+
+
+def matrix_document(rows: Iterable[Row], stacks: Iterable[str]) -> dict[str, Any]:
+    """The same for machines; a value that is missing has no key."""
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "stacks": list(stacks),
+        "fields": [
+            {
+                "target": row.target,
+                "field": row.field,
+                "values": [
+                    {**({} if value is merge.ABSENT else {"value": value}), "stacks": list(names)}
+                    for value, names in row.values
+                ],
+            }
+            for row in rows
+        ],
+    }

@@ -1,0 +1,59 @@
+"""Which part of a plan is shown, and which targets have no plan at all."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from modelyard.findings import Finding, Severity
+from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.cost import stack_cost
+
+_LEFT_OUT = ("PAT", "OWN")
+"""Families of findings that leave a target out of a plan. Those about cards and sizes speak of planned targets."""
+
+
+class Totals(NamedTuple):
+    """What some targets come to."""
+
+    changed: int
+    pods: int
+    """Running pods that are replaced."""
+    gpus: tuple[int, int]
+    """Before and after."""
+
+
+def totals(targets: Collection[TargetPlan]) -> Totals:
+    """The sums over targets."""
+    return Totals(
+        sum(target.action != "none" for target in targets),
+        sum(target.replaces_pods for target in targets),
+        (sum(target.gpus[0] for target in targets), sum(target.gpus[1] for target in targets)),
+    )
+
+
+def unplanned(plan: Plan) -> dict[str, tuple[Finding, ...]]:
+    """Targets that could not be planned, by name, with the errors that say why."""
+    planned = {target.name for target in plan.targets}
+    found: dict[str, tuple[Finding, ...]] = {}
+    for finding in plan.findings:
+        error = finding.severity is Severity.ERROR and finding.code.startswith(_LEFT_OUT)
+        if error and finding.target and finding.target not in planned:
+            found[finding.target] = (*found.get(finding.target, ()), finding)
+    return dict(sorted(found.items()))
+
+
+def target_names(plan: Plan) -> tuple[str, ...]:
+    """Every target that the stack asks for: planned ones in the order in which they are applied, then the others."""
+    return tuple(dict.fromkeys((*(target.name for target in plan.targets), *unplanned(plan))))
+
+
+def part_of(plan: Plan, names: Collection[str]) -> Plan:
+    """The plan with only the targets named.
+
+    Errors stay, whatever they are about: they stop the apply of every target.
+    """
+    return plan._replace(
+        targets=tuple(target for target in plan.targets if target.name in names),
+        steps=tuple(step for step in plan.steps if step.target in names),
+        findings=tuple(one for one in plan.findings if not one.target or one.target in names or one.blocks),
+        cost=plan.cost and stack_cost(one for one in plan.cost.targets if one.name in names),
+    )

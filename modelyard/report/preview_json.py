@@ -1,0 +1,128 @@
+"""A preview for machines, and for the pages that are made of it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from modelyard import merge
+from modelyard.explanations import Explanation
+from modelyard.findings import Finding, Severity
+from modelyard.plan.cost_json import cost_to_json
+from modelyard.plan.store import finding_to_json
+from modelyard.preview import FieldDiff, Group, Preview, StackDiff, TargetDiff, grouped
+from modelyard.preview.topology import topology_to_json
+
+FORMAT_VERSION = 1
+
+
+def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None = None) -> dict[str, Any]:
+    """The preview as plain JSON values, in the form that ``modelyard schema preview`` publishes.
+
+    A change that happens in many stacks stands once under ``changes``; the stacks point to it by its place there.
+
+    Args:
+        preview: what to tell.
+        rules: the pages of the project's own rules by code; those that findings name are in the document.
+    """
+    codes = {finding.code for stack in preview.stacks for finding in (*stack.new, *stack.fixed, *stack.still)}
+    groups = grouped(preview.stacks)
+    places = {
+        (name, group.change.kind, group.change.name): at for at, group in enumerate(groups) for name in group.stacks
+    }
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "base": preview.base._asdict(),
+        "head": preview.head._asdict(),
+        "summary": _summary(preview),
+        "changes": [_group(group) for group in groups],
+        "stacks": [_stack(stack, places) for stack in preview.stacks],
+        "unchanged": list(preview.unchanged),
+        "rules": {
+            code: {"title": rule.title, "markdown": rule.body}
+            for code, rule in sorted((rules or {}).items())
+            if code in codes
+        },
+    }
+
+
+def _summary(preview: Preview) -> dict[str, Any]:
+    stacks = preview.stacks
+    before, after = sum(stack.gpus[0] for stack in stacks), sum(stack.gpus[1] for stack in stacks)
+    return {
+        "added": sum(stack.status == "added" for stack in stacks),
+        "removed": sum(stack.status == "removed" for stack in stacks),
+        "changed": sum(stack.status == "changed" for stack in stacks),
+        "unchanged": len(preview.unchanged),
+        "unplanned": sum(stack.unplanned for stack in stacks),
+        "podsReplaced": sum(stack.replaces_pods for stack in stacks),
+        "gpusBefore": before,
+        "gpusAfter": after,
+        "new": _tally(finding for stack in stacks for finding in stack.new),
+        "fixed": _tally(finding for stack in stacks for finding in stack.fixed),
+        "still": _tally(finding for stack in stacks for finding in stack.still),
+        "blocked": preview.blocked,
+    }
+
+
+def _tally(findings: Iterable[Finding]) -> dict[str, int]:
+    numbers = {severity.value: 0 for severity in Severity} | {"waived": 0}
+    for finding in findings:
+        numbers["waived" if finding.waived else finding.severity.value] += 1
+    return numbers
+
+
+def _group(group: Group) -> dict[str, Any]:
+    change = group.change
+    return {
+        "target": change.name,
+        "kind": change.kind,
+        "status": change.status,
+        "stacks": list(group.stacks),
+        "podsReplaced": group.replaces_pods,
+        "gpus": {"before": group.gpus[0], "after": group.gpus[1]},
+        "versions": [version._asdict() for version in change.versions],
+        "fields": [_field(field) for field in change.fields],
+    }
+
+
+def _field(field: FieldDiff) -> dict[str, Any]:
+    values: dict[str, Any] = {"field": str(field.path)}
+    # A missing key is a missing field; null is the value null.
+    if field.before is not merge.ABSENT:
+        values["before"] = field.before
+    if field.after is not merge.ABSENT:
+        values["after"] = field.after
+    return {**values, "patch": field.patch}
+
+
+def _stack(stack: StackDiff, places: dict[tuple[str, str, str], int]) -> dict[str, Any]:
+    return {
+        "stack": stack.stack,
+        "file": stack.file,
+        "status": stack.status,
+        "headline": stack.headline,
+        "unplanned": stack.unplanned,
+        "recordedChanged": stack.recorded,
+        "blocked": stack.blocked,
+        "podsReplaced": stack.replaces_pods,
+        "gpus": {"before": stack.gpus[0], "after": stack.gpus[1]},
+        "targets": [_target(target, places[stack.stack, target.kind, target.name]) for target in stack.targets],
+        "patches": [version._asdict() for version in stack.patches],
+        "topology": topology_to_json(stack.topology),
+        "cost": None if stack.cost is None else cost_to_json(stack.cost),
+        "findings": {
+            "new": [finding_to_json(finding) for finding in stack.new],
+            "fixed": [finding_to_json(finding) for finding in stack.fixed],
+            "still": [finding_to_json(finding) for finding in stack.still],
+        },
+    }
+
+
+def _target(target: TargetDiff, place: int) -> dict[str, Any]:
+    return {
+        "target": target.name,
+        "kind": target.kind,
+        "change": place,
+        "podsReplaced": target.replaces_pods,
+        "replicas": {"before": target.replicas[0], "after": target.replicas[1]},
+        "gpus": {"before": target.gpus[0], "after": target.gpus[1]},
+    }

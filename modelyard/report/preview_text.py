@@ -1,0 +1,59 @@
+"""A preview for the eyes."""
+
+from modelyard.findings import loud
+from modelyard.preview import Group, Preview, grouped
+from modelyard.report.finding import findings_text, tally
+from modelyard.report.preview_words import (
+    change_words,
+    effects,
+    headline,
+    named,
+    rows_by_patch,
+    span,
+    version_words,
+)
+from modelyard.report.rows import rows_text
+from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+
+
+def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
+    """The preview as lines: what changes and where, alike changes once, then what is wrong or mended."""
+    lines = [style.bold(line) for line in hanging(headline(preview), 2, style.columns)]
+    lines += map(style.dim, hanging(span(preview), 2, style.columns))
+    if not preview.stacks:
+        return lines
+    lines += ["", *(line for group in grouped(preview.stacks) for line in (*_group(group, style), ""))]
+    lines += _findings(preview, style)
+    if preview.unchanged:
+        lines += map(style.dim, hanging(f"not affected: {named(preview.unchanged)}", 2, style.columns))
+    lines += [
+        style.bold(line) for line in hanging(f"{headline(preview)}: {', '.join(effects(preview))}", 2, style.columns)
+    ]
+    return lines
+
+
+def _group(group: Group, style: Style) -> list[str]:
+    change = group.change
+    mark = {"added": style.added("+"), "removed": style.removed("-")}.get(change.status, style.changed("~"))
+    kind = "" if change.kind == "Deployment" else f"{change.kind} "
+    lines = [f"{mark} {style.bold(shorten(kind + change.name, style.columns - 2))}"]
+    words = " · ".join(filter(None, (version_words(change), change_words(group))))
+    lines += wrapped(f"in {named(group.stacks)}" + (f" · {words}" if words else ""), 4, style.columns)
+    for patch, rows in rows_by_patch(change):
+        lines.append(f"    {style.link(safe(patch))}")
+        lines += rows_text(rows, 6, style)
+    return lines
+
+
+def _findings(preview: Preview, style: Style) -> list[str]:
+    lines: list[str] = []
+    for title, findings in (
+        ("New findings", [finding for stack in preview.stacks for finding in loud(stack.new)]),
+        ("Fixed", [finding for stack in preview.stacks for finding in loud(stack.fixed)]),
+    ):
+        if findings:
+            lines += [style.bold(title), *findings_text(findings, style), ""]
+    still = [finding for stack in preview.stacks for finding in loud(stack.still)]
+    if still:
+        lines += map(style.dim, hanging(f"still there: {tally(still)} (modelyard check tells them)", 2, style.columns))
+    return lines

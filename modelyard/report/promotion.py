@@ -1,0 +1,60 @@
+"""A promotion for the eyes: what is taken, what stays, the edit."""
+
+from collections.abc import Iterable
+
+from modelyard.preview.promote import Difference, Promotion
+from modelyard.report.style import PLAIN, Style, hanging, safe
+from modelyard.report.values import count, fitted
+
+_VALUE = 40
+"""Columns of the longest value."""
+
+
+def promotion_text(
+    found: Promotion, source: str, target: str, diff: Iterable[str], written: bool, style: Style = PLAIN
+) -> list[str]:
+    """The promotion as lines.
+
+    Args:
+        found: what is taken and what stays.
+        source: name of the stack that is ahead.
+        target: name of the one to change.
+        diff: the edit as a unified diff.
+        written: whether the edit has been made.
+        style: colours and width.
+    """
+    lines: list[str] = []
+    if not found.taken:
+        lines += hanging(f"{target} is up to {source}: nothing to take", 2, style.columns)
+    else:
+        lines += [style.bold(f"taken from {safe(source)}"), *_table(found.taken, style, "→"), ""]
+        lines += [_painted(line, style) for line in diff] + [""]
+    if found.kept:
+        lines += [style.bold(f"kept in {safe(target)}"), *_table(found.kept, style, f"{safe(source)} has"), ""]
+    if found.taken:
+        words = f"{count(len(found.taken), 'setting')} {'written' if written else 'to take'}, {len(found.kept)} kept"
+        lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
+        step = f"modelyard plan {target}" if written else f"modelyard promote {source} {target} --write"
+        lines.append(f"Next: {style.link(safe(step))}")
+    return lines
+
+
+def _table(differences: Iterable[Difference], style: Style, between: str) -> list[str]:
+    rows = [(one.setting, _value(one.target), _value(one.source)) for one in differences]
+    width = max(len(row[0]) for row in rows)
+    wide = max(len(row[1]) for row in rows)
+    return [
+        f"  {safe(setting):<{width}}  {style.bold(f'{now:<{wide}}')}  {style.dim(between)} {ahead}"
+        for setting, now, ahead in rows
+    ]
+
+
+def _value(value: object) -> str:
+    return "(none)" if value is None else fitted(value, _VALUE)
+
+
+def _painted(line: str, style: Style) -> str:
+    text = safe(line)
+    if line.startswith("+"):
+        return style.added(text)
+    return style.removed(text) if line.startswith("-") else style.dim(text)

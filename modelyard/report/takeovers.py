@@ -1,0 +1,69 @@
+"""Findings about owners of fields, which come one a field, as one a target and owner for readers."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from modelyard.findings import Finding, Severity
+from modelyard.merge import Path
+from modelyard.report.fields import field_names
+
+_ONE = {
+    "OWN001": "{field} is taken over from {owner}",
+    "OWN002": "{owner} keeps writing {field}",
+    "OWN003": "{owner} holds {field} and will write it again at its next sync",
+}
+"""How the plan words each."""
+_MANY = {
+    "OWN001": "{number} fields taken over from {owner}",
+    "OWN002": "{owner} keeps writing {number} fields",
+    "OWN003": "{owner} holds {number} fields and will write them again at its next sync",
+}
+
+
+class Told(NamedTuple):
+    """A finding as readers see it: its own, or one that stands for several."""
+
+    finding: Finding
+    fields: tuple[tuple[str, int], ...] = ()
+    """Short names of the fields that it stands for, some together, with their number; empty for what stands alone."""
+
+
+def gathered(findings: Iterable[Finding]) -> list[Told]:
+    """The findings in their order, those of one target and owner together in the place of the first."""
+    return [_told(found) for found in together(findings)]
+
+
+def together(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """The findings that are told as one."""
+    places: dict[object, list[Finding]] = {}
+    for finding in findings:
+        owner = _owner(finding)
+        # All but the field, its line and the words about it; what has no owner is like nothing else.
+        like = (finding._replace(summary="", field="", line=0, column=0), owner) if owner else len(places)
+        places.setdefault(like, []).append(finding)
+    return list(places.values())
+
+
+def taken_over(findings: Iterable[Finding]) -> dict[str, int]:
+    """How many fields a plan takes over as a matter of course, by their owner."""
+    owners = sorted(_owner(one) for one in findings if one.severity is Severity.ADVICE and not one.waived)
+    return {owner: owners.count(owner) for owner in owners if owner}
+
+
+def _told(found: list[Finding]) -> Told:
+    first = found[0]
+    if not _owner(first) or (len(found) == 1 and first.severity is not Severity.ADVICE):
+        return Told(first)
+    summary = _MANY[first.code].format(number=len(found), owner=_owner(first))
+    summary = summary.replace("1 fields", "1 field", 1) if len(found) == 1 else summary
+    return Told(first._replace(summary=summary), tuple(field_names(Path.parse(one.field) for one in found)))
+
+
+def _owner(finding: Finding) -> str:
+    """Whose field the finding is about, empty where it is not about one field and its owner."""
+    if finding.code not in _ONE or not finding.field:
+        return ""
+    before, _, after = _ONE[finding.code].replace("{field}", finding.field).partition("{owner}")
+    if not (finding.summary.startswith(before) and finding.summary.endswith(after)):
+        return ""
+    return finding.summary[len(before) : len(finding.summary) - len(after)]

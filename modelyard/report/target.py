@@ -1,0 +1,141 @@
+"""One target of a plan as text: what happens to it, why now, and its changed fields by the patch that sets them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from modelyard import merge
+from modelyard.plan import FieldChange, TargetPlan
+from modelyard.report.fields import Row, is_own_note, rows_of
+from modelyard.report.rows import rows_text
+from modelyard.report.style import Style, safe, shorten, wrapped
+from modelyard.report.values import count
+
+Grouped = tuple[tuple[str, tuple[Row, ...]], ...]
+"""Rows by the patch that asks for them."""
+
+
+class Turn(NamedTuple):
+    """A target's place in the order of changes."""
+
+    number: int
+    """From 1."""
+    why: str
+    """Why now, and what it means for running pods."""
+
+
+def grouped(target: TargetPlan) -> Grouped:
+    """The changed fields of a target by patch, without our own annotations; nothing for a new object."""
+    if target.action == "create":
+        return ()
+    changes: dict[str, list[FieldChange]] = {}
+    for change in target.changes:
+        if not is_own_note(change):
+            patch = change.patch or ("given up" if change.after is merge.ABSENT else "defaults")
+            changes.setdefault(patch, []).append(change)
+    alone = _containers(target) == 1
+    return tuple((patch, rows_of(some, one_container=alone)) for patch, some in sorted(changes.items()))
+
+
+def _containers(target: TargetPlan) -> int:
+    pod = ((target.after.get("spec") or {}).get("template") or {}).get("spec") or {}
+    return len(pod.get("containers") or ())
+
+
+Seen = list[tuple[tuple[Row, ...], str]]
+"""Rows that were told already, with the patch and target that they were told of."""
+
+_WORTH_A_MENTION = 3
+"""Rows from which on it is shorter to say who else has the same."""
+
+
+def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style) -> list[str]:
+    """A target's lines.
+
+    Args:
+        target: what happens to it.
+        turn: when it is changed; None where there is no order.
+        seen: what the targets before it told, which is not told again; the target's own rows are added.
+        style: colours and width.
+    """
+    rows = grouped(target)
+    mark = "+" if target.action == "create" else "~"
+    number = f"{turn.number}. " if turn else ""
+    indent = len(number) + 2
+    lead = number + (style.added(mark) if mark == "+" else style.changed(mark)) + " "
+    lines = _head(target, rows, turn.why if turn else "", lead, indent, style)
+    if target.action != "create" and not rows and len(target.patches) != 1:
+        lines.extend(_dim(f"only notes which patches it has: {', '.join(target.patches)}", indent, style))
+    for patch, some in rows:
+        lines.extend(_patched(patch, some, seen, indent, style, alone=_single(rows)))
+        if len(some) >= _WORTH_A_MENTION:
+            seen.append((some, f"{patch} on {target.name}"))
+    return lines
+
+
+def _patched(patch: str, rows: tuple[Row, ...], seen: Seen, indent: int, style: Style, *, alone: bool) -> list[str]:
+    """What one patch changes, below its name where the target's line does not have it."""
+    same = next((who for told, who in seen if told == rows), "")
+    if alone:
+        return _dim(f"the same as {same}", indent, style) if same else rows_text(rows, indent, style)
+    name = shorten(patch, style.columns - indent)
+    head = " " * indent + style.link(name)
+    beside = rows_text(rows, 0, style._replace(columns=style.columns - indent - len(name) - 2))
+    if len(beside) == 1:
+        return [f"{head}  {beside[0]}"]
+    if same:
+        return [head, *_dim(f"the same as {same}", indent + 2, style)]
+    return [head, *rows_text(rows, indent + 2, style)]
+
+
+def _dim(text: str, indent: int, style: Style) -> list[str]:
+    return list(map(style.dim, wrapped(text, indent, style.columns)))
+
+
+def _single(rows: Grouped) -> bool:
+    """Whether one patch makes all changes, so that its name fits beside the target's."""
+    return len(rows) == 1 and "@" in rows[0][0]
+
+
+def _patch(target: TargetPlan, rows: Grouped) -> str:
+    """The patch that stands beside the target's name, empty where there are several or none."""
+    if not rows:
+        return target.patches[0] if len(target.patches) == 1 else ""
+    return rows[0][0] if _single(rows) else ""
+
+
+def _head(target: TargetPlan, rows: Grouped, why: str, lead: str, indent: int, style: Style) -> list[str]:
+    """Name, patch, effects and reason: on one line where they fit."""
+    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
+    room = style.columns - indent
+    name = shorten(kind + target.name, room)
+    line, used = lead + style.bold(name), len(name)
+    lines = [line]
+    patch = shorten(_patch(target, rows), room)
+    if patch and used + 2 + len(patch) <= room:
+        lines, used = [f"{line}  {style.link(patch)}"], used + 2 + len(patch)
+    elif patch:
+        lines, used = [line, " " * indent + style.link(patch)], len(patch)
+    effects = safe(" · ".join(_effects(target, why, noted=not rows)))
+    both = " · ".join(filter(None, (effects, safe(why))))
+    if not both:
+        return lines
+    if used + 2 + len(both) <= room:
+        return [*lines[:-1], f"{lines[-1]}  {both.replace(effects, style.changed(effects), 1)}"]
+    first, *more = wrapped(both, indent, style.columns)
+    return [*lines, first.replace(effects, style.changed(effects), 1), *more]
+
+
+def _effects(target: TargetPlan, why: str, *, noted: bool) -> Iterator[str]:
+    before, after = target.replicas
+    if target.action == "create":
+        yield "new" if len(target.patches) == 1 else f"new, from {', '.join(target.patches) or 'its base'}"
+        if after is not None:
+            yield count(after, "pod")
+    elif before != after and after is not None:
+        yield f"pods {before} → {after}"
+    elif noted and len(target.patches) == 1:
+        yield "only notes the patch"
+    if target.replaces_pods and f"replaces {target.replaces_pods} running" not in why:
+        yield f"{count(target.replaces_pods, 'pod')} replaced"
+    if target.gpus[0] != target.gpus[1]:
+        yield f"GPUs {target.gpus[0]} → {target.gpus[1]}"

@@ -1,0 +1,230 @@
+"""What a reader does with the report: filters, keys, links, words that changed, the picture of a stack."""
+
+import copy
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Opened, written
+
+
+def shown_stacks(page: Page) -> list[str]:
+    return page.locator(".stacks .open:visible").all_inner_texts()
+
+
+def test_a_search_leaves_the_stacks_of_that_name(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    assert shown_stacks(page) == ["dev", "staging", "prod"]
+    page.get_by_label("Stack name").fill("PRO")
+    expect(page.locator("#match-count")).to_have_text("1 of 3 stacks")
+    assert shown_stacks(page) == ["prod"]
+    assert page.locator(".matrix tbody tr:visible").count() == 1
+    expect(page.locator("#findings").get_by_text("L4 is not supported")).to_be_hidden()
+    expect(page.locator("#change-0")).to_be_hidden()
+
+
+def test_the_address_shows_the_same_to_somebody_else(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    page.get_by_label("Severity").select_option("Error")
+    page.get_by_role("button", name="dev", exact=True).click()
+    page.get_by_role("button", name="GPUs", exact=True).click()
+    shown = page.url.partition("#")[2]
+    other = opened(report, shown)
+    assert shown_stacks(other) == ["dev"]
+    expect(other.get_by_label("Severity")).to_have_value("error")
+    expect(other.get_by_role("button", name="dev", exact=True)).to_have_attribute("aria-expanded", "true")
+    expect(other.get_by_role("columnheader", name="GPUs", exact=True)).to_have_attribute("aria-sort", "descending")
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "stacks"),
+    [
+        ("Status", "Cannot be applied", ["dev"]),
+        ("Severity", "Warning", ["dev", "staging", "prod"]),
+        ("Code", "GPU001", ["dev"]),
+        ("Patch", "training-route", ["prod"]),
+        ("Patch", "model-service", ["dev", "staging"]),
+        ("Target", "deployment-api-server", ["prod"]),
+    ],
+)
+def test_each_filter_leaves_what_it_says(
+    report: Path, opened: Opened, label: str, value: str, stacks: list[str]
+) -> None:
+    page = opened(report)
+    page.get_by_role("combobox", name=label, exact=True).select_option(value)
+    # Waiting by a script of the test's own would need what the page's security policy forbids.
+    expect(page.locator("#match-count")).not_to_be_empty()
+    assert shown_stacks(page) == stacks
+
+
+def test_a_finding_that_is_fixed_does_not_make_its_stack_match(
+    document: Mapping[str, Any], tmp_path: Path, opened: Opened
+) -> None:
+    found = copy.deepcopy(dict(document))
+    found["stacks"][1]["findings"]["fixed"] = [{"code": "GPU002", "severity": "error", "summary": "no such card"}]
+    page = opened(written(found, tmp_path), "code=GPU002")
+    assert shown_stacks(page) == []
+    page.locator(".part[data-part=fixed] > summary").click()
+    expect(page.locator(".part[data-part=fixed] .family > summary")).to_be_visible()
+    expect(page.locator(".part[data-part=new]")).to_be_hidden()
+
+
+def test_clearing_brings_everything_back(report: Path, opened: Opened) -> None:
+    page = opened(report, "q=nobody")
+    expect(page.get_by_text("No stack matches the filters.").first).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    assert shown_stacks(page) == ["dev", "staging", "prod"]
+    assert "#" not in page.url
+
+
+def test_keys_find_step_open_and_explain(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    page.keyboard.press("j")
+    expect(page.get_by_role("button", name="dev", exact=True)).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="staging", exact=True)).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("k")
+    expect(page.get_by_role("button", name="dev", exact=True)).to_be_focused()
+    page.keyboard.press("4")
+    expect(page.locator("#changes")).to_be_focused()
+    page.keyboard.press("j")
+    expect(page.locator("#change-0 > summary")).to_be_focused()
+    page.keyboard.press("/")
+    page.keyboard.type("j?d4")
+    expect(page.get_by_label("Stack name")).to_have_value("j?d4")
+    page.keyboard.press("Escape")
+    page.keyboard.press("x")
+    expect(page.get_by_label("Stack name")).to_have_value("")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#help")).to_be_hidden()
+
+
+def test_single_keys_can_be_switched_off(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    page.keyboard.press("?")
+    page.get_by_label("Single keys work").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Stack name")).not_to_be_focused()
+    page.reload()
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_hidden()
+
+
+def test_focus_is_seen(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    page.keyboard.press("j")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def test_the_words_that_changed_are_marked(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    row = page.locator("#changes tr", has_text="NVIDIA-L4").first
+    assert row.locator("del").all_inner_texts() == ["A10"]
+    assert row.locator("ins").all_inner_texts() == ["L4"]
+    assert page.locator("#changes tr", has_text="spec.replicas").first.locator("del, ins").count() == 0
+
+
+def test_an_upgrade_is_told_in_words(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    row = page.locator(".matrix tbody tr", has=page.get_by_role("rowheader", name="dev", exact=True))
+    assert row.locator("td.up").first.text_content() == "v1 → v2 upgraded"
+
+
+def test_a_stack_opens_with_its_targets_and_its_findings(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    page.get_by_role("button", name="dev", exact=True).click()
+    about = page.locator(".about")
+    expect(about).to_contain_text("stacks/Pulumi.dev.yaml:11:5")
+    expect(about).to_contain_text("choose A100, V100, A10, A30, A40")
+    expect(about.locator("ins").first).to_have_text("L4")
+    page.get_by_role("button", name="dev", exact=True).click()
+    expect(about).to_have_count(0)
+
+
+def test_links_lead_to_the_stack_and_to_the_reasons(report: Path, opened: Opened) -> None:
+    page = opened(report, "q=nobody")
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("link", name="Why GPU001").click()
+    expect(page.get_by_text("Training is sized for the A10.")).to_be_in_viewport()
+    page.locator("#findings").get_by_role("link", name="staging").first.click()
+    expect(page.get_by_role("button", name="staging", exact=True)).to_be_focused()
+    assert page.locator(".about").count() == 1
+
+
+def test_a_link_to_a_finding_unfolds_it(report: Path, opened: Opened) -> None:
+    page = opened(report, "code-RES102")
+    expect(page.locator("#code-RES102 .prose")).to_be_in_viewport()
+
+
+def test_the_order_follows_the_head_of_a_column(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    page.get_by_role("button", name="Stack", exact=True).click()
+    assert shown_stacks(page) == ["dev", "prod", "staging"]
+    page.get_by_role("button", name="Stack", exact=True).click()
+    assert shown_stacks(page) == ["staging", "prod", "dev"]
+    page.get_by_role("button", name="Stack", exact=True).click()
+    assert shown_stacks(page) == ["dev", "staging", "prod"]
+
+
+def test_the_picture_shows_nodes_and_queues_before_and_after(report: Path, opened: Opened) -> None:
+    page = opened(report, "topology=prod")
+    before, after = page.get_by_role("img", name="Before the change"), page.get_by_role("img", name="After the change")
+    expect(before).to_contain_text("celery-model-training-tasks-gpu gets new jobs")
+    expect(after).to_contain_text("deployment-ray-head gets new jobs")
+    expect(after).to_contain_text("3 pods × 1 GPU, was 0")
+    expect(after).to_contain_text("prod-gpu-02 with NVIDIA-A30: 1 of 2 GPUs used.")
+    page.get_by_text("In numbers").click()
+    row = page.locator("#loads").get_by_role("row", name=re.compile("^deployment-ray-model-training-worker"))
+    assert row.get_by_role("cell").all_inner_texts() == ["0 pods × 1 GPU", "3 pods × 1 GPU"]
+
+
+def test_the_picture_begins_with_the_stack_in_which_most_moves(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    assert page.locator("#pictured option").all_inner_texts() == ["prod", "dev", "staging"]
+    expect(page.locator("figcaption").first).to_have_text("Before prod")
+
+
+def test_the_picture_follows_the_choice_and_the_filters(report: Path, opened: Opened) -> None:
+    page = opened(report)
+    page.locator("#pictured").select_option("dev")
+    expect(page.get_by_role("img", name="After the change")).to_contain_text("1 without a node")
+    assert "topology=dev" in page.url
+    page.get_by_label("Stack name").fill("nobody")
+    expect(page.locator("#scenes")).to_have_text("No stack matches the filters.")
+
+
+def test_a_thousand_stacks_show_a_hundred_until_asked(large: Path, opened: Opened) -> None:
+    page = opened(large)
+    assert page.locator(".stacks tr[data-s]:visible").count() == 100
+    page.get_by_role("button", name="Show all 1,000").first.click()
+    assert page.locator(".stacks tr[data-s]:visible").count() == 1000
+    page.get_by_label("Stack name").fill("0999")
+    expect(page.locator("#match-count")).to_have_text("1 of 1,000 stacks")
+    assert shown_stacks(page) == ["team-0999-dev"]
+
+
+def test_a_link_reaches_a_stack_that_the_table_does_not_show_yet(large: Path, opened: Opened) -> None:
+    page = opened(large)
+    button = page.get_by_role("button", name="team-0998-staging")
+    expect(button).to_be_hidden()
+    page.evaluate("location.hash = '#stack-998'")
+    expect(button).to_be_in_viewport()
+    expect(button).to_have_attribute("aria-expanded", "true")
+    assert page.url.endswith("#open=team-0998-staging")
+
+
+def test_all_stacks_of_a_finding_can_be_told(large: Path, opened: Opened) -> None:
+    page = opened(large)
+    item = page.locator("#findings li", has_text="L4 is not supported")
+    assert item.get_by_role("link").count() == 12
+    item.get_by_role("button", name="322 more").click()
+    assert item.get_by_role("link").count() == 334
+    expect(item).to_contain_text("team-0999-dev")

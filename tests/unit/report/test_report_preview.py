@@ -1,0 +1,101 @@
+"""Previews as text and as comments: everything told once, nothing too long, nothing that steers its reader."""
+
+import re
+from typing import Any
+
+import pytest
+
+from modelyard import merge
+from modelyard.findings import Finding, Severity
+from modelyard.preview import FieldDiff, Preview, StackDiff, TargetDiff, VersionDiff
+from modelyard.preview.values import Revision
+from modelyard.report.preview_markdown import LIMIT, MARK, preview_markdown
+from modelyard.report.preview_text import preview_text
+from modelyard.report.style import Style
+
+MEMORY = merge.Path.parse("spec.template.spec.containers[name=worker].resources.limits.memory")
+
+
+def target(name: str = "deployment-worker", after: Any = "48Gi", **changes: Any) -> TargetDiff:
+    fields = (FieldDiff(MEMORY, "32Gi", after, "ray-worker@v1"),)
+    return TargetDiff(name, "Deployment", "changed", fields, (), 1, (1, 1), (1, 1))._replace(**changes)
+
+
+def stack(name: str, *targets: TargetDiff, **changes: Any) -> StackDiff:
+    made = StackDiff(name, f"stacks/Pulumi.{name}.yaml", "changed", "Ray", targets, (), (), (), False, False)
+    return made._replace(**changes)
+
+
+def preview(*stacks: StackDiff, unchanged: tuple[str, ...] = ()) -> Preview:
+    return Preview(Revision("main", "a" * 40), Revision("working tree", "b" * 40), stacks, unchanged)
+
+
+def finding(summary: str = "too little", **changes: Any) -> Finding:
+    return Finding("RES001", Severity.ERROR, summary, stack="dev", file="stacks/Pulumi.dev.yaml", line=3)._replace(
+        **changes
+    )
+
+
+def test_alike_changes_of_many_stacks_are_one_section() -> None:
+    found = preview(*(stack(name, target()) for name in ("a", "b", "c")), stack("d", target(after="64Gi")))
+    text = preview_markdown(found)
+    assert text.count("<details") == 2
+    assert "in a, b, c" in text
+    assert "replaces 3 pods" in text
+    lines = preview_text(found)
+    assert sum("deployment-worker" in line for line in lines) == 2
+
+
+def test_a_thousand_different_changes_fit_and_the_summary_is_whole() -> None:
+    stacks = [stack(f"team-{number:04}", target(f"deployment-{number}", f"{number}Gi")) for number in range(1000)]
+    text = preview_markdown(preview(*stacks, unchanged=("quiet",)), report="https://ci.example.com/r")
+    assert len(text) <= LIMIT
+    assert text.startswith(f"{MARK}\n## modelyard: 1000 of 1001 stacks change\n")
+    assert "and 960 more" in text
+    assert re.search(r"_\d+ sections more would be too long for this comment; the \[full report\]", text)
+    assert text.count("<details") == text.count("</details>")
+    assert "Not affected: quiet." in text
+
+
+def test_the_gravest_comes_first() -> None:
+    found = preview(stack("dev", target(), new=(finding(),), fixed=(finding("was wrong"),), still=(finding("old"),)))
+    text = preview_markdown(found)
+    places = [
+        text.index(words) for words in ("### New findings", "### Changes", "Fixed: 1 finding", "Still there: 1 finding")
+    ]
+    assert places == sorted(places)
+    assert "**1 new error**, 1 fixed, 1 still there" in text
+
+
+def test_notes_and_waived_findings_are_no_news() -> None:
+    quiet = (finding(severity=Severity.ADVICE), finding("waived one", waived="agreed"))
+    assert "RES001" not in preview_markdown(preview(stack("dev", target(), new=quiet)))
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["<img src=x>", "@everyone look", "a|b|c", "`code`", "**bold**", "[link](https://evil.example)", "#1", "\x1b[31m"],
+)
+def test_text_from_outside_is_shown_and_not_obeyed(words: str) -> None:
+    found = preview(stack("dev", target(after=words), new=(finding(words, remedy=words),)))
+    text = preview_markdown(found)
+    assert words not in text
+    assert "\x1b" not in text
+    assert "\x1b" not in "\n".join(preview_text(found))
+    tables = [line for line in text.splitlines() if line.startswith("| resources")]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 4 for line in tables)
+
+
+def test_versions_are_told_with_the_change() -> None:
+    one = target(versions=(VersionDiff("ray-worker", "v1", "v2"), VersionDiff("extra", None, "v1")))
+    assert "extra v1 added" in preview_markdown(preview(stack("dev", one)))
+    same = one._replace(status="same", fields=())
+    assert "No field differs." in preview_markdown(preview(stack("dev", same)))
+    assert any("comes out alike" in line for line in preview_text(preview(stack("dev", same))))
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_lines_fit(columns: int) -> None:
+    long = target("deployment-" + "x" * 90, "y" * 300, versions=(VersionDiff("a" * 40, "v1", "v2"),))
+    found = preview(stack("s" * 70, long, new=(finding("w " * 90),)), unchanged=tuple(f"stack-{n}" for n in range(40)))
+    assert max(map(len, preview_text(found, Style(False, columns)))) <= columns

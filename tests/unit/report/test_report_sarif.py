@@ -1,0 +1,175 @@
+"""SARIF: valid, on the right line, the same result recognised after its line moved."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft4Validator, FormatChecker
+
+from modelyard import __version__
+from modelyard.findings import Finding, Severity
+from modelyard.plan.project import plan_recorded
+from modelyard.report.checked import Checked
+from modelyard.report.sarif import sarif_document
+
+ROOT = Path(__file__).parents[3]
+SCHEMA = json.loads((ROOT / "tests" / "ci" / "schemas" / "sarif-2.1.0.json").read_text())
+CARD = Finding(
+    "GPU001",
+    Severity.ERROR,
+    "L4 is not supported",
+    stack="prod",
+    field="gpu.model",
+    detail="121 FP16 TFLOPS < 125",
+    remedy="choose A10",
+    file="stacks/Pulumi.prod.yaml",
+    line=10,
+    column=5,
+)
+
+
+def document(*findings: Finding, **changes: Any) -> dict[str, Any]:
+    stacks = {"prod": "stacks/Pulumi.prod.yaml"}
+    return sarif_document(Checked(findings, stacks)._replace(**changes))
+
+
+def results(*findings: Finding, **changes: Any) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = document(*findings, **changes)["runs"][0]["results"]
+    return made
+
+
+def physical(result: dict[str, Any]) -> tuple[str, int, int | None]:
+    place = result["locations"][0]["physicalLocation"]
+    return place["artifactLocation"]["uri"], place["region"]["startLine"], place["region"].get("startColumn")
+
+
+@pytest.mark.parametrize(
+    "findings",
+    [
+        (),
+        (CARD,),
+        (CARD, CARD._replace(waived="until May"), Finding("PAT009", Severity.ADVICE, "x", file="/elsewhere/ä b.yaml")),
+        (Finding("ZZZ999", Severity.WARNING, "a code without an explanation"),),
+    ],
+)
+def test_every_document_follows_the_schema(findings: tuple[Finding, ...]) -> None:
+    Draft4Validator(SCHEMA, format_checker=FormatChecker()).validate(document(*findings))
+
+
+def test_the_findings_of_the_example_stacks_follow_the_schema_and_point_at_their_lines() -> None:
+    findings = tuple(
+        finding
+        for name in ("dev", "prod", "staging")
+        if (plan := plan_recorded(ROOT, ROOT / "stacks" / f"Pulumi.{name}.yaml", date(2026, 11, 21)).plan) is not None
+        for finding in plan.findings
+    )
+    made = document(*findings)
+    Draft4Validator(SCHEMA).validate(made)
+    for finding, result in zip(findings, made["runs"][0]["results"], strict=True):
+        uri, line, _ = physical(result)
+        assert len((ROOT / uri).read_text().splitlines()) >= line
+        assert line == (finding.line or 1)
+
+
+def test_a_finding_lands_on_its_line_of_the_file() -> None:
+    (result,) = results(CARD)
+    assert physical(result) == ("stacks/Pulumi.prod.yaml", 10, 5)
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"] == "%SRCROOT%"
+
+
+def test_files_are_named_from_the_root_of_the_repository() -> None:
+    (result,) = results(CARD, folder="infra/ml platform")
+    assert physical(result)[0] == "infra/ml%20platform/stacks/Pulumi.prod.yaml"
+
+
+def test_two_projects_of_a_repository_have_categories_of_their_own() -> None:
+    # Code scanning reads a category only where something stands before a slash.
+    assert document()["runs"][0]["automationDetails"] == {"id": "modelyard/"}
+    assert document(folder="infra")["runs"][0]["automationDetails"] == {"id": "modelyard/infra/"}
+
+
+def test_a_finding_without_a_file_is_shown_at_its_stack_and_else_at_the_project() -> None:
+    # Code scanning refuses a whole upload for one result without a physical location.
+    found = results(CARD._replace(file="", line=0, column=0), CARD._replace(stack="", file="", line=0, column=0))
+    assert [physical(result) for result in found] == [("stacks/Pulumi.prod.yaml", 1, None), ("Pulumi.yaml", 1, None)]
+
+
+def test_a_file_outside_the_project_has_a_whole_address() -> None:
+    (result,) = results(CARD._replace(file="/srv/other stack.yaml"))
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "file:///srv/other%20stack.yaml"}
+
+
+def test_a_result_says_what_is_wrong_why_and_what_to_do() -> None:
+    (result,) = results(CARD)
+    assert result["message"]["text"] == "L4 is not supported. 121 FP16 TFLOPS < 125. To correct it: choose A10."
+    assert (result["ruleId"], result["level"]) == ("GPU001", "error")
+
+
+def test_levels_are_those_of_sarif() -> None:
+    found = results(*(CARD._replace(severity=severity) for severity in Severity))
+    assert [result["level"] for result in found] == ["error", "warning", "note"]
+
+
+def test_a_waived_finding_is_suppressed_with_its_reason_and_fails_no_build() -> None:
+    (result,) = results(CARD._replace(waived="slower training is fine until May"))
+    assert result["suppressions"] == [
+        {"kind": "inSource", "status": "accepted", "justification": "slower training is fine until May"}
+    ]
+    assert result["level"] == "note"
+    assert result["properties"]["severity"] == "error"
+    assert "suppressions" not in results(CARD)[0]
+
+
+def test_a_result_is_recognised_where_its_line_and_its_numbers_changed() -> None:
+    (before,) = results(CARD)
+    (after,) = results(CARD._replace(line=90, column=1, summary="L4 has 120 TFLOPS", detail="other words"))
+    assert before["partialFingerprints"] == after["partialFingerprints"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"code": "GPU002"}, {"stack": "dev"}, {"target": "x"}, {"field": "y"}, {"file": "z"}]
+)
+def test_another_finding_has_another_fingerprint(change: dict[str, str]) -> None:
+    one, other = results(CARD, CARD._replace(**change))
+    assert set(one["partialFingerprints"].values()).isdisjoint(other["partialFingerprints"].values())
+
+
+def test_two_findings_about_one_thing_are_told_apart() -> None:
+    one, other = results(CARD, CARD._replace(summary="something else"))
+    assert one["partialFingerprints"] != other["partialFingerprints"]
+
+
+def test_words_of_a_user_become_neither_links_nor_placeholders() -> None:
+    (result,) = results(CARD._replace(summary="{0} of [here](https://example.com) in {x}"))
+    assert result["message"]["text"].startswith("{{0}} of [here] (https://example.com) in {x}.")
+
+
+def test_a_rule_has_its_explanation_as_help() -> None:
+    made = document(CARD)
+    driver = made["runs"][0]["tool"]["driver"]
+    (rule,) = driver["rules"]
+    assert (driver["name"], driver["semanticVersion"]) == ("modelyard", __version__)
+    assert rule["id"] == "GPU001"
+    assert rule["shortDescription"]["text"] == "The card is under the throughput floor."
+    assert rule["fullDescription"]["text"].startswith("Training is sized for the A10.")
+    assert "```yaml\nmodelyard:gpu: {model: L4}\n```" in rule["help"]["markdown"]
+    assert "`" not in rule["help"]["text"]
+
+
+@pytest.mark.parametrize("site", ["https://example.com/modelyard", "https://example.com/modelyard/"])
+def test_a_rule_links_to_its_page_of_the_documentation(site: str) -> None:
+    rule = sarif_document(Checked((CARD,), {}), site)["runs"][0]["tool"]["driver"]["rules"][0]
+    assert rule["helpUri"] == "https://example.com/modelyard/rules/GPU001.html"
+
+
+def test_without_a_site_there_is_no_link() -> None:
+    assert "helpUri" not in document(CARD)["runs"][0]["tool"]["driver"]["rules"][0]
+
+
+def test_each_rule_is_there_once_and_results_name_its_place() -> None:
+    made = document(CARD, CARD._replace(code="CFG008"), CARD._replace(line=11))["runs"][0]
+    rules = [rule["id"] for rule in made["tool"]["driver"]["rules"]]
+    assert rules == ["CFG008", "GPU001"]
+    assert [rules[result["ruleIndex"]] for result in made["results"]] == ["GPU001", "CFG008", "GPU001"]
