@@ -1,6 +1,7 @@
 """One Pulumi resource for one target of a plan."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -45,6 +46,9 @@ def declare(
         )
     # The provider compares lists by position, so a patch of any item but the first would look changed for ever.
     # Whether something changes is the plan's to say; it compared the request with the live object, by merge keys.
+    # An object that is not ready is sent again by the engine all the same, and for what is ignored the provider would
+    # then send the live object's fields, everybody's and not just ours. So that one is declared as it is.
+    unchanged = target.action == "none" and rolled_out(target.before)
     body = {name: value for name, value in target.applied.items() if name not in ("apiVersion", "kind")}
     return build(
         target.name,
@@ -54,7 +58,25 @@ def declare(
         opts=pulumi.ResourceOptions(
             parent=parent,
             depends_on=list(after),
-            ignore_changes=sorted(body) if target.action == "none" else None,
+            ignore_changes=sorted(body) if unchanged else None,
             custom_timeouts=pulumi.CustomTimeouts(create=f"{patience}s", update=f"{patience}s"),
         ),
+    )
+
+
+def rolled_out(live: Mapping[str, Any] | None) -> bool:
+    """Whether a live object has the pods that it asks for, all of them up to date and available.
+
+    True of an object that asks for none.
+    """
+    if live is None:
+        return False
+    spec, status = live.get("spec") or {}, live.get("status") or {}
+    generation = live["metadata"].get("generation", 0)
+    wanted = spec.get("replicas", status.get("desiredNumberScheduled", 0))
+    return bool(
+        status.get("observedGeneration", generation) >= generation
+        and status.get("updatedReplicas", status.get("updatedNumberScheduled", 0)) == wanted
+        and status.get("availableReplicas", status.get("numberAvailable", 0)) == wanted
+        and status.get("replicas", wanted) == wanted
     )

@@ -16,7 +16,7 @@ from components.parts import (
     autoscaled,
 )
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.order import grace
+from modelyard.plan.pods import grace_of
 
 PARTS: Mapping[str, type[Part]] = {
     "apiServer": TrainingSwitch,
@@ -87,7 +87,7 @@ def _drain(target: TargetPlan) -> int:
     """Seconds that the pods which this update stops may take to end, 0 where it stops none."""
     before, after = target.replicas
     fewer = before is not None and after is not None and after < before
-    return grace(target) if target.replaces_pods or fewer else 0
+    return grace_of(target.before) if target.replaces_pods or fewer else 0
 
 
 def _dashed(name: str) -> str:

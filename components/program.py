@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pulumi
 
+from components.state import check_state
 from modelyard.cluster.live import ClusterError
 from modelyard.findings import Finding
 from modelyard.plan import Plan
@@ -31,6 +32,7 @@ def plan_of_stack() -> Plan:
     files = {found.name: found.path for found in discover(root)} if root is not None else {}
     if root is None or name not in files:
         raise pulumi.RunError(f"there is no stack file for {name}; the stacks are {', '.join(sorted(files)) or 'none'}")
+    check_state(root, name)
     if pulumi.Config("kubernetes").get("kubeconfig"):
         # The plan would look at one cluster and the engine change another.
         raise pulumi.RunError("kubernetes:kubeconfig is not read by the plan; set KUBECONFIG and kubernetes:context")

@@ -5,6 +5,7 @@ the only package that imports Pulumi, and only those two verbs load it. It plans
 """
 
 from modelyard.engine.automation import Outcome, apply, destroy, recorded_cluster
-from modelyard.engine.failure import EngineError, StaleError
+from modelyard.engine.failure import EngineError, StaleError, StoppedError
+from modelyard.engine.stopping import Stopping
 
-__all__ = ["EngineError", "Outcome", "StaleError", "apply", "destroy", "recorded_cluster"]
+__all__ = ["EngineError", "Outcome", "StaleError", "StoppedError", "Stopping", "apply", "destroy", "recorded_cluster"]

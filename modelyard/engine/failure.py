@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable
+from typing import Literal
 
+from modelyard.engine.progress import Progress
 from modelyard.plan.store import STALE
 
 _COLOURS = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")
@@ -16,6 +18,14 @@ _LOCKED = ("locked by", "another update is currently in progress")
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
 _UNREACHABLE = ("unreachable", "connection refused", "no such host", "i/o timeout")
 
+Lock = Literal["free", "freed", "unknown"]
+"""What became of the lock of the state: given back by the engine, taken from a killed engine, or nobody knows."""
+_LOCKS: dict[Lock, str] = {
+    "free": "",
+    "freed": "the engine was killed; its lock on the state is freed. ",
+    "unknown": "the engine was killed and may have left the state locked: pulumi cancel --stack {stack} frees it. ",
+}
+
 
 class EngineError(Exception):
     """The engine cannot be run, or its run failed: why, and what to do."""
@@ -28,6 +38,40 @@ class EngineError(Exception):
 
 class StaleError(EngineError):
     """Between approval and run something moved; nothing was changed."""
+
+
+class StoppedError(EngineError):
+    """A signal ended the run before it was through."""
+
+    def __init__(self, number: int, summary: str, remedy: str) -> None:
+        super().__init__(summary, remedy)
+        self.signal = number
+
+
+def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) -> StoppedError:
+    """What a signal has left behind.
+
+    Args:
+        number: the signal.
+        verb: ``apply`` or ``destroy``.
+        stack: the stack's name.
+        progress: what the engine said of its steps.
+        lock: what became of the state's lock.
+    """
+    far = (("done", progress.done), ("not finished", progress.unfinished))
+    told = "; ".join(f"{words}: {', '.join(names)}" for words, names in far if names)
+    return StoppedError(
+        number, f"{verb} {stack} was stopped; {told or 'nothing was changed'}", _goes_on(verb, stack, lock)
+    )
+
+
+def killed(verb: str, stack: str, lock: Lock) -> EngineError:
+    """The engine was ended by somebody else, by the kernel for want of memory perhaps."""
+    return EngineError(f"the engine was killed while it ran {verb} {stack}", _goes_on(verb, stack, lock))
+
+
+def _goes_on(verb: str, stack: str, lock: Lock) -> str:
+    return f"{_LOCKS[lock].format(stack=stack)}modelyard {verb} {stack} does the rest"
 
 
 def failure(messages: Iterable[str], output: str) -> EngineError:

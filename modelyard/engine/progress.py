@@ -23,33 +23,51 @@ _PATCH_VERBS = {"create": "patching", "update": "patching", "delete": "giving up
 class Progress:
     """Follows one run: reports the steps on Kubernetes objects and what each waits for.
 
-    Keeps how many objects had which operation, and the errors.
+    Keeps how many objects had which operation, how far their steps came, and the errors.
     """
 
     def __init__(self, report: Report) -> None:
         self.changes: Counter[str] = Counter()
         self.errors: list[str] = []
+        self.done: list[str] = []
+        """Names of the objects that were changed."""
+        self.unfinished: list[str] = []
+        """Names of the objects whose change began, and did not end well or not yet."""
+        self.begun = False
+        """Whether the engine has said anything: from then on it holds the state."""
+        self.over = False
+        """Whether the engine has done its steps and only tidies up."""
         self._report = report
         self._said: dict[str, str] = {}
 
     def on_event(self, event: events.EngineEvent) -> None:
         """Takes the engine's next event."""
+        self.begun = True
         if event.resource_pre_event is not None:
-            self._step(event.resource_pre_event.metadata, "")
+            self._step(event.resource_pre_event.metadata, "", self.unfinished.append)
         elif event.res_outputs_event is not None:
             step = event.res_outputs_event.metadata
             if _is_object(step) and (operation := _operation(step)) != "refresh":
                 self.changes[operation] += 1
-            self._step(step, "done ")
+            self._step(step, "done ", self._finished)
         elif event.res_op_failed_event is not None:
-            self._step(event.res_op_failed_event.metadata, "FAILED ")
+            self._step(event.res_op_failed_event.metadata, "FAILED ", lambda _name: None)
         elif event.diagnostic_event is not None:
             self._diagnostic(event.diagnostic_event)
+        elif event.summary_event is not None:
+            self.over = True
 
-    def _step(self, step: events.StepEventMetadata, prefix: str) -> None:
+    def _step(self, step: events.StepEventMetadata, prefix: str, note: Callable[[str], None]) -> None:
         verbs = _PATCH_VERBS if step.type.endswith("Patch") else _VERBS
         if _is_object(step) and (verb := verbs.get(_operation(step))) is not None:
-            self._report(f"{prefix}{verb} {_name(step.urn)}")
+            name = _name(step.urn)
+            note(name)
+            self._report(f"{prefix}{verb} {name}")
+
+    def _finished(self, name: str) -> None:
+        if name in self.unfinished:
+            self.unfinished.remove(name)
+        self.done.append(name)
 
     def _diagnostic(self, diagnostic: Any) -> None:
         message = diagnostic.message.strip()

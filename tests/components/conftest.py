@@ -104,9 +104,16 @@ def existing(name: str, **changes: Any) -> Plan:
 def again(name: str, **changes: Any) -> Plan:
     """The plan of a stack on the platform as its first plan leaves it, with other sections of its config."""
     stack, state = _site(name)
-    objects = {**state.objects, **{target.key: target.after for target in existing(name).targets}}
+    objects = {**state.objects, **{target.key: ready(target.after) for target in existing(name).targets}}
     changed = stack._replace(config=stack.config._replace(**changes))
     return _plan(changed, state._replace(objects=objects))
+
+
+def ready(body: dict[str, Any]) -> dict[str, Any]:
+    """A Deployment whose pods are all there."""
+    pods = body["spec"]["replicas"]
+    counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), pods)
+    return {**body, "status": {**counts, "observedGeneration": body["metadata"].get("generation", 0)}}
 
 
 def managed(name: str) -> Plan:

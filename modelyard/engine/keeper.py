@@ -1,0 +1,109 @@
+"""Runs a command in a session of its own, and lets nothing of that session outlive the command or its owner.
+
+Run by its path as a program of its own, with nothing but the standard library, as the leader of a new session::
+
+    python -I -S keeper.py COMMAND [ARGUMENT ...]
+
+Standard input is the line to the owner. ``i`` interrupts the command (SIGINT), ``k`` kills the whole session. A line
+that breaks means that the owner is gone, killed perhaps: then the command is interrupted, and the session killed when
+it has not ended ``GRACE`` seconds later. It ends with the command's exit code, or with 128 and the number of the signal
+that ended the command; 127 where the command cannot be started.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from types import FrameType
+
+GRACE = 60.0
+"""Seconds that an interrupted command may take to end by itself."""
+
+INTERRUPT = b"i"
+KILL = b"k"
+OWNER = 0
+"""File descriptor of the line to the owner."""
+
+
+def keep(command: list[str]) -> int:
+    """Runs the command to its end and returns the exit code to end with."""
+    heard, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    # Who signals every process of a terminal or of a job means the owner, and that says what to do. A handler instead
+    # of SIG_IGN, because the command would inherit that.
+    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _nothing)
+    try:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        sys.stderr.write(f"error: {command[0]} cannot be started: {error.strerror}\n")
+        return 127
+    listening = [OWNER, heard]
+    deadline: float | None = None
+    while child.poll() is None:
+        patience = None if deadline is None else max(0.0, deadline - time.monotonic())
+        ready = select.select(listening, [], [], patience)[0]
+        words = b""
+        if heard in ready:
+            os.read(heard, 4096)
+        if OWNER in ready:
+            words = _read(OWNER)
+            if not words:
+                listening.remove(OWNER)
+                deadline = time.monotonic() + GRACE
+                words = INTERRUPT
+        if deadline is not None and time.monotonic() >= deadline:
+            words, deadline = words + KILL, None
+        if INTERRUPT in words:
+            child.send_signal(signal.SIGINT)
+        if KILL in words:
+            end_session(os.getpid())
+    # Plugins have process groups of their own, and outlive a command that was killed.
+    end_session(os.getpid())
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def end_session(leader: int) -> None:
+    """Kills every process of a session but its leader; returns when no further one is found."""
+    killed = {leader}
+    while found := {pid for pid in _pids() if pid not in killed and _session(pid) == leader}:
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        killed |= found
+
+
+def _read(line: int) -> bytes:
+    try:
+        return os.read(line, 64)
+    except ConnectionError:
+        return b""
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None
+
+
+def _pids() -> list[int]:
+    """Every process of the machine that can be seen."""
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 - no pathlib, this starts often
+    except FileNotFoundError:
+        done = subprocess.run(["ps", "-A", "-o", "pid="], stdout=subprocess.PIPE, text=True, check=False)
+        names = done.stdout.split()
+    return [int(name) for name in names if name.isdigit()]
+
+
+def _nothing(_number: int, _frame: FrameType | None) -> None:
+    """A signal only wakes the loop."""
+
+
+if __name__ == "__main__":
+    sys.exit(keep(sys.argv[1:]))

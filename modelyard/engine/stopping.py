@@ -1,0 +1,111 @@
+"""How a run is ended from outside: gently when asked once, at once when asked again."""
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal
+
+from modelyard.engine.keeper import GRACE, INTERRUPT, KILL
+
+ECHO = 1.0
+"""Seconds in which further signals count as the first one: a closing terminal and ``timeout`` each send two."""
+PATIENCE = 10.0
+"""Seconds that the engine may take to end after it was told to drop the running step."""
+
+GENTLY = "stopping: the running step ends first; again to stop at once"
+AT_ONCE = "stopping at once"
+TOO_LATE = f"it has not ended in {GRACE:.0f} s: stopping at once"
+
+_Stage = Literal["running", "ending", "dropping", "killed"]
+
+
+class Stopping:
+    """What somebody asked of a run, and what is to be done about it now.
+
+    One thread runs the engine's commands and calls ``due``. Signal handlers call ``ask``, which only notes the time
+    and wakes that thread. The thread that receives the engine's events says when the engine listens: before and after
+    that, an interrupt would end it on the spot and leave the state locked, so the interrupt waits.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.signal: int | None = None
+        """The number of the first signal, None while nobody wants the run to end."""
+        self._clock = clock
+        self._asked: list[float] = []
+        self._said: set[str] = set()
+        self._stage: _Stage = "running"
+        self._since = 0.0
+        self._listening = self._interrupted = False
+        self._heard, self._wake = socket.socketpair()
+        for end in (self._heard, self._wake):
+            end.setblocking(False)
+
+    def close(self) -> None:
+        """Gives its line back. Nothing more is heard; asking on does no harm."""
+        self._heard.close()
+        self._wake.close()
+
+    def ask(self, number: int) -> None:
+        """Notes a signal. May be called from a signal handler."""
+        now = self._clock()
+        if not self._asked or now - self._asked[0] >= ECHO:
+            self.signal = self.signal or number
+            self._asked.append(now)
+            self._call()
+
+    def listens(self, yes: bool) -> None:
+        """Notes whether the engine takes an interrupt as a wish to end."""
+        if yes != self._listening:
+            self._listening = yes
+            self._call()
+
+    def begin(self, *, afresh: bool = False) -> None:
+        """Starts on the next command. ``afresh`` forgets what was asked: for a command that cleans up."""
+        self._enter("running")
+        self._listening = self._interrupted = False
+        if afresh:
+            self._asked.clear()
+
+    def fileno(self) -> int:
+        """For ``select``: readable when there is something new for ``due``."""
+        return self._heard.fileno()
+
+    def patience(self) -> float | None:
+        """Seconds until ``due`` is to be called although nothing new was heard; None for ever."""
+        limit = {"ending": GRACE, "dropping": PATIENCE}.get(self._stage)
+        return None if limit is None else max(0.0, self._since + limit - self._clock())
+
+    def due(self) -> tuple[bytes, list[str]]:
+        """What to send to the command's keeper now, and what to tell the user."""
+        with suppress(BlockingIOError):
+            self._heard.recv(4096)
+        words, lines = b"", []
+        asked, late = len(self._asked), self.patience() == 0
+        if self._stage == "running" and asked:
+            self._enter("ending")
+            lines.append(GENTLY)
+        if self._stage == "ending":
+            if asked > 1 or late:
+                # Interrupted twice, the engine drops the running step, writes its state and frees the lock.
+                again = self._interrupted and self._listening
+                self._enter("dropping" if again else "killed")
+                words = INTERRUPT if again else KILL
+                lines.append(AT_ONCE if asked > 1 else TOO_LATE)
+            elif self._listening and not self._interrupted:
+                self._interrupted = True
+                words = INTERRUPT
+        elif self._stage == "dropping" and (asked > 2 or late):
+            self._enter("killed")
+            words = KILL
+        new = [line for line in lines if line not in self._said]
+        self._said.update(new)
+        return words, new
+
+    def _enter(self, stage: _Stage) -> None:
+        self._stage, self._since = stage, self._clock()
+
+    def _call(self) -> None:
+        # A full line wakes as well; a closed one has nobody behind it.
+        with suppress(OSError):
+            self._wake.send(b"!")

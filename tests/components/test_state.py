@@ -1,0 +1,59 @@
+"""A stack with two states is refused, because each knows nothing of what the other has done."""
+
+from pathlib import Path
+
+import pulumi
+import pytest
+
+from components.state import check_state
+
+RELATIVE = "name: it\nbackend:\n  url: file://.\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+    (tmp_path / "Pulumi.yaml").write_text(RELATIVE)
+    state(tmp_path, ".", "dev")
+    return tmp_path
+
+
+def state(root: Path, folder: str, stack: str) -> None:
+    place = root / folder / ".pulumi" / "stacks" / "modelyard"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{stack}.json").write_text("{}")
+
+
+def test_the_projects_own_state_is_fine(root: Path) -> None:
+    check_state(root, "dev")
+
+
+def test_a_second_state_is_refused_with_what_to_do(root: Path) -> None:
+    state(root, "stacks", "dev")
+    with pytest.raises(pulumi.RunError, match=r"in stacks/\.pulumi.*; run it in .*, and remove stacks/\.pulumi if"):
+        check_state(root, "dev")
+
+
+def test_a_state_of_another_stack_does_not_matter(root: Path) -> None:
+    state(root, "stacks", "prod")
+    check_state(root, "dev")
+
+
+@pytest.mark.parametrize("place", ["file:///var/state", "file://~/state", "s3://bucket", ""])
+def test_only_a_relative_place_depends_on_where_pulumi_runs(root: Path, place: str) -> None:
+    state(root, "stacks", "dev")
+    (root / "Pulumi.yaml").write_text(RELATIVE.replace("file://.", place or "''"))
+    check_state(root, "dev")
+
+
+def test_a_place_that_the_user_names_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state(root, "stacks", "dev")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://bucket")
+    check_state(root, "dev")
+
+
+@pytest.mark.parametrize("text", ["", "name: it\n", "name: it\nbackend:\n"])
+def test_a_project_without_a_place(root: Path, text: str) -> None:
+    state(root, "stacks", "dev")
+    (root / "Pulumi.yaml").write_text(text)
+    check_state(root, "dev")

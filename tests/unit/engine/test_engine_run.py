@@ -1,0 +1,91 @@
+"""Before and after the engine's own work: no engine, a broken one, one that is killed, and a stop that comes early."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pulumi import automation
+
+from modelyard.engine import EngineError, StoppedError, Stopping
+from modelyard.engine.run import Run
+
+
+@pytest.fixture
+def pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Puts a ``pulumi`` that runs a piece of shell on PATH, in a project of its own."""
+
+    def make(script: str) -> Path:
+        program = tmp_path / "bin" / "pulumi"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+        (tmp_path / "Pulumi.yaml").write_text("name: it\nruntime: python\n")
+        return tmp_path
+
+    return make
+
+
+@pytest.fixture
+def stopping() -> Iterator[Stopping]:
+    made = Stopping()
+    yield made
+    made.close()
+
+
+WORKS = 'case "$*" in version*) echo v3.259.0;; esac'
+DIES = 'case "$*" in version*) echo v3.259.0;; *) kill -9 $$;; esac'
+
+
+def silent(_line: str) -> None:
+    """Progress that nobody follows."""
+
+
+def never(_on_event: object) -> None:
+    raise AssertionError("nothing may be run")
+
+
+def select(root: Path, stopping: Stopping | None = None) -> automation.Stack:
+    with Run("apply", silent, stopping) as run:
+        return run.select(root, "dev", create=False)
+
+
+def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EngineError, match="is not on PATH"):
+        select(tmp_path)
+
+
+@pytest.mark.parametrize("script", ["exit 3", "echo no version", "kill -9 $$"])
+def test_an_engine_that_does_not_run(pulumi: Callable[[str], Path], script: str) -> None:
+    with pytest.raises(EngineError, match="pulumi on PATH does not run"):
+        select(pulumi(script))
+
+
+def test_an_engine_that_works(pulumi: Callable[[str], Path]) -> None:
+    assert select(pulumi(WORKS)).name == "dev"
+
+
+def test_an_engine_that_is_killed_while_it_looks_for_the_stack(pulumi: Callable[[str], Path]) -> None:
+    with pytest.raises(EngineError, match="the engine was killed while it ran apply dev") as error:
+        select(pulumi(DIES))
+    assert "pulumi cancel --stack dev frees it" in error.value.remedy
+
+
+def test_the_same_after_a_signal(pulumi: Callable[[str], Path], stopping: Stopping) -> None:
+    stopping.ask(signal.SIGTERM)
+    with pytest.raises(StoppedError, match="apply dev was stopped; nothing was changed") as error:
+        select(pulumi(DIES), stopping)
+    assert error.value.signal == signal.SIGTERM
+    assert "pulumi cancel --stack dev frees it" in error.value.remedy
+
+
+def test_nothing_is_begun_after_a_signal(pulumi: Callable[[str], Path], stopping: Stopping) -> None:
+    with Run("destroy", silent, stopping) as run:
+        stack = run.select(pulumi(WORKS), "dev", create=False)
+        stopping.ask(signal.SIGINT)
+        with pytest.raises(StoppedError, match="destroy dev was stopped; nothing was changed") as error:
+            run.follow(stack, never)
+    assert error.value.remedy == "modelyard destroy dev does the rest"
