@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import sys
 from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from io import TextIOWrapper
 from typing import NamedTuple, NoReturn
 
 from modelyard.cli.exit import EXIT_CODES, Exit, Stop
-from modelyard.report.style import WIDTH, Style, wrapped
+from modelyard.report.style import LEAST_COLUMNS, MOST_COLUMNS, Style, wrapped
 
 COLOUR = ("--colour", "--color")
 
@@ -29,11 +30,14 @@ VERBS: dict[str, Verb] = {
     "diff": Verb("diff", "unified diff of each target before and after"),
     "render": Verb("render", "write the rendered patches as files"),
     "blame": Verb("blame", "trace one field back to patches, owner and line"),
+    "preview": Verb("preview", "show what a branch changes in every stack"),
+    "promote": Verb("promote", "propose the edit that brings one stack up to another"),
     "apply": Verb("apply", "plan, ask, and apply with Pulumi"),
     "destroy": Verb("destroy", "give up everything that a stack owns"),
     "record": Verb("record", "record the live platform for offline plans"),
     "gpus": Verb("gpus", "the table of cards: supported or not, and why"),
     "patches": Verb("patches", "the patches of this project"),
+    "fmt": Verb("fmt", "format stack files and patches"),
     "explain": Verb("explain", "what a finding's code means and how to mend it"),
     "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
     "completion": Verb("completion", "print a completion script for a shell"),
@@ -44,9 +48,7 @@ class Formatter(HelpFormatter):
     """Help that never gets wider than the rest of the output."""
 
     def __init__(self, prog: str) -> None:
-        from shutil import get_terminal_size
-
-        super().__init__(prog, width=min(get_terminal_size().columns, WIDTH) - 2)
+        super().__init__(prog, width=columns(sys.stdout) - 2)
 
 
 class OverviewFormatter(Formatter, RawDescriptionHelpFormatter):
@@ -177,13 +179,13 @@ def _drop_output() -> None:
 
 
 def _stopped(stop: Stop, words: Sequence[str]) -> int:
-    if "--json" in words:
+    if "--json" in words or "--format=json" in words or " --format json " in f" {' '.join(words)} ":
         from modelyard.report.json import findings_document, json_text
 
         document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
         sys.stdout.write(json_text(document) + "\n")
     else:
-        style = Style(wants_colour(Namespace(colour=_colour(words)), sys.stderr))
+        style = style_for(Namespace(colour=_colour(words)), sys.stderr)
         sys.stderr.write("\n".join(stop_text(stop, style)) + "\n")
     return stop.code
 
@@ -205,10 +207,10 @@ def stop_text(stop: Stop, style: Style) -> list[str]:
 
         lines.extend(findings_text(stop.findings, style))
     for number, line in enumerate(stop.summary.splitlines()):
-        first, *rest = wrapped(line, 7, first="" if number else "error:")
+        first, *rest = wrapped(line, 7, style.columns, "" if number else "error:")
         lines.extend([first.replace("error:", style.error("error") + ":", 1), *rest])
     if stop.remedy:
-        lines.extend(wrapped(stop.remedy, 2, first="→"))
+        lines.extend(wrapped(stop.remedy, 2, style.columns, "→"))
     return lines
 
 
@@ -218,5 +220,34 @@ def wants_colour(args: Namespace, stream: object) -> bool:
         return bool(args.colour == "always")
     if os.environ.get("NO_COLOR"):
         return False
+    return _is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def columns(stream: object) -> int:
+    """How wide text for a stream may be: on a terminal what ``COLUMNS`` or the terminal says, within limits.
+
+    What is no terminal gets the most, whatever ``COLUMNS`` says: pipes and files have the same lines everywhere.
+    """
+    wide = MOST_COLUMNS
+    if _is_terminal(stream):
+        said = os.environ.get("COLUMNS", "")
+        wide = int(said) if re.fullmatch(r"[1-9][0-9]{0,3}", said) else _terminal_columns(stream)
+    return max(LEAST_COLUMNS, min(wide, MOST_COLUMNS))
+
+
+def _is_terminal(stream: object) -> bool:
     isatty = getattr(stream, "isatty", None)
-    return bool(isatty is not None and isatty()) and os.environ.get("TERM") != "dumb"
+    return bool(isatty is not None and isatty())
+
+
+def _terminal_columns(stream: object) -> int:
+    try:
+        # A terminal that was never told its size says 0.
+        return os.get_terminal_size(stream.fileno()).columns or MOST_COLUMNS  # type: ignore[attr-defined]
+    except (AttributeError, OSError, ValueError):
+        return MOST_COLUMNS
+
+
+def style_for(args: Namespace, stream: object) -> Style:
+    """Colours and width of the text that goes to a stream."""
+    return Style(wants_colour(args, stream), columns(stream))

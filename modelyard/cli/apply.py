@@ -3,11 +3,15 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TextIO
 
-from modelyard.cli.app import wants_colour
-from modelyard.cli.common import json_option, need_engine, plan_one, project_root, say, stack_files
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, need_engine, plan_one, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.output import show
+from modelyard.cli.signals import ended_by_signal
 from modelyard.plan.values import Plan
+from modelyard.report.style import safe
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -22,7 +26,17 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Plans, asks, applies."""
-    root = project_root(args)
+    with ended_by_signal("apply was stopped; nothing was changed"):
+        root = project_root(args)
+        plan = _agreed_plan(args, root)
+        from modelyard.cli.running import run_engine
+        from modelyard.engine import apply
+
+    return run_engine(plan.stack, args, lambda report, stopping: apply(root, plan, report, stopping))
+
+
+def _agreed_plan(args: Namespace, root: Path) -> Plan:
+    """The plan to apply: shown, without errors, and approved or agreed to."""
     approved = _approved(args)
     name = approved.stack if approved is not None else args.stack
     (path,) = stack_files(root, [name], False).values()
@@ -34,18 +48,12 @@ def run(args: Namespace) -> Exit:
     if approved is not None:
         _same(approved, plan)
     if not args.json:
-        from modelyard.report.style import Style
-        from modelyard.report.terminal import plan_text
-
-        say(plan_text(plan, Style(wants_colour(args, sys.stdout))))
+        show(_text(args, plan, sys.stdout))
     if plan.blocked:
         raise Stop(Exit.FINDINGS, "the plan has errors; nothing was changed", "", plan.findings if args.json else ())
     if approved is None and not _agreed(args, plan):
         raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
-    from modelyard.cli.running import run_engine
-    from modelyard.engine import apply
-
-    return run_engine(name, args, lambda report: apply(root, plan, report))
+    return plan
 
 
 def _approved(args: Namespace) -> Plan | None:
@@ -78,6 +86,14 @@ def _agreed(args: Namespace, plan: Plan) -> bool:
         return True
     if not sys.stdin.isatty():
         return False
-    sys.stderr.write(f"Apply to {plan.stack}? Only yes counts: ")
+    # Standard output is for the outcome alone then, and nobody agrees to what he has not seen.
+    seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
+    sys.stderr.write(f"{seen}Apply to {safe(plan.stack)}? Only yes counts: ")
     sys.stderr.flush()
     return sys.stdin.readline().strip() == "yes"
+
+
+def _text(args: Namespace, plan: Plan, stream: TextIO) -> list[str]:
+    from modelyard.report.terminal import plan_text
+
+    return plan_text(plan, style_for(args, stream), next_step=False)

@@ -2,63 +2,104 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
-from modelyard.cli.app import wants_colour
-from modelyard.cli.common import chosen_target, json_option, project_root, say, stack_options, the_plan
+from modelyard import merge
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, planned_target, project_root, say, stack_options, the_plan
 from modelyard.cli.exit import Exit, Stop
+from modelyard.plan.trace import Trace, find_fields, trace
+from modelyard.plan.values import TargetPlan
+from modelyard.report.fields import names_its_item
+from modelyard.report.style import Style
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_options(parser, many=False)
-    parser.add_argument("target", metavar="TARGET", help="name of the Deployment, or a part of it")
     parser.add_argument(
-        "field", metavar="FIELD", help="path such as spec.replicas, or its end, such as resources.limits.memory"
+        "target", metavar="TARGET", help="name of the Deployment, a part of it, or its workload such as rayWorker"
+    )
+    parser.add_argument(
+        "field",
+        metavar="FIELD",
+        help="path such as spec.replicas, or its end, such as limits.memory; of a part such as resources, every field",
     )
     json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Traces and prints."""
-    from modelyard import merge
     from modelyard.plan.project import chosen_patches
-    from modelyard.plan.trace import find_fields, trace
-    from modelyard.report.style import Style
-    from modelyard.report.trace import trace_document, trace_text
 
     root = project_root(args)
     result = the_plan(args, root)
     plan, stack = result.plan, result.stack
     assert plan is not None
     assert stack is not None
-    name = chosen_target(plan, args.target)
+    name = planned_target(plan, args.target)
     target = min((one for one in plan.targets if one.name == name), key=lambda one: one.key.kind != "Deployment")
     schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
-    try:
-        paths = find_fields(target, args.field, schema)
-    except ValueError as error:
-        raise Stop(
-            Exit.USAGE, f"{args.field!r} is not a field path: {error}", "write a path such as spec.replicas, or its end"
-        ) from error
-    if not paths:
-        raise Stop(
-            Exit.USAGE,
-            *_no_field(args.field, target.name, [str(c.path) for c in merge.diff(None, target.after, schema)]),
-        )
-    if len(paths) > 1:
-        raise Stop(
-            Exit.USAGE,
-            f"{args.field!r} names {len(paths)} fields",
-            "give more of the path: " + ", ".join(map(str, paths[:6])),
-        )
-    traced = trace(target, paths[0], schema, stack, chosen_patches(root, stack))
+    path, fields = _named(args.field, target, schema)
+    chosen = chosen_patches(root, stack)
+    traced = [trace(target, field, schema, stack, chosen) for field in fields]
     if args.json:
         from modelyard.report.json import json_text
 
-        say([json_text(trace_document(traced))])
+        say([json_text(_document(path, traced))])
     else:
-        say(trace_text(traced, stack.file, Style(wants_colour(args, sys.stdout))))
+        say(_text(path, traced, stack.file, style_for(args, sys.stdout)))
     return Exit.FINE
+
+
+def _document(path: merge.Path, traced: list[Trace]) -> dict[str, Any]:
+    if len(traced) > 1:
+        from modelyard.report.subtree import subtree_document
+
+        return subtree_document(path, traced)
+    from modelyard.report.trace import trace_document
+
+    return trace_document(traced[0])
+
+
+def _text(path: merge.Path, traced: list[Trace], stack_file: str, style: Style) -> list[str]:
+    if len(traced) > 1:
+        from modelyard.report.subtree import subtree_text
+
+        return subtree_text(path, traced, style)
+    from modelyard.report.trace import trace_text
+
+    return trace_text(traced[0], stack_file, style)
+
+
+def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Path, list[merge.Path]]:
+    """The path that a text names, and the fields there: one, or those below it."""
+    try:
+        paths = find_fields(target, text, schema)
+        wanted = merge.Path.parse(text) if not paths else ()
+    except ValueError as error:
+        raise Stop(
+            Exit.USAGE, f"{text!r} is not a field path: {error}", "write a path such as spec.replicas, or its end"
+        ) from error
+    leaves = [change.path for change in merge.diff(None, target.after, schema)]
+    if not paths:
+        # The text may name what holds fields: a container, its resources.
+        ends = (leaf[:end] for leaf in leaves for end in range(len(wanted), len(leaf)))
+        paths = tuple(dict.fromkeys(merge.Path(part) for part in ends if part[-len(wanted) :] == wanted))
+    if not paths:
+        raise Stop(Exit.USAGE, *_no_field(text, target.name, [str(leaf) for leaf in leaves]))
+    if len(paths) > 1:
+        raise Stop(
+            Exit.USAGE,
+            f"{text!r} names {len(paths)} fields",
+            "give more of the path: " + ", ".join(map(str, paths[:6])),
+        )
+    from modelyard.cluster import essence
+
+    # Not what the API server writes by itself, nor the names by which a path already calls its list items.
+    told = [one for one in merge.diff(None, essence(target.after), schema) if not names_its_item(one.path, one.after)]
+    below = [one.path for one in told if one.path[: len(paths[0])] == paths[0]]
+    return paths[0], below or list(paths)
 
 
 def _no_field(field: str, target: str, fields: list[str]) -> tuple[str, str]:

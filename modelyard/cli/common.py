@@ -59,17 +59,17 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
         raise Stop(Exit.USAGE, "no stack was named", f"name one of {have}, or give --all")
     missing = [name for name in names if name not in known]
     if missing:
-        raise Stop(Exit.USAGE, *_missing(missing, sorted(known)))
+        raise Stop(Exit.USAGE, f"there is no stack {', '.join(map(repr, missing))}", near_stack(missing[0], known))
     return {name: known[name] for name in dict.fromkeys(names)}
 
 
-def _missing(missing: Iterable[str], known: Sequence[str]) -> tuple[str, str]:
+def near_stack(name: str, known: Iterable[str]) -> str:
+    """What to write instead of the name of a stack that is not there."""
     from difflib import get_close_matches
 
-    names = ", ".join(repr(name) for name in missing)
-    close = get_close_matches(next(iter(missing)), known, 1)
-    have = ", ".join(known) or "none"
-    return f"there is no stack {names}", (f"did you mean {close[0]}? " if close else "") + f"The stacks are {have}."
+    have = sorted(known)
+    close = get_close_matches(name, have, 1)
+    return (f"did you mean {close[0]}? " if close else "") + f"The stacks are {', '.join(have) or 'none'}."
 
 
 def plan_one(root: Path, file: Path, live: bool) -> Planned:
@@ -96,11 +96,6 @@ def need_engine() -> None:
         )
 
 
-def planned(args: Namespace, root: Path) -> list[Planned]:
-    """Plans every stack that the arguments ask for."""
-    return [plan_one(root, path, args.live) for path in stack_files(root, args.stacks, args.all).values()]
-
-
 def the_plan(args: Namespace, root: Path) -> Planned:
     """Plans the one stack that the arguments name, or ends the run with what is wrong with it."""
     (path,) = stack_files(root, [args.stack], False).values()
@@ -111,16 +106,54 @@ def the_plan(args: Namespace, root: Path) -> Planned:
 
 
 def chosen_target(plan: Plan, name: str) -> str:
-    """The full name of a target: as given, or the only one that contains it."""
-    names = [target.name for target in plan.targets]
-    matches = [name] if name in names else [full for full in names if name in full]
+    """The full name of a target: as given, the only one that contains it, or the one of that workload (``rayWorker``).
+
+    A target that could not be planned has a name too.
+    """
+    from modelyard.report.part import target_names
+
+    names = target_names(plan)
+    matches = [name] if name in names else [full for full in names if name in full] or _of_role(plan, name)
     if len(matches) == 1:
         return matches[0]
     raise Stop(
         Exit.USAGE,
         f"{name!r} names {'several targets' if matches else 'no target'} of {plan.stack}",
-        "the targets are " + ", ".join(matches or names),
+        "the targets are " + (", ".join(matches or names) or "none"),
     )
+
+
+def _of_role(plan: Plan, name: str) -> list[str]:
+    """Targets of the workload ``rayWorker``, also written ``ray-worker``."""
+    role = name.replace("-", "").lower()
+    return list(dict.fromkeys(target.name for target in plan.targets if role and target.role.lower() == role))
+
+
+def planned_target(plan: Plan, name: str) -> str:
+    """The full name of a target that has a plan; ends the run with the findings of one that has none."""
+    from modelyard.report.part import unplanned
+
+    full = chosen_target(plan, name)
+    errors = unplanned(plan).get(full, ())
+    if errors:
+        codes = list(dict.fromkeys(finding.code for finding in errors))
+        raise Stop(
+            Exit.FINDINGS,
+            f"{full} cannot be planned: it has {', '.join(codes)}",
+            f"modelyard explain {codes[0]} tells more",
+            errors,
+        )
+    return full
+
+
+def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
+    """Prints the findings that stop an apply to standard error, for verbs that show something else."""
+    errors = [finding for finding in findings if finding.blocks]
+    if errors:
+        from modelyard.cli.app import style_for
+        from modelyard.report.finding import findings_text
+
+        sys.stderr.write("\n".join(findings_text(errors, style_for(args, sys.stderr))) + "\n")
 
 
 def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from modelyard.cli.common import json_option, need_engine, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.signals import ended_by_signal
+from modelyard.report.style import safe
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -17,16 +19,17 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Asks and destroys."""
-    root = project_root(args)
-    (path,) = stack_files(root, [args.stack], False).values()
-    need_engine()
-    if not args.yes and not _agreed(args.stack):
-        raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
-    _same_cluster(root, args.stack, path)
-    from modelyard.cli.running import run_engine
-    from modelyard.engine import destroy
+    with ended_by_signal("destroy was stopped; nothing was changed"):
+        root = project_root(args)
+        (path,) = stack_files(root, [args.stack], False).values()
+        need_engine()
+        if not args.yes and not _agreed(args.stack):
+            raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
+        _same_cluster(root, args.stack, path)
+        from modelyard.cli.running import run_engine
+        from modelyard.engine import destroy
 
-    return run_engine(args.stack, args, lambda report: destroy(root, args.stack, report))
+    return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping))
 
 
 def _same_cluster(root: Path, name: str, path: Path) -> None:
@@ -53,8 +56,8 @@ def _same_cluster(root: Path, name: str, path: Path) -> None:
 
 def _agreed(name: str) -> bool:
     sys.stderr.write(
-        f"Destroying {name} deletes what it made and gives up every field that it patched. A field that nobody else\n"
-        "owns goes away or takes the API server's default; it does not return to its earlier value.\n"
+        f"Destroying {safe(name)} deletes what it made and gives up every field that it patched. A field that nobody\n"
+        "else owns goes away or takes the API server's default; it does not return to its earlier value.\n"
         "Only yes counts: "
     )
     sys.stderr.flush()

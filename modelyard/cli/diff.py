@@ -3,15 +3,24 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.app import wants_colour
-from modelyard.cli.common import chosen_target, exit_code, json_option, project_root, say, stack_options, the_plan
+from modelyard.cli.app import style_for
+from modelyard.cli.common import (
+    exit_code,
+    json_option,
+    planned_target,
+    project_root,
+    say,
+    say_errors,
+    stack_options,
+    the_plan,
+)
 from modelyard.cli.exit import Exit
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_options(parser, many=False)
-    parser.add_argument("--target", metavar="T", help="only this target (part of its name)")
+    parser.add_argument("--target", metavar="T", help="only this target (part of its name, or its workload)")
     parser.add_argument("--context", type=int, default=3, metavar="N", help="unchanged lines around a change")
     json_option(parser)
 
@@ -20,18 +29,18 @@ def run(args: Namespace) -> Exit:
     """Plans and prints the diff."""
     plan = the_plan(args, project_root(args)).plan
     assert plan is not None
-    wanted = chosen_target(plan, args.target) if args.target else None
+    wanted = planned_target(plan, args.target) if args.target else None
     targets = [target for target in plan.changed if wanted in (None, target.name)]
     if args.json:
         from modelyard.report.json import json_text
         from modelyard.report.unified import diff_document
 
         say([json_text(diff_document(plan, targets))])
-    elif not targets:
-        say([f"{plan.stack}: no changes."])
-    else:
-        from modelyard.report.style import Style
+    elif targets:
         from modelyard.report.unified import diff_text
 
-        say(diff_text(targets, Style(wants_colour(args, sys.stdout)), args.context))
+        say(diff_text(targets, style_for(args, sys.stdout), args.context))
+    elif plan.targets:
+        say([f"{plan.stack}: no changes{f' of {wanted}' if wanted else ''}."])
+    say_errors(plan.findings, args)
     return exit_code(plan.findings, False)

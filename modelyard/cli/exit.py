@@ -7,7 +7,7 @@ from modelyard.findings import Finding
 
 
 class Exit(IntEnum):
-    """Exit codes, the same for every verb."""
+    """Exit codes, the same for every verb. From 128 on: ended by the signal of that number."""
 
     FINE = 0
     FINDINGS = 1
@@ -16,13 +16,16 @@ class Exit(IntEnum):
     STALE = 4
     CHANGES = 5
     INTERNAL = 70
+    HANGUP = 129
+    INTERRUPTED = 130
+    TERMINATED = 143
 
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "fine",
     Exit.FINDINGS: "findings of severity error",
     Exit.USAGE: "bad input or usage",
-    Exit.UNREACHABLE: "cluster or engine out of reach",
+    Exit.UNREACHABLE: "cluster, engine or Prometheus server out of reach",
     Exit.STALE: "the plan is stale: inputs or starting state moved",
     Exit.CHANGES: "changes are pending (with --detailed-exitcode)",
     Exit.INTERNAL: "a fault of modelyard itself",

@@ -2,10 +2,16 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from modelyard.cli.app import wants_colour
+from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
+
+if TYPE_CHECKING:
+    from modelyard.explanations import Explanation
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -18,10 +24,9 @@ def run(args: Namespace) -> Exit:
     """Prints one explanation, or the list."""
     from modelyard.explanations import explanations
     from modelyard.report.explanation import explanation_text, list_text
-    from modelyard.report.style import Style
 
-    known = explanations()
-    style = Style(wants_colour(args, sys.stdout))
+    known = dict(sorted({**explanations(), **_rules(args)}.items()))
+    style = style_for(args, sys.stdout)
     if args.code is None:
         if args.json:
             _print({"formatVersion": 1, "codes": {code: text.title for code, text in known.items()}})
@@ -43,6 +48,18 @@ def run(args: Namespace) -> Exit:
     else:
         say(explanation_text(known[code], style))
     return Exit.FINE
+
+
+def _rules(args: Namespace) -> "Mapping[str, Explanation]":
+    """The pages of the policies of the project around, if there is one."""
+    from modelyard.stack import find_project
+
+    root = find_project(Path(args.directory or ".").resolve())
+    if root is None or not (root / "policies").is_dir():
+        return {}
+    from modelyard.policy.pages import explained
+
+    return explained(root)
 
 
 def _print(document: object) -> None:

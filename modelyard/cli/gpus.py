@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.app import wants_colour
+from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
 
@@ -22,7 +22,6 @@ def run(args: Namespace) -> Exit:
     from modelyard.hardware import Ambiguous, Card, find, near_cards
     from modelyard.hardware.table import table
     from modelyard.report.gpus import card_text, gpus_document, gpus_text
-    from modelyard.report.style import Style
 
     try:
         rows = table(args.cuda, args.embeds_ptx)
@@ -46,6 +45,6 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(gpus_document(rows))])
         return Exit.FINE
-    style = Style(wants_colour(args, sys.stdout))
+    style = style_for(args, sys.stdout)
     say(card_text(rows, style) if args.card else gpus_text(rows, style))
     return Exit.FINE

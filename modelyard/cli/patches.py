@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.app import wants_colour
+from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
@@ -21,7 +21,6 @@ def run(args: Namespace) -> Exit:
     """Lists, shows or releases."""
     from modelyard.catalog import load_library
     from modelyard.report.patches import patch_text, patches_document, patches_text
-    from modelyard.report.style import Style
 
     root = project_root(args)
     library = load_library(root)
@@ -29,7 +28,7 @@ def run(args: Namespace) -> Exit:
         return _release(root)
     if args.name is not None and args.name not in library.patches:
         raise Stop(Exit.USAGE, f"there is no patch {args.name!r}", library.near(args.name), library.findings)
-    style = Style(wants_colour(args, sys.stdout))
+    style = style_for(args, sys.stdout)
     if args.json:
         from modelyard.report.json import json_text
 

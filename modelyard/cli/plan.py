@@ -1,16 +1,24 @@
 """Show what would change in one or more stacks, in which order, what it means, and what is wrong."""
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.app import stop_text, wants_colour
+from modelyard.cli.app import stop_text, style_for
 from modelyard.cli.common import chosen_target, json_option, plan_one, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.many import each
 from modelyard.plan.values import Plan
+
+if TYPE_CHECKING:
+    from modelyard.plan.project import Planned
+    from modelyard.preview.matrix import Column
+
+
+MANY = 50
+"""Stacks from which on a plan shows costs only when asked to."""
 
 
 class Shown(NamedTuple):
@@ -30,7 +38,19 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_options(parser)
     parser.add_argument(
-        "--target", action="append", default=[], metavar="T", help="only this target (repeatable; part of its name)"
+        "--target",
+        action="append",
+        default=[],
+        metavar="T",
+        help="only this target (repeatable; part of its name, or its workload such as rayWorker)",
+    )
+    parser.add_argument(
+        "--matrix", action="store_true", help="show where the stacks diverge instead: fields with different values"
+    )
+    parser.add_argument(
+        "--cost",
+        action=BooleanOptionalAction,
+        help=f"show what it costs (default: for fewer than {MANY} stacks)",
     )
     parser.add_argument("--notes", action="store_true", help="also show notes and waived findings")
     parser.add_argument("--out", metavar="FILE", help="save the plan for modelyard apply --plan FILE (one stack)")
@@ -45,6 +65,10 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     files = stack_files(root, args.stacks, args.all)
     several = len(files) > 1
+    if args.cost is None:
+        args.cost = len(files) < MANY
+    if args.matrix:
+        return _matrix(root, args, tuple(files.values()))
     if args.out and (several or args.target):
         raise Stop(Exit.USAGE, "--out saves the whole plan of one stack", "name one stack and no --target")
     planned = changed = blocked = 0
@@ -63,15 +87,52 @@ def run(args: Namespace) -> Exit:
     if several and args.json:
         sys.stdout.write("\n]}\n")
     elif several:
-        from modelyard.report.style import Style
-        from modelyard.report.terminal import overall_text
+        from modelyard.report.summary import overall_text
 
-        say(["", *overall_text(len(files), planned, changed, blocked, Style(wants_colour(args, sys.stdout)))])
+        say(["", *overall_text(len(files), planned, changed, blocked, style_for(args, sys.stdout))])
     if planned < len(files):
         return failed
     if blocked:
         return Exit.FINDINGS
     return Exit.CHANGES if changed and args.detailed_exitcode else Exit.FINE
+
+
+def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
+    """Where the plans of several stacks ask for different values."""
+    from modelyard.preview.matrix import rows
+
+    if len(files) < 2 or args.out:
+        raise Stop(Exit.USAGE, "--matrix compares stacks", "name two or more, or give --all, and no --out")
+    columns, failed = [], []
+    for file, column in zip(files, each(files, partial(_column, root, args.live)), strict=True):
+        if column is None:
+            failed.append(file.name)
+        else:
+            columns.append(column)
+    found = tuple(row for row in rows(columns) if not args.target or any(name in row.target for name in args.target))
+    if args.json:
+        from modelyard.report.json import json_text
+        from modelyard.report.matrix import matrix_document
+
+        say([json_text(matrix_document(found, [one.stack for one in columns]))])
+    else:
+        from modelyard.report.matrix import matrix_text
+
+        say(matrix_text(found, len(columns), style_for(args, sys.stdout)))
+    if failed:
+        stop = Stop(Exit.USAGE, f"{', '.join(failed)} cannot be planned", "modelyard check says why")
+        sys.stderr.write("\n".join(stop_text(stop, style_for(args, sys.stderr))) + "\n")
+        return Exit.USAGE
+    return Exit.FINE
+
+
+def _column(root: Path, live: bool, file: Path) -> "Column | None":
+    from modelyard.preview.matrix import column
+
+    result = plan_one(root, file, live)
+    if result.plan is None or result.stack is None:
+        return None
+    return column(result.plan, result.stack.config.kubernetes_version)
 
 
 def _one(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
@@ -86,52 +147,58 @@ def _one(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
 
             document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
             return Shown(json_text(document), "", False, False, True, stop.code)
-        from modelyard.report.style import Style
-
         stop.summary = f"{file.name}: {stop.summary}"
-        lines = stop_text(stop, Style(wants_colour(args, sys.stderr)))
+        lines = stop_text(stop, style_for(args, sys.stderr))
         return Shown("", "\n".join(lines) + "\n", False, False, True, stop.code)
+
+
+def _planned(root: Path, args: Namespace, file: Path) -> "Planned":
+    result = plan_one(root, file, args.live)
+    if not args.cost:
+        return result
+    from modelyard.cost.project import priced
+
+    return priced(root, result)
 
 
 def _text(root: Path, args: Namespace, file: Path) -> Shown:
     from modelyard.report.finding import findings_text
-    from modelyard.report.style import Style
     from modelyard.report.terminal import plan_text
 
-    result = plan_one(root, file, args.live)
-    if result.plan is None:
-        style = Style(wants_colour(args, sys.stderr))
-        return Shown("", "\n".join(findings_text(result.findings, style)) + "\n", False, False, True)
-    plan = _only(result.plan, args.target)
-    _save(result.plan, args)
-    text = "\n".join(plan_text(plan, Style(wants_colour(args, sys.stdout)), advice=args.notes)) + "\n"
-    return Shown(text, "", True, bool(plan.changed), plan.blocked)
+    result = _planned(root, args, file)
+    plan = result.plan
+    if plan is None:
+        return Shown(
+            "", "\n".join(findings_text(result.findings, style_for(args, sys.stderr))) + "\n", False, False, True
+        )
+    only = _only(plan, args.target)
+    _save(plan, args)
+    lines = plan_text(plan, style_for(args, sys.stdout), advice=args.notes, only=only, saved=args.out or "")
+    return Shown("\n".join(lines) + "\n", "", True, _changes(plan, only), plan.blocked)
 
 
 def _json(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
     from modelyard.plan.store import plan_to_json
     from modelyard.report.json import findings_document, json_text
+    from modelyard.report.part import part_of
 
-    result = plan_one(root, file, args.live)
-    if result.plan is None:
-        document = findings_document(result.findings)
-    else:
-        _save(result.plan, args)
-        document = plan_to_json(_only(result.plan, args.target))
-    text = json_text(document) + ("" if several else "\n")
-    plan = result.plan
-    return Shown(text, "", plan is not None, plan is not None and bool(plan.changed), plan is None or plan.blocked)
+    result = _planned(root, args, file)
+    plan, end = result.plan, "" if several else "\n"
+    if plan is None:
+        return Shown(json_text(findings_document(result.findings)) + end, "", False, False, True)
+    only = _only(plan, args.target)
+    _save(plan, args)
+    document = plan_to_json(plan if only is None else part_of(plan, only))
+    return Shown(json_text(document) + end, "", True, _changes(plan, only), plan.blocked)
 
 
-def _only(plan: Plan, names: list[str]) -> Plan:
-    if not names:
-        return plan
-    wanted = {chosen_target(plan, name) for name in names}
-    return plan._replace(
-        targets=tuple(target for target in plan.targets if target.name in wanted),
-        steps=tuple(step for step in plan.steps if step.target in wanted),
-        findings=tuple(finding for finding in plan.findings if not finding.target or finding.target in wanted),
-    )
+def _only(plan: Plan, names: list[str]) -> frozenset[str] | None:
+    """The targets to show, None for all."""
+    return frozenset(chosen_target(plan, name) for name in names) if names else None
+
+
+def _changes(plan: Plan, only: frozenset[str] | None) -> bool:
+    return any(only is None or target.name in only for target in plan.changed)
 
 
 def _save(plan: Plan, args: Namespace) -> None:

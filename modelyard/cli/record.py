@@ -2,9 +2,12 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from modelyard.cli.common import project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.signals import ended_by_signal
+from modelyard.report.style import safe
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -16,6 +19,15 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Reads the cluster and writes stacks/recorded/<stack>/."""
+    with ended_by_signal("record was stopped; every recorded platform is whole, the earlier one or the new one"):
+        root = project_root(args)
+        for name, path in stack_files(root, args.stacks, args.all).items():
+            say([_record(root, name, path, args.context)])
+    return Exit.FINE
+
+
+def _record(root: Path, name: str, path: Path, context: str | None) -> str:
+    """Records one stack's platform and says what is recorded."""
     from modelyard.cluster.live import ClusterError, connect, snapshot
     from modelyard.cluster.recorded import recorded_folder, write_recorded
     from modelyard.merge import MergeSchema
@@ -23,30 +35,25 @@ def run(args: Namespace) -> Exit:
     from modelyard.report.values import count
     from modelyard.stack import load
 
-    root = project_root(args)
-    for name, path in stack_files(root, args.stacks, args.all).items():
-        stack, findings = load(path, shown(root, path))
-        if stack is None:
-            raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
-        sys.stderr.write(f"recording {name} …\n")
-        try:
-            taken = snapshot(connect(args.context or stack.context), wanted_objects(root, stack))
-        except ClusterError as error:
-            raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
-        written = write_recorded(
-            root,
-            name,
-            identity=taken.identity,
-            version=taken.version,
-            schema_sha256=MergeSchema.kubernetes(stack.config.kubernetes_version).sha256,
-            nodes=taken.nodes,
-            pods=taken.pods,
-            objects=taken.objects,
-        )
-        say(
-            [
-                f"{name}: {count(len(taken.objects), 'object')} and {count(len(taken.nodes), 'node')} of Kubernetes "
-                f"{taken.version} in {shown(root, recorded_folder(root, name))} ({count(len(written), 'file')})"
-            ]
-        )
-    return Exit.FINE
+    stack, findings = load(path, shown(root, path))
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
+    sys.stderr.write(f"recording {safe(name)} …\n")
+    try:
+        taken = snapshot(connect(context or stack.context), wanted_objects(root, stack))
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    written = write_recorded(
+        root,
+        name,
+        identity=taken.identity,
+        version=taken.version,
+        schema_sha256=MergeSchema.kubernetes(stack.config.kubernetes_version).sha256,
+        nodes=taken.nodes,
+        pods=taken.pods,
+        objects=taken.objects,
+    )
+    return safe(
+        f"{name}: {count(len(taken.objects), 'object')} and {count(len(taken.nodes), 'node')} of Kubernetes "
+        f"{taken.version} in {shown(root, recorded_folder(root, name))} ({count(len(written), 'file')})"
+    )

@@ -2,13 +2,25 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from modelyard.cli.common import exit_code, planned, project_root, say, stack_options
+from modelyard.cli.common import plan_one, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.many import each
 from modelyard.findings import Finding
 from modelyard.report.style import safe
+
+
+class Rendered(NamedTuple):
+    """One stack's files by relative name, small enough to come from another process; or why there are none."""
+
+    stack: str
+    files: Mapping[str, str]
+    errors: tuple[Finding, ...] = ()
+    failed: Exit = Exit.FINE
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -27,45 +39,75 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Renders and writes."""
+    """Renders and writes: every stack, or nothing where one of them has errors."""
+    root = project_root(args)
+    files = stack_files(root, args.stacks, args.all)
+    rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args.live, args.format)), len(files))
+    if args.show:
+        # What has been printed cannot be taken back, so all of it waits for the last stack.
+        for one in list(rendered):
+            _print(one)
+        return Exit.FINE
+    from modelyard.cli.folder import replace_generated
+    from modelyard.report.values import count
+
+    out = Path(args.out) if args.out else root / "out" / args.format
+    written = replace_generated((out / one.stack, one.files) for one in rendered)
+    say([f"{count(written, 'file')} written to {_shown(out, root)}"])
+    return Exit.FINE
+
+
+def _render(root: Path, live: bool, form: str, stack: tuple[str, Path]) -> Rendered:
+    name, file = stack
+    result = plan_one(root, file, live)
+    if result.plan is None or result.stack is None:
+        return Rendered(name, {}, result.findings, Exit.USAGE)
+    errors = tuple(finding for finding in result.plan.findings if finding.blocks)
+    if errors:
+        return Rendered(name, {}, errors, Exit.FINDINGS)
     from modelyard.report.rendered import kustomize_files, vendor_files
 
-    root = project_root(args)
-    results = planned(args, root)
-    failed = [finding for result in results if result.plan is None for finding in result.findings]
-    if failed:
-        raise Stop(Exit.USAGE, "nothing was written", "", failed)
-    findings: list[Finding] = []
-    folders: dict[str, dict[str, str]] = {}
-    for result in results:
-        assert result.plan is not None
-        assert result.stack is not None
-        findings.extend(result.plan.findings)
-        if args.format == "vendor":
-            from modelyard.plan.project import chosen_patches
+    if form == "kustomize":
+        return Rendered(name, kustomize_files(result.plan))
+    from modelyard.plan.project import chosen_patches
 
-            folders[result.plan.stack] = vendor_files(result.plan, chosen_patches(root, result.stack))
-        else:
-            folders[result.plan.stack] = kustomize_files(result.plan)
-    if args.show:
-        _print(folders)
-    else:
-        from modelyard.cli.folder import replace_generated
-        from modelyard.report.values import count
-
-        out = Path(args.out) if args.out else root / "out" / args.format
-        written = replace_generated({out / stack: files for stack, files in folders.items()})
-        say([f"{count(written, 'file')} written to {_shown(out, root)}"])
-    return exit_code(findings, False)
+    return Rendered(name, vendor_files(result.plan, chosen_patches(root, result.stack)))
 
 
-def _print(folders: Mapping[str, Mapping[str, str]]) -> None:
+def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:
+    """The stacks as they come; after the last one the run ends where one had errors, with the errors of all."""
+    failed: list[Rendered] = []
+    for one in stacks:
+        if one.failed is not Exit.FINE:
+            failed.append(one._replace(files={}))
+        elif not failed:
+            yield one
+    if not failed:
+        return
+    raise Stop(
+        max(one.failed for one in failed),
+        f"nothing was written: {_who(failed, number)}",
+        f"correct them first; modelyard check {failed[0].stack if number == 1 else '--all'} shows all findings",
+        [finding for one in failed for finding in one.errors],
+    )
+
+
+def _who(failed: Sequence[Rendered], number: int) -> str:
+    names = ", ".join(one.stack for one in failed[:_NAMED]) + (", …" if len(failed) > _NAMED else "")
+    have = "has" if len(failed) == 1 else "have"
+    return f"{names} has errors" if number == 1 else f"{len(failed)} of {number} stacks {have} errors ({names})"
+
+
+_NAMED = 5
+"""Stacks with errors that are told by name."""
+
+
+def _print(one: Rendered) -> None:
     """The files one after the other: exactly as they are in a pipe, with escapes on a terminal."""
     terminal = sys.stdout.isatty()
-    for stack, files in folders.items():
-        for name, text in files.items():
-            lines = text.rstrip("\n").split("\n")
-            say([f"# {stack}/{name}", *(map(safe, lines) if terminal else lines), ""])
+    for name, text in one.files.items():
+        lines = text.rstrip("\n").split("\n")
+        say([f"# {one.stack}/{name}", *(map(safe, lines) if terminal else lines), ""])
 
 
 def _shown(path: Path, root: Path) -> str:

@@ -2,30 +2,48 @@
 
 import sys
 import time
+import warnings
 from argparse import Namespace
 from collections.abc import Callable
 
 from modelyard.cli.common import say
 from modelyard.cli.exit import Exit, Stop
-from modelyard.engine import EngineError, Outcome, StaleError
+from modelyard.cli.output import to_nowhere
+from modelyard.cli.signals import on_signal, signal_stop
+from modelyard.engine import EngineError, Outcome, StaleError, StoppedError, Stopping
+from modelyard.report.style import safe
 
 FORMAT_VERSION = 1
 
+Report = Callable[[str], None]
 
-def run_engine(stack: str, args: Namespace, run: Callable[[Callable[[str], None]], Outcome]) -> Exit:
-    """Runs and tells the outcome; ``run`` gets the function that takes progress."""
+
+def run_engine(stack: str, args: Namespace, run: Callable[[Report, Stopping], Outcome]) -> Exit:
+    """Runs and tells the outcome; ``run`` gets what takes progress, and what says when to stop."""
     started = time.monotonic()
 
     def report(line: str) -> None:
-        sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {line}\n")
-        sys.stderr.flush()
+        # Names and messages come from the cluster. A terminal that is gone is no reason to stop half way.
+        try:
+            sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(line)}\n")
+            sys.stderr.flush()
+        except OSError:
+            to_nowhere(sys.stderr)
 
+    # The events of an engine that is killed break off; what the library says about that is not for the user.
+    warnings.filterwarnings("ignore", module=r"pulumi\.automation")
+    stopping = Stopping()
     try:
-        outcome = run(report)
+        with on_signal(stopping.ask):
+            outcome = run(report, stopping)
     except StaleError as error:
         raise Stop(Exit.STALE, error.summary, error.remedy) from error
+    except StoppedError as error:
+        raise signal_stop(error.signal, error.summary, error.remedy) from error
     except EngineError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    finally:
+        stopping.close()
     seconds = time.monotonic() - started
     if args.json:
         from modelyard.report.json import json_text
@@ -34,5 +52,5 @@ def run_engine(stack: str, args: Namespace, run: Callable[[Callable[[str], None]
         say([json_text(document)])
     else:
         words = ", ".join(f"{number} {operation}" for operation, number in outcome.changes.items() if number)
-        say([f"{stack}: {outcome.result} in {seconds:.0f} s ({words or 'no changes'})"])
+        say([safe(f"{stack}: {outcome.result} in {seconds:.0f} s ({words or 'no changes'})")])
     return Exit.FINE

@@ -1,4 +1,4 @@
-"""Print a JSON Schema (2020-12) that modelyard publishes: of stack files, plans, findings, or the other outputs."""
+"""Print a JSON Schema (2020-12) that modelyard publishes: of files and of what verbs print."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -8,7 +8,11 @@ from modelyard.cli.exit import Exit
 
 SCHEMAS = {
     "stack": ("modelyard.stack", "stack.schema.json"),
+    "prices": ("modelyard.cost", "prices.schema.json"),
     "plan": ("modelyard.plan", "plan.schema.json"),
+    "policy": ("modelyard.policy", "policy.schema.json"),
+    "assertion": ("modelyard.policy", "assertion.schema.json"),
+    "preview": ("modelyard.report", "preview.schema.json"),
     "findings": ("modelyard.report", "findings.schema.json"),
     "outputs": ("modelyard.report", "outputs.schema.json"),
 }

@@ -4,8 +4,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.app import wants_colour
-from modelyard.cli.common import json_option, project_root, say, stack_files
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, near_stack, project_root, say
 from modelyard.cli.exit import Exit, Stop
 
 
@@ -24,7 +24,6 @@ def run(args: Namespace) -> Exit:
 
 def _saved(args: Namespace) -> Exit:
     from modelyard.plan.store import PlanFileError, plan_from_json
-    from modelyard.report.style import Style
     from modelyard.report.terminal import plan_text
 
     text = Path(args.what).read_text(encoding="utf-8", errors="replace")
@@ -38,19 +37,22 @@ def _saved(args: Namespace) -> Exit:
 
         say([json_text(plan_to_json(plan))])
     else:
-        say(plan_text(plan, Style(wants_colour(args, sys.stdout)), advice=True))
+        say(plan_text(plan, style_for(args, sys.stdout), advice=True, saved=args.what))
     return Exit.FINE
 
 
 def _stack(args: Namespace) -> Exit:
     from modelyard.plan.project import chosen_patches, shown
     from modelyard.report.stack import stack_document, stack_text
-    from modelyard.report.style import Style
-    from modelyard.stack import load
+    from modelyard.stack import discover, load
     from modelyard.workloads import workloads
 
     root = project_root(args)
-    (path,) = stack_files(root, [args.what], False).values()
+    known = {found.name: found.path for found in discover(root)}
+    if args.what not in known:
+        summary = f"there is neither a stack nor a file {args.what!r}"
+        raise Stop(Exit.USAGE, summary, near_stack(args.what, known) + " modelyard plan STACK --out FILE saves a plan.")
+    path = known[args.what]
     stack, findings = load(path, shown(root, path))
     if stack is None:
         raise Stop(Exit.USAGE, f"{args.what} cannot be read", "", findings)
@@ -60,5 +62,5 @@ def _stack(args: Namespace) -> Exit:
 
         say([json_text(stack_document(stack, sized, chosen))])
     else:
-        say(stack_text(stack, sized, chosen, Style(wants_colour(args, sys.stdout))))
+        say(stack_text(stack, sized, chosen, style_for(args, sys.stdout)))
     return Exit.FINE

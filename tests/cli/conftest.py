@@ -1,5 +1,6 @@
 """A copy of the project for each test, and the command line run on it as a user would."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -108,6 +109,33 @@ def run(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
             code = int(stop.code or 0)
         out, err = capsys.readouterr()
         return Result(int(code), out, err)
+
+    return call
+
+
+@pytest.fixture
+def applied(project: Project, run: Run) -> Callable[[str], None]:
+    """Makes what a plan predicts the recorded platform, as if it had been applied."""
+
+    def call(stack: str) -> None:
+        document = json.loads(run("plan", stack, "--json").out)
+        for target in document["targets"]:
+            name = f"{target['kind'].lower()}.{target['namespace']}.{target['name']}.json"
+            (project.root / "stacks/recorded" / stack / name).write_text(json.dumps(target["after"]))
+
+    return call
+
+
+@pytest.fixture
+def terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs on a terminal of a number of columns, without colours unless asked for."""
+
+    def call(columns: int | str, *words: str) -> Result:
+        for stream in ("sys.stdout", "sys.stderr"):
+            monkeypatch.setattr(f"{stream}.isatty", lambda: True, raising=False)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "dumb")
+        return run(*words)
 
     return call
 

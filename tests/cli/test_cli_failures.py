@@ -93,7 +93,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("explain", "GPU999"), "there is no finding code 'GPU999' → did you mean GPU0"),
         (("schema", "plans"), "invalid choice: 'plans'"),
         (("completion", "fish"), "invalid choice: 'fish'"),
-        (("show", "nope"), "there is no stack 'nope'"),
+        (("show", "nope"), "there is neither a stack nor a file 'nope'"),
         (("apply",), "give either a stack or --plan FILE"),
         (("apply", "dev", "--plan", "x"), "give either a stack or --plan FILE"),
         (("apply", "--plan", "nope.json"), "nope.json cannot be used: no such file or directory"),

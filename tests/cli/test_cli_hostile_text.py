@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from modelyard.report.json import json_text
-from modelyard.report.style import PLAIN, Style, safe, shorten, table, wrapped
+from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, table, wrapped
 
 EVIL = "\x1b[31mred\x1b[0m\n::set-output name=a::b ##[error]x \u202egnp.exe\u2066 \x9b2J \u2028 \r bell\x07"
 FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -33,7 +33,8 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
 
 
 def test_every_way_of_laying_text_out_is_safe() -> None:
-    harmless("\n".join(wrapped(EVIL, 4)))
+    harmless("\n".join(wrapped(EVIL, 4, 100)))
+    harmless("\n".join(hanging(EVIL, 2, 60)))
     harmless(shorten(EVIL, 40))
     harmless("\n".join(table([(EVIL, EVIL)], ("A", "B"), PLAIN)))
     harmless(json_text({"a": EVIL, EVIL: [EVIL]}))
@@ -93,6 +94,8 @@ def test_hostile_text_in_a_recorded_platform(project: Any, run: Any) -> None:
         ("diff", "dev"),
         ("blame", "dev", "ray-head", "resources.limits.memory"),
         ("blame", "dev", "ray-head", "env[name=RAY_OVERRIDE_RESOURCES].value"),
+        ("blame", "dev", "ray-head", "containers"),
+        ("blame", "dev", "ray-head", "metadata"),
     ]
     for line in words:
         for options in ((), ("--json",)):

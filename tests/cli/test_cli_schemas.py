@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-NAMES = ("stack", "plan", "findings", "outputs")
+NAMES = ("stack", "prices", "policy", "assertion", "plan", "preview", "findings", "outputs")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_schemas_are_schemas_and_every_part_says_what_it_is(valid: Any) -> N
         Draft202012Validator.check_schema(schema)
         assert schema["title"]
         assert schema["description"]
-        if name != "stack":
+        if name not in ("stack", "prices", "policy", "assertion"):
             for part in schema.get("$defs", {}).values():
                 assert part["title"]
                 assert part["additionalProperties"] is False
@@ -106,7 +106,7 @@ def test_what_apply_and_destroy_print(valid: Any, capsys: pytest.CaptureFixture[
     from modelyard.engine import Outcome
 
     outcome = Outcome("succeeded", {"same": 1, "update": 2}, {"route": "ray"})
-    assert run_engine("dev", Namespace(json=True), lambda _report: outcome) == 0
+    assert run_engine("dev", Namespace(json=True), lambda _report, _stopping: outcome) == 0
     document = json.loads(capsys.readouterr().out)
     assert valid(document, "outputs", "apply") == []
     assert (document["stack"], document["changes"]) == ("dev", {"same": 1, "update": 2})

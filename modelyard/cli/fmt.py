@@ -1,0 +1,185 @@
+"""Format stack files and patches: order of keys, indentation, space. Values and comments stay as they are.
+
+Released patch versions are never touched. A file that cannot be read keeps no other from being formatted.
+"""
+
+import stat
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from modelyard.cli.app import wants_colour
+from modelyard.cli.common import project_root, say
+from modelyard.cli.exit import Exit, Stop
+from modelyard.findings import Finding, Severity, ordered
+from modelyard.stack.formatting import Formatted
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders (default: the whole project)")
+    parser.add_argument("--check", action="store_true", help="change nothing; end with 1 when something would change")
+    parser.add_argument("--diff", action="store_true", help="change nothing; show what would change")
+
+
+class File(NamedTuple):
+    """A file that can be formatted."""
+
+    path: Path
+    shown: str
+    """From the project's root, with slashes."""
+    stack: str = ""
+    """The stack whose file it is; empty for a file of a patch."""
+    released: bool = False
+
+
+class Result(NamedTuple):
+    """A file as it is and as it should be."""
+
+    file: File
+    before: str
+    after: Formatted
+
+    @property
+    def changes(self) -> bool:
+        """Whether it is not in its layout. A byte-order mark and other line ends count."""
+        return self.after.problem is None and self.after.text != self.before
+
+
+def run(args: Namespace) -> Exit:
+    """Formats, checks, or shows the difference."""
+    root = project_root(args)
+    files = _wanted(root, args.paths)
+    results = [_formatted(file) for file in files if not file.released]
+    changing = [result for result in results if result.changes]
+    if not args.check and not args.diff:
+        for result in changing:
+            _write(result.file.path, result.after.text)
+    say([*_told(changing, args), *_total(files, changing, args)])
+    broken = _broken(results)
+    if broken:
+        raise Stop(Exit.USAGE, "not every file could be read", "", broken)
+    return Exit.FINDINGS if args.check and changing else Exit.FINE
+
+
+def _wanted(root: Path, names: Sequence[str]) -> list[File]:
+    """The files that the paths name, sorted; without paths, all of the project."""
+    known = {file.path.resolve(): file for file in _all(root)}
+    if not names:
+        return sorted(known.values(), key=lambda file: file.shown)
+    wanted: dict[Path, File] = {}
+    for name in names:
+        path = Path(name).resolve()
+        if path.is_dir():
+            wanted |= {other: file for other, file in known.items() if other.is_relative_to(path)}
+        elif path in known:
+            wanted[path] = known[path]
+        elif path.exists():
+            remedy = "it formats stacks/Pulumi.<stack>.yaml and the files of patches/<name>/<version>/"
+            raise Stop(Exit.USAGE, f"{name} is neither a stack file nor a file of a patch", remedy)
+        else:
+            raise Stop(Exit.USAGE, f"there is no {name}", "paths are relative to the present folder")
+    return sorted(wanted.values(), key=lambda file: file.shown)
+
+
+def _all(root: Path) -> Iterator[File]:
+    from modelyard.catalog import PATCHES_FOLDER
+    from modelyard.catalog.lock import LOCK_FILE, read_lock
+    from modelyard.stack import discover
+
+    for found in discover(root):
+        yield File(found.path, found.shown, found.name)
+    folder = root / PATCHES_FOLDER
+    released, unclear = read_lock(folder)
+    if unclear:
+        number, _ = unclear[0]
+        summary = f"line {number} of {PATCHES_FOLDER}/{LOCK_FILE} is not a lock line"
+        raise Stop(Exit.USAGE, f"{summary}, so it is not known which versions are released", "restore the file")
+    for version in sorted(folder.glob("[!._]*/v*")):
+        name = f"{version.parent.name}/{version.name}"
+        for path in sorted(version.rglob("*")):
+            if path.is_file() and path.suffix in (".yaml", ".yml", ".json", ".j2") and not path.name.startswith("."):
+                yield File(path, path.relative_to(root).as_posix(), released=name in released)
+
+
+def _formatted(file: File) -> Result:
+    from modelyard.catalog.formatting import formatted_file
+    from modelyard.stack.document import parse
+    from modelyard.stack.formatting import formatted, stack_order
+    from modelyard.stack.source import Problem
+
+    content = file.path.read_bytes()
+    try:
+        before = content.decode()
+    except UnicodeDecodeError:
+        # The parser of YAML says more about such a text than Python does.
+        problem = parse(content)[1][0] if file.stack else Problem("PAT009", "the text is not UTF-8")
+        return Result(file, "", Formatted("", problem))
+    made = formatted(before, stack_order) if file.stack else formatted_file(file.path.name, before)
+    return Result(file, before, made)
+
+
+def _write(path: Path, text: str) -> None:
+    """Puts the text in the file's place as a whole; who may read the file stays as it was, and a link a link."""
+    from modelyard.files import write_atomically
+
+    path = path.resolve()
+    stage = path.with_name(f".{path.name}.fmt")
+    try:
+        write_atomically(stage, text)
+        stage.chmod(stat.S_IMODE(path.stat().st_mode))
+        stage.replace(path)
+    except BaseException:
+        stage.unlink(missing_ok=True)
+        raise
+
+
+def _told(changing: Sequence[Result], args: Namespace) -> Iterator[str]:
+    """What happened to each file, or what would."""
+    for result in changing:
+        if args.diff:
+            yield from _difference(result, wants_colour(args, sys.stdout))
+        else:
+            yield f"{result.file.shown} is not formatted" if args.check else f"formatted {result.file.shown}"
+
+
+def _difference(result: Result, colour: bool) -> Iterator[str]:
+    import re
+    from difflib import unified_diff
+
+    from modelyard.report.style import Style, safe
+
+    style = Style(colour)
+    paint = {"-": style.removed, "+": style.added, "@": style.dim}
+    # Encrypted values stay out of logs.
+    texts = (result.before, result.after.text)
+    before, after = (re.sub(r"(\bsecure:[ \t]*)[^\s,}]+", r"\1[secret]", text) for text in texts)
+    name = result.file.shown
+    for line in unified_diff(before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm=""):
+        yield paint.get(line[:1], str)(safe(line))
+
+
+def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -> Iterator[str]:
+    from modelyard.report.values import count
+
+    done = "would change" if args.check or args.diff else "changed"
+    versions = {file.path.parent for file in files if file.released}
+    left = f"; {count(len(versions), 'released patch version')} left alone" if versions else ""
+    yield f"{count(len(files) - sum(file.released for file in files), 'file')} looked at, {len(changing)} {done}{left}"
+
+
+def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
+    """The files that cannot be read, as findings. Those that are only laid out in a rare way are told and left."""
+    findings = []
+    for file, _, (_, problem) in results:
+        if problem is None:
+            continue
+        if problem.harmless:
+            where = f"{file.shown}:{problem.line}" if problem.line else file.shown
+            sys.stderr.write(f"{where} is left as it is: {problem.message}\n")
+            continue
+        finding = Finding(problem.code, Severity.ERROR, problem.message, stack=file.stack, file=file.shown)
+        findings.append(finding._replace(line=problem.line, column=problem.column, remedy=problem.remedy))
+    return ordered(findings)

@@ -1,0 +1,121 @@
+"""Show what a branch changes in every stack: two commits planned and compared, alike changes told once."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from datetime import date
+from pathlib import Path
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import project_root
+from modelyard.cli.exit import Exit, Stop
+from modelyard.preview.values import Preview
+
+FORMATS = ("text", "markdown", "html", "json")
+_BY_ENDING = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".json": "json"}
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument(
+        "--base", required=True, metavar="REF", help="branch, tag or commit to compare with, such as origin/main"
+    )
+    parser.add_argument("--head", metavar="REF", help="the commit that changes things (default: the working tree)")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="text for the eyes, markdown for a comment, html for a page, json for machines",
+    )
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
+    parser.add_argument(
+        "--output",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write to a file instead; its ending (.md, .html, .json, .txt) says the format unless --format does "
+        "(repeatable: all are made of one preview)",
+    )
+    parser.add_argument(
+        "--report-url", default="", metavar="URL", help="where the full report can be read, for markdown"
+    )
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="most characters of the markdown (default 65000, what GitHub takes)"
+    )
+    parser.add_argument(
+        "--detailed-exitcode", action="store_true", help="end with 5 when a stack changes and nothing is wrong"
+    )
+
+
+def run(args: Namespace) -> Exit:
+    """Plans both commits, compares, and prints or writes."""
+    from modelyard.cli.many import each
+    from modelyard.preview.project import preview
+    from modelyard.preview.revisions import RevisionError
+
+    root = project_root(args)
+    wanted = _wanted(args)
+    try:
+        found = preview(root, args.base, args.head, date.today(), each)
+    except RevisionError as error:
+        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    for form, path in wanted:
+        text = _text(root, found, form, args, to_screen=path is None)
+        if path is None:
+            sys.stdout.write(text)
+        else:
+            from modelyard.files import write_atomically
+
+            write_atomically(path, text)
+            sys.stderr.write(f"written to {path}\n")
+    return _ending(found, args)
+
+
+def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
+    """Each form to make, and the file it goes to."""
+    form = args.format or ("json" if args.json else None)
+    if not args.output:
+        return [(form or "text", None)]
+    found: list[tuple[str, Path | None]] = []
+    for name in args.output:
+        path = Path(name)
+        known = form if form is not None and len(args.output) == 1 else _BY_ENDING.get(path.suffix.lower(), form)
+        if known is None:
+            raise Stop(
+                Exit.USAGE,
+                f"nothing says the format of {name}",
+                f"end its name in {', '.join(_BY_ENDING)}, or give --format",
+            )
+        found.append((known, path))
+    return found
+
+
+def _text(root: Path, preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> str:
+    match form:
+        case "markdown":
+            from modelyard.report.preview_markdown import LIMIT, preview_markdown
+
+            return preview_markdown(preview, limit=args.limit or LIMIT, report=args.report_url)
+        case "json" | "html":
+            from modelyard.policy.pages import explained
+            from modelyard.report.preview_json import preview_document
+
+            document = preview_document(preview, explained(root))
+            if form == "json":
+                from modelyard.report.json import json_text
+
+                return json_text(document) + "\n"
+            from modelyard.report.html import html_page
+
+            return html_page(document, title=f"modelyard preview: {preview.head.name} against {preview.base.name}")
+        case _:
+            from modelyard.report.preview_text import preview_text
+            from modelyard.report.style import PLAIN
+
+            return "\n".join(preview_text(preview, style_for(args, sys.stdout) if to_screen else PLAIN)) + "\n"
+
+
+def _ending(preview: Preview, args: Namespace) -> Exit:
+    if any(stack.unplanned for stack in preview.stacks):
+        return Exit.USAGE
+    if preview.blocked:
+        return Exit.FINDINGS
+    return Exit.CHANGES if preview.stacks and args.detailed_exitcode else Exit.FINE

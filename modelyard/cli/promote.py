@@ -1,0 +1,102 @@
+"""Propose the edit that brings one stack up to another: release, images and patch versions; what must differ stays."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from difflib import get_close_matches, unified_diff
+from typing import Any
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, project_root, say, stack_files
+from modelyard.cli.exit import Exit, Stop
+from modelyard.preview.promote import Difference, Promotion, promoted, promotion, settings
+from modelyard.stack.config import Stack
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("source", metavar="SOURCE", help="name of the stack that is ahead, such as dev")
+    parser.add_argument("target", metavar="TARGET", help="name of the stack to bring up to it, such as staging")
+    parser.add_argument(
+        "--take", action="append", default=[], metavar="SETTING", help="take this setting or section too (repeatable)"
+    )
+    parser.add_argument(
+        "--keep", action="append", default=[], metavar="SETTING", help="leave this setting or section (repeatable)"
+    )
+    parser.add_argument("--write", action="store_true", help="write the edit to the target's stack file")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Compares, shows the edit, and writes it where asked to."""
+    from modelyard.plan.project import chosen_patches, shown
+    from modelyard.stack import load, load_text
+    from modelyard.stack.edit import EditError
+
+    root = project_root(args)
+    _known([*args.take, *args.keep])
+    paths = stack_files(root, [args.source, args.target], False)
+    if len(paths) < 2:
+        raise Stop(Exit.USAGE, f"{args.source} is both source and target", "name two stacks")
+    stacks: list[Stack] = []
+    for path in paths.values():
+        stack, findings = load(path, shown(root, path))
+        if stack is None:
+            raise Stop(Exit.USAGE, f"{path.name} cannot be read", "", findings)
+        stacks.append(stack)
+    source, target = stacks
+    ahead, behind = ({one.patch.name: one.patch.version for one in chosen_patches(root, stack)} for stack in stacks)
+    found = promotion(source, target, (ahead, behind), args.take, args.keep)
+    file = paths[args.target]
+    before = file.read_text(encoding="utf-8")
+    try:
+        after = promoted(before, found)
+    except EditError as error:
+        raise Stop(Exit.USAGE, f"{target.file} cannot be edited: {error}", "make the edit by hand") from error
+    edited, findings = load_text(after, target.name, target.file)
+    if edited is None:
+        raise Stop(Exit.FINDINGS, "the edit would make a stack file that cannot be read", "use --keep", findings)
+    if args.write and after != before:
+        from modelyard.files import write_atomically
+
+        write_atomically(file, after)
+    _print(args, found, before, after, source, target)
+    return Exit.FINE
+
+
+def _known(names: list[str]) -> None:
+    known = settings()
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 3)
+            remedy = (
+                f"did you mean {' or '.join(close)}?" if close else "name a key of the stack file, such as gpu.model"
+            )
+            raise Stop(Exit.USAGE, f"there is no setting {name!r}", remedy)
+
+
+def _print(args: Namespace, found: Promotion, before: str, after: str, source: Stack, target: Stack) -> None:
+    diff = list(
+        unified_diff(before.splitlines(), after.splitlines(), target.file, f"{target.file}, promoted", lineterm="")
+    )
+    if args.json:
+        from modelyard.report.json import json_text
+
+        document = {
+            "formatVersion": 1,
+            "source": source.name,
+            "target": target.name,
+            "file": target.file,
+            "taken": [_difference(one) for one in found.taken],
+            "kept": [_difference(one) for one in found.kept],
+            "diff": "\n".join(diff),
+            "written": bool(args.write and diff),
+        }
+        say([json_text(document)])
+        return
+    from modelyard.report.promotion import promotion_text
+
+    say(promotion_text(found, source.name, target.name, diff, bool(args.write), style_for(args, sys.stdout)))
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {"setting": one.setting, "source": one.source, "target": one.target}

@@ -1,0 +1,106 @@
+"""blame as a user runs it: one field, or all fields of a part."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+
+def test_blame_leads_from_a_field_to_the_line_that_decides_it(run: Any) -> None:
+    result = run("blame", "dev", "training-worker", "resources.limits.memory")
+    for words in (
+        "containers[name=ray-model-training-worker].resources.limits.memory",
+        "after 32Gi",
+        "set by ray-worker@v1 patches/ray-worker/v1/patch.yaml.j2",
+        "memory = 32Gi stacks/Pulumi.dev.yaml:28",
+        "before 12Gi",
+        "held by kubectl-client-side-apply (Update)",
+    ):
+        assert words in result.words
+    document = json.loads(run("blame", "dev", "training-worker", "resources.limits.memory", "--json").out)
+    memory = next(source for source in document["settings"][0]["sources"] if source["param"] == "memory")
+    assert memory == {"param": "memory", "value": "32Gi", "path": ["rayWorker", "memory"], "line": 28}
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ("spec.replicas", "spec.replicas"),
+        ("replicas", None),
+        ("env[name=NUM_GPUS_REQUESTED].value", "env[name=NUM_GPUS_REQUESTED].value"),
+        ("autoscaling/max_replicas", 'metadata.annotations["autoscaling/max_replicas"]'),
+        ("limits.nvidia.com/gpu", 'resources.limits["nvidia.com/gpu"]'),
+    ],
+)
+def test_blame_takes_whole_paths_ends_of_paths_and_names_without_quotes(run: Any, field: str, path: str | None) -> None:
+    result = run("blame", "staging", "training-worker", field, "--json")
+    if path is None:
+        assert (result.code, "names" in result.out) == (2, True)
+    else:
+        assert json.loads(result.out)["field"].endswith(path)
+
+
+def test_blame_of_a_field_that_nobody_of_ours_sets(run: Any) -> None:
+    result = run("blame", "dev", "ray-head", "spec.progressDeadlineSeconds")
+    assert "set by no patch" in result.words
+    assert "held by kubectl-client-side-apply (Update)" in result.words
+
+
+def test_blame_of_a_part_lists_its_fields(run: Any) -> None:
+    assert run("blame", "dev", "training-worker", "resources").out.splitlines() == [
+        "deployment-ray-model-training-worker",
+        "  spec.template.spec.containers[name=ray-model-training-worker].resources",
+        "  FIELD                       VALUE        SET BY",
+        "  limits.cpu                  4 → 8        ray-worker@v1",
+        "  limits.memory               12Gi → 32Gi  ray-worker@v1",
+        '  limits["nvidia.com/gpu"]    1            ray-worker@v1',
+        "  requests.cpu                4 → 8        ray-worker@v1",
+        "  requests.memory             12Gi → 32Gi  ray-worker@v1",
+        '  requests["nvidia.com/gpu"]  1            ray-worker@v1',
+    ]
+
+
+@pytest.mark.parametrize("field", ["spec.template.spec.containers", "containers", "containers[name=ray-head]"])
+def test_blame_of_a_container(run: Any, field: str) -> None:
+    out = run("blame", "dev", "ray-head", field).out
+    assert re.search(r"resources.limits.memory +8Gi → 16Gi +ray-head@v1\n", out)
+    assert re.search(r'env\[name=RAY_OVERRIDE_RESOURCES\].value +\+ {"CPU": 0} +ray-head@v1\n', out)
+    assert re.search(r"imagePullPolicy +IfNotPresent +no patch\n", out)
+
+
+def test_blame_of_a_large_part_lists_what_patches_set_and_counts_the_rest(run: Any) -> None:
+    lines = run("blame", "dev", "training-worker", "spec").out.splitlines()
+    assert all("@v1" in line for line in lines[3:-1])
+    assert re.fullmatch(r"  \d+ more fields below spec that no patch sets", lines[-1])
+
+
+def test_blame_of_metadata_leaves_out_what_the_server_writes(run: Any) -> None:
+    result = run("blame", "dev", "ray-head", "metadata", "--json")
+    fields = [one["field"] for one in json.loads(result.out)["fields"]]
+    assert 'metadata.labels["app.kubernetes.io/name"]' in fields
+    assert not [field for field in fields if "managedFields" in field or "resourceVersion" in field]
+
+
+def test_blame_of_a_part_with_one_field_is_the_story_of_that_field(run: Any) -> None:
+    result = run("blame", "dev", "training-worker", "affinity")
+    assert "after nvidia.com/gpu.product in NVIDIA-A10 set by ray-worker@v1" in result.words
+
+
+def test_blame_of_a_part_that_is_there_twice(refused: Any) -> None:
+    result = refused("blame", "dev", "ray-head", "annotations", code=2)
+    assert "'annotations' names 2 fields → give more of the path: metadata.annotations, spec" in result.words
+
+
+def test_the_document_of_a_part_has_the_published_form(run: Any) -> None:
+    document = json.loads(run("blame", "dev", "training-worker", "resources", "--json").out)
+    schemas = [json.loads(run("schema", name).out) for name in ("outputs", "plan")]
+    registry: Any = Registry().with_resources([(one["$id"], Resource.from_contents(one)) for one in schemas])
+    form = Draft202012Validator({"$ref": "urn:modelyard:schema:outputs#/$defs/blameSubtree"}, registry=registry)
+    assert list(form.iter_errors(document)) == []
+    memory = next(one for one in document["fields"] if one["field"].endswith("limits.memory"))
+    assert (memory["before"], memory["after"], memory["patches"]) == ("12Gi", "32Gi", ["ray-worker@v1"])
+    memory["owner"] = "x"
+    assert list(form.iter_errors(document)) != []

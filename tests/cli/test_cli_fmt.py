@@ -1,0 +1,166 @@
+"""``modelyard fmt``: what it writes, what it leaves alone, how it ends."""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+Project = Any
+Run = Any
+LOOSE = ("    model: A10\n    perWorker: 1\n", "    perWorker:   1\n    model: A10\n")
+
+
+def patch(project: Project) -> Path:
+    """An unreleased patch that is not in the layout."""
+    folder: Path = project.patch("mine", "# target: x  \n", meta="when: listed\ndescription: mine\n", schema='{"a":1}')
+    return folder
+
+
+def test_it_formats_stack_files_and_unreleased_patches(project: Project, run: Run) -> None:
+    before = project.stack_file().read_text()
+    project.edit(LOOSE)
+    folder = patch(project)
+    result = run("fmt")
+    assert result.code == 0
+    assert project.stack_file().read_text() == before
+    assert (folder / "meta.yaml").read_text() == "description: mine\nwhen: listed\n"
+    assert (folder / "schema.json").read_text() == '{\n  "a": 1\n}\n'
+    assert (folder / "patch.yaml.j2").read_text() == "# target: x\n"
+    assert "formatted stacks/Pulumi.dev.yaml\n" in result.out
+    assert "6 files looked at, 4 changed; 9 released patch versions left alone\n" in result.out
+
+
+def test_a_second_run_changes_nothing(project: Project, run: Run, cli: SimpleNamespace) -> None:
+    project.edit(LOOSE)
+    run("fmt")
+    before = cli.tree(project.root)
+    assert "3 files looked at, 0 changed" in run("fmt").out
+    assert cli.tree(project.root) == before
+
+
+def test_the_plan_is_approved_still(project: Project, run: Run) -> None:
+    project.edit(LOOSE)
+    assert run("plan", "dev", "--out", "before.json").code == 0
+    run("fmt")
+    assert run("plan", "dev", "--out", "after.json").code == 0
+    assert Path("before.json").read_text() == Path("after.json").read_text()
+
+
+def test_check_changes_nothing_and_ends_with_1(project: Project, refused: Run) -> None:
+    project.edit(LOOSE)
+    result = refused("fmt", "--check", code=1)
+    assert "stacks/Pulumi.dev.yaml is not formatted\n" in result.out
+
+
+def test_check_of_a_formatted_project_ends_with_0(run: Run) -> None:
+    assert run("fmt", "--check").code == 0
+
+
+def test_diff_changes_nothing_and_shows_what_would(project: Project, refused: Run) -> None:
+    project.edit(LOOSE)
+    result = refused("fmt", "--diff", code=0)
+    assert "--- a/stacks/Pulumi.dev.yaml\n+++ b/stacks/Pulumi.dev.yaml\n" in result.out
+    assert "-    perWorker:   1\n" in result.out
+    assert "+    perWorker: 1\n" in result.out
+    assert refused("fmt", "--diff", "--check", code=1).out == result.out
+
+
+def test_encrypted_values_are_not_shown(project: Project, run: Run) -> None:
+    project.add("modelyard:patches:\n- name:   x\n  params: {token: {secure: v1:hidden}}")
+    shown = run("fmt", "--diff").out
+    assert "secure: [secret]" in shown
+    assert "hidden" not in shown
+    run("fmt")
+    assert "{token: {secure: v1:hidden}}" in project.stack_file().read_text()
+
+
+def test_a_released_version_is_never_touched(project: Project, run: Run) -> None:
+    meta = project.root / "patches" / "ray-head" / "v1" / "meta.yaml"
+    meta.write_text(meta.read_text() + "\n\n\n")
+    before = meta.read_text()
+    for words in (("fmt",), ("fmt", "patches/ray-head"), ("fmt", str(meta))):
+        assert run(*words).code == 0
+        assert meta.read_text() == before
+    assert "1 released patch version left alone" in run("fmt", str(meta)).out
+
+
+def test_a_lock_that_cannot_be_read_stops_everything(project: Project, refused: Run) -> None:
+    project.edit(LOOSE)
+    (project.root / "patches" / "patches.lock").write_text("<<<<<<< HEAD\n")
+    result = refused("fmt", code=2)
+    assert "line 1 of patches/patches.lock is not a lock line" in result.words
+
+
+@pytest.mark.parametrize("path", ["stacks", "stacks/Pulumi.dev.yaml", ".", "../project/stacks"])
+def test_paths_narrow_it(project: Project, run: Run, path: str) -> None:
+    project.edit(LOOSE)
+    result = run("fmt", "--check", path)
+    assert result.code == 1
+    assert "stacks/Pulumi.dev.yaml is not formatted" in result.out
+
+
+def test_paths_are_of_the_present_folder(project: Project, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.edit(LOOSE)
+    monkeypatch.chdir(project.root / "stacks")
+    assert run("fmt", "--check", "Pulumi.dev.yaml").code == 1
+    assert run("fmt", "--check", "Pulumi.prod.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("Pulumi.yaml", "Pulumi.yaml is neither a stack file nor a file of a patch"), ("nope", "there is no nope")],
+)
+def test_a_path_of_something_else_is_refused(project: Project, refused: Run, path: str, words: str) -> None:
+    project.edit(LOOSE)
+    assert words in refused("fmt", path, "stacks", code=2).words
+
+
+def test_a_file_that_cannot_be_read_is_told_and_keeps_no_other_back(project: Project, run: Run) -> None:
+    good = project.stack_file().read_text()
+    project.edit(LOOSE)
+    broken = project.stack_file("prod")
+    broken.write_text("config:\n\tmodelyard:training: ray\n")
+    (project.root / "stacks" / "Pulumi.odd.yaml").write_bytes(b"config:\n  a: \xff\n")
+    result = run("fmt")
+    assert result.code == 2
+    assert result.errors == ["CFG002", "CFG004"] or result.errors == ["CFG004", "CFG002"]
+    assert "stacks/Pulumi.prod.yaml:2:1" in result.err
+    assert "stacks/Pulumi.odd.yaml:2:6" in result.err
+    assert broken.read_text() == "config:\n\tmodelyard:training: ray\n"
+    assert project.stack_file().read_text() == good
+
+
+def test_a_layout_that_is_not_known_is_left_and_no_error(project: Project, run: Run) -> None:
+    project.stack_file().write_text("config:\n  ? a:b\n  : 1\n")
+    result = run("fmt", "--check", "stacks/Pulumi.dev.yaml")
+    assert result.code == 0
+    assert result.err == "stacks/Pulumi.dev.yaml:2 is left as it is: something stands between a key and its value\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_mode_and_link_of_a_file_stay(project: Project, run: Run, tmp_path: Path) -> None:
+    project.edit(LOOSE)
+    link, file = project.stack_file(), tmp_path / "elsewhere.yaml"
+    link.rename(file)
+    link.symlink_to(file)
+    file.chmod(0o640)
+    assert run("fmt").code == 0
+    assert link.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert "perWorker: 1\n" in file.read_text()
+
+
+@pytest.mark.skipif(os.geteuid() == 0 or os.name != "posix", reason="nothing is closed to root")
+def test_a_folder_that_cannot_be_written_leaves_the_file(project: Project, refused: Run) -> None:
+    project.edit(LOOSE)
+    (project.root / "stacks").chmod(0o500)
+    try:
+        refused("fmt", code=2)
+    finally:
+        (project.root / "stacks").chmod(0o700)
+
+
+def test_the_projects_own_files_have_the_layout(run: Run, cli: SimpleNamespace) -> None:
+    assert run("-C", str(cli.ROOT), "fmt", "--check").code == 0

@@ -1,0 +1,140 @@
+"""Colour and width of every text, and which of both somebody asked for."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from typing import Any
+
+import pytest
+
+STACKS = ("dev", "prod", "staging")
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def test_colour_is_for_terminals_unless_asked_for(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = run("plan", "dev").out
+    assert "\x1b" not in plain
+    coloured = run("plan", "dev", "--colour", "always").out
+    assert "\x1b[" in coloured
+    assert ESCAPE.sub("", coloured) == plain
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert "\x1b[" in run("plan", "dev").out
+    assert "\x1b" not in run("plan", "dev", "--color=never").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("plan", "dev").out
+    assert "\x1b[" in run("--colour", "always", "plan", "dev").out
+
+
+def test_errors_are_coloured_when_asked_for(run: Any) -> None:
+    assert run("plan", "nope", "--colour", "always").err.startswith("\x1b[1;31merror\x1b[0m: there is no stack")
+    assert run("plan", "nope", "--colour=always").err.startswith("\x1b[1;31merror")
+
+
+WIDE = [
+    *(words for stack in STACKS for words in (("plan", stack, "--notes"), ("show", stack), ("diff", stack))),
+    *(("blame", stack, role, "spec.replicas") for stack in STACKS for role in ("model-service", "training-worker")),
+    ("check", "--all", "--notes"),
+    ("blame", "staging", "training-tasks", "autoscaling/queries"),
+    ("blame", "dev", "ray-head", "RAY_OVERRIDE_RESOURCES.value"),
+    ("gpus",),
+    ("gpus", "--embeds-ptx", "--cuda", "12.4"),
+    ("gpus", "a100", "l4", "h100", "v100", "gh200"),
+    ("patches",),
+    *(("patches", name) for name in ("ray-worker", "autoscaling-ray", "training-replicas", "model-service")),
+    ("plan", "dev", "--target", "nope"),
+    ("blame", "dev", "ray-head", "cpu"),
+    *(("blame", "staging", "training-worker", part) for part in ("containers", "spec", "metadata")),
+    ("plan", "staging", "--target", "training-worker"),
+    (
+        "plan",
+        "staging",
+        "--out",
+        "a-rather-long-name-of-a-folder/with-plans-of-every-stack-of-the-project/staging.json",
+    ),
+    ("show", "nope"),
+    ("explain",),
+    ("explain", "GPU001"),
+    ("explain", "OWN001"),
+    ("render", "--all"),
+]
+
+
+@pytest.mark.parametrize("words", WIDE, ids=" ".join)
+@pytest.mark.parametrize("colour", ["never", "always"])
+def test_text_fits_100_columns(run: Any, words: tuple[str, ...], colour: str) -> None:
+    result = run(*words, "--colour", colour)
+    for line in ESCAPE.sub("", result.text).splitlines():
+        assert len(line) <= 100, line
+
+
+@pytest.mark.parametrize("words", WIDE, ids=" ".join)
+@pytest.mark.parametrize("columns", [60, 77])
+def test_text_fits_the_terminal(terminal: Any, words: tuple[str, ...], columns: int) -> None:
+    lines = terminal(columns, *words).text.splitlines()
+    assert max(map(len, lines)) <= columns, max(lines, key=len)
+    if words[0] != "diff":
+        assert not [line for line in lines if line != line.rstrip()]
+
+
+@pytest.mark.parametrize(
+    ("says", "columns"), [("60", 60), ("85", 85), ("20", 60), ("400", 100), ("0", 100), ("x", 100)]
+)
+def test_a_terminal_has_between_60_and_100_columns(terminal: Any, says: str, columns: int) -> None:
+    longest = max(map(len, terminal(says, "explain", "GPU001").out.splitlines()))
+    assert columns - 12 <= longest <= columns
+
+
+def test_what_is_no_terminal_is_the_same_everywhere(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = run("plan", "staging", "--notes").out
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run("plan", "staging", "--notes").out == plain
+
+
+def test_narrow_text_says_the_same(run: Any, terminal: Any) -> None:
+    wide = run("plan", "dev", "--notes").words.replace("… ", "")
+    narrow = terminal(60, "plan", "dev", "--notes").words
+    for words in ("replaces 1 running pod; their jobs get 1 min to finish", "ephemeral-storage request + 50Gi"):
+        assert words in wide
+        assert words in narrow
+    assert wide.count("→") == narrow.count("→")
+
+
+def test_a_terminal_tells_its_own_width(project: Any, cli: Any) -> None:
+    """A real terminal, without COLUMNS."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 64, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "dumb"}
+    words = [*cli.PROGRAM, "explain", "OWN001"]
+    done = subprocess.run(words, cwd=project.root, stdout=theirs, env=environment, timeout=60, check=False)
+    os.close(theirs)
+    text = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert 55 < max(map(len, text.split("\r\n"))) <= 64
+
+
+def test_explanations_fit_100_columns(run: Any) -> None:
+    for line in run("explain").out.splitlines():
+        assert len(line) <= 100
+        assert max(map(len, run("explain", line.split()[0]).out.splitlines())) <= 100
+
+
+def test_long_names_fit_too(project: Any, run: Any) -> None:
+    long = "deployment-" + "x" * 200
+    source = project.root / "stacks/recorded/dev/deployment.ml-platform.deployment-ray-head.json"
+    body = json.loads(source.read_text())
+    body["metadata"]["name"] = long
+    for entry in body["metadata"]["managedFields"]:
+        entry["manager"] = "m" * 120
+    source.write_text(json.dumps(body))
+    project.add(f"modelyard:targets:\n  rayHead: {{deployment: {long}}}")
+    for words in (("plan", "dev", "--notes"), ("show", "dev"), ("check", "dev", "--notes"), ("diff", "dev")):
+        result = run(*words)
+        assert result.code == 0, result.text
+        assert max(map(len, result.out.splitlines())) <= 100, max(result.out.splitlines(), key=len)

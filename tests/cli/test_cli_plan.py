@@ -1,0 +1,152 @@
+"""Plans as a user sees them: what changes, in which order, and the exit codes."""
+
+import json
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+STACKS = ("dev", "prod", "staging")
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_plan_says_what_changes_in_which_order_and_what_comes_next(run: Any, stack: str) -> None:
+    result = run("plan", stack)
+    assert (result.code, result.err) == (0, "")
+    for words in ("takes", "over from", f"{stack}: 5 targets to change", f"Next: modelyard apply {stack}"):
+        assert words in result.words
+    steps = json.loads(run("plan", stack, "--json").out)["steps"]
+    turns = [line.split()[:3] for line in result.out.splitlines() if re.match(r"\d+\. ", line)]
+    assert turns == [[f"{number}.", "~", step["target"]] for number, step in enumerate(steps, 1)]
+    at = 0
+    for step in steps:
+        at = result.words.index(step["why"], result.words.index(step["target"], at))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_plan_that_changes_nothing_is_one_line(applied: Any, run: Any, stack: str) -> None:
+    applied(stack)
+    result = run("plan", stack, "--detailed-exitcode")
+    assert result.code == 0
+    assert result.out.startswith(f"{stack}: no changes against stacks/recorded/{stack} (Kubernetes v1.")
+    assert result.out.count("\n") == 1
+    assert run("diff", stack).out == f"{stack}: no changes.\n"
+
+
+def test_detailed_exitcode_tells_pending_changes_from_none_and_from_errors(project: Any, run: Any) -> None:
+    assert run("plan", "dev", "--detailed-exitcode").code == 5
+    project.edit(("model: A10", "model: L4"))
+    assert run("plan", "dev", "--detailed-exitcode").code == 1
+
+
+def test_several_plans_end_with_one_line_over_all(run: Any) -> None:
+    result = run("plan", "dev", "prod")
+    assert result.out.splitlines()[-1] == "2 stacks: 2 with changes, 0 without"
+    assert run("plan", "--all").out.splitlines()[-1] == "3 stacks: 3 with changes, 0 without"
+
+
+def test_a_stack_named_twice_is_planned_once(run: Any) -> None:
+    assert run("plan", "dev", "dev").out == run("plan", "dev").out
+
+
+def test_a_plan_of_five_targets_fits_a_screen(run: Any) -> None:
+    assert len(run("plan", "dev").out.splitlines()) <= 40
+
+
+def test_a_pod_is_told_in_words(run: Any) -> None:
+    out = run("plan", "dev").out
+    for line in (
+        "nodes      + without nvidia.com/gpu.present",
+        "nodes            + nvidia.com/gpu.product in NVIDIA-A10",
+        "resources  cpu 2 → 4, memory 8Gi → 16Gi, ephemeral-storage request + 50Gi",
+        "rollingUpdate  maxSurge 25% → 0, maxUnavailable 25% → 1",
+        'env            RAY_OVERRIDE_RESOURCES + {"CPU": 0}',
+    ):
+        assert f"     {line}\n" in out
+
+
+def test_what_two_targets_have_alike_is_told_once(project: Any, run: Any) -> None:
+    same = "the same as ray-worker@v1 on deployment-ray-model-training-worker"
+    both = run("plan", "dev").out
+    assert (same in both, both.count("terminationGracePeriodSeconds")) == (True, 1)
+    project.edit(
+        ("# Idle while training is ray", "#"),
+        ("cpu: 8\n    memory: 32Gi\n    consumer", "cpu: 9\n    memory: 32Gi\n    consumer"),
+    )
+    apart = run("plan", "dev").out
+    assert (same in apart, apart.count("terminationGracePeriodSeconds")) == (False, 2)
+    # Nothing is like what is not shown.
+    assert same not in run("plan", "dev", "--target", "tasks-gpu").out
+
+
+def test_notes_about_owners_are_one_a_target_in_at_most_three_lines(run: Any) -> None:
+    fields = [one for one in json.loads(run("check", "dev", "--json").out)["findings"] if one["code"] == "OWN001"]
+    assert len(fields) == 26
+    lines = run("check", "dev", "--notes").out.splitlines()
+    starts = [at for at, line in enumerate(lines) if "OWN001" in line]
+    assert len(starts) == len({one["target"] for one in fields})
+    assert all(later - start <= 3 for start, later in pairwise(starts))
+    assert sum(int(lines[start].split()[2]) for start in starts) == len(fields)
+    assert lines[-1] == "1 stack checked: 1 warning, 4 notes"
+    assert " ".join(lines).count("nothing to do; running that installer again") == 1
+
+
+def test_what_notes_tell_the_plan_does_not_tell_again(run: Any) -> None:
+    assert "takes 26 fields over from kubectl-client-side-apply" in run("plan", "dev").words
+    noted = run("plan", "dev", "--notes").words
+    assert noted.count("over from") == noted.count("OWN001") == 4
+
+
+def test_notes_are_counted_and_shown_on_request(run: Any) -> None:
+    assert "OWN001" not in run("plan", "dev").out
+    assert "OWN001" in run("plan", "dev", "--notes").out
+    assert "OWN001" not in run("check", "dev").out
+    assert "OWN001" in run("check", "dev", "--notes").out
+
+
+def test_a_waived_finding_is_shown_with_its_reason_and_stops_nothing(project: Any, run: Any) -> None:
+    project.edit(("model: A10", "model: A10G"))
+    project.add("modelyard:waivers:\n  - {code: GPU001, reason: on order, expires: 2036-01-01}")
+    assert "GPU001" not in run("plan", "dev").out
+    result = run("check", "dev", "--notes")
+    assert "waived GPU001" in result.words
+    assert "waived: on order" in result.words
+    # With the card accepted, that no node has it is news again.
+    assert result.errors == ["RES101"]
+
+
+def test_the_same_input_gives_the_same_bytes(run: Any) -> None:
+    for words in (("plan", "--all", "--json"), ("check", "--all", "--json"), ("plan", "staging"), ("diff", "prod")):
+        assert run(*words) == run(*words)
+
+
+def test_plan_from_a_folder_below_and_from_elsewhere(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = run("plan", "dev").out
+    monkeypatch.chdir(project.root / "stacks")
+    assert run("plan", "dev").out == here
+    monkeypatch.chdir("/")
+    assert run("-C", str(project.root), "plan", "dev").out == here
+    assert run("plan", "dev", "-C", str(project.root)).out == here
+
+
+def test_as_a_process_of_its_own(process: Any) -> None:
+    done = process("plan", "dev", "--detailed-exitcode")
+    assert (done.returncode, done.stderr) == (5, "")
+    assert "\x1b" not in done.stdout
+    assert process("check", "prod", "--json").returncode == 0
+
+
+def test_a_patch_of_ones_own_may_add_a_sidecar(run: Any, project: Any) -> None:
+    folder = project.root / "patches" / "sidecar" / "v1"
+    folder.mkdir(parents=True)
+    container = "{name: fluent-bit, image: 'images.example.com/fluent-bit:3.1'}"
+    (folder / "patch.yaml.j2").write_text(
+        "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n"
+        f"spec: {{template: {{spec: {{containers: [{container}]}}}}}}\n"
+    )
+    (folder / "schema.json").write_text('{"type": "object"}')
+    (folder / "meta.yaml").write_text("description: ships logs\n")
+    done = run("plan", "dev", "--target", "api-server")
+    assert "fluent-bit: image" in done.out
+    assert "PAT014" not in done.out

@@ -1,0 +1,161 @@
+"""The verbs that compare: preview, promote, and plan --matrix."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+
+@pytest.fixture
+def repository(project: Any) -> Any:
+    """The scratch project as a git repository with a branch of its own."""
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", str(project.root), *words], check=True, capture_output=True)
+
+    git("init", "--quiet", "--initial-branch", "main")
+    git("config", "user.email", "dev@example.com")
+    git("config", "user.name", "dev")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "one")
+    git("checkout", "--quiet", "-b", "feature")
+    return project
+
+
+def test_no_change_is_said_in_two_lines(repository: Any, run: Any) -> None:
+    result = run("preview", "--base", "main")
+    assert result.code == 0
+    assert result.out.splitlines()[0] == "no changes in 3 stacks"
+
+
+def test_what_changes_and_where(repository: Any, run: Any) -> None:
+    repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
+    result = run("preview", "--base", "main")
+    assert result.code == 0
+    assert "1 of 3 stacks changes" in result.out
+    assert "resources  memory 32Gi → 48Gi" in result.out
+    assert "not affected: prod, staging" in result.out
+    assert run("preview", "--base", "main", "--detailed-exitcode").code == 5
+
+
+def test_errors_are_the_exit_code(repository: Any, run: Any) -> None:
+    repository.edit(("volume: 50Gi", "volume: 5Gi"), stack="dev")
+    result = run("preview", "--base", "main")
+    assert result.code == 1
+    assert "New findings" in result.out
+    assert "RES005" in result.out
+    repository.edit(("volume: 5Gi", "volume: lots"), stack="dev")
+    assert run("preview", "--base", "main").code == 2
+
+
+def test_every_form_from_one_run(repository: Any, run: Any, tmp_path: Path) -> None:
+    repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
+    files = [tmp_path / f"preview.{ending}" for ending in ("md", "html", "json", "txt")]
+    result = run("preview", "--base", "main", *(word for file in files for word in ("--output", str(file))))
+    assert (result.code, result.out) == (0, "")
+    markdown, html, document, text = (file.read_text() for file in files)
+    assert markdown.startswith("<!-- modelyard preview -->\n## modelyard: 1 of 3 stacks changes")
+    assert html.startswith("<!doctype html>")
+    assert json.loads(document)["summary"]["changed"] == 1
+    assert "\x1b" not in text
+
+
+def test_the_forms_for_machines_are_as_published(repository: Any, run: Any) -> None:
+    repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
+    repository.edit(("maxReplicas: 2", "maxReplicas: 0"), stack="staging")
+    schemas = {name: json.loads(run("schema", name).out) for name in ("plan", "preview", "findings", "outputs")}
+    registry: Any = Registry().with_resources(
+        [(schema["$id"], Resource.from_contents(schema)) for schema in schemas.values()]
+    )
+
+    def wrong(document: Any, reference: str) -> list[str]:
+        validator = Draft202012Validator({"$ref": f"urn:modelyard:schema:{reference}"}, registry=registry)
+        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+    assert wrong(json.loads(run("preview", "--base", "main", "--json").out), "preview") == []
+    assert wrong(json.loads(run("plan", "--all", "--matrix", "--json").out), "outputs#/$defs/matrix") == []
+    assert wrong(json.loads(run("promote", "dev", "prod", "--json").out), "outputs#/$defs/promote") == []
+
+
+def test_the_same_input_gives_the_same_bytes(repository: Any, run: Any, tmp_path: Path) -> None:
+    repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
+    for ending in ("md", "html", "json"):
+        made = []
+        for name in ("one", "two"):
+            file = tmp_path / f"{name}.{ending}"
+            run("preview", "--base", "main", "--output", str(file))
+            made.append(file.read_bytes())
+        assert made[0] == made[1]
+
+
+def test_a_file_whose_form_nobody_can_tell(repository: Any, run: Any, tmp_path: Path) -> None:
+    result = run("preview", "--base", "main", "--output", str(tmp_path / "preview"))
+    assert result.code == 2
+    assert "nothing says the format of" in result.err
+
+
+def test_a_base_that_is_not_there(repository: Any, run: Any) -> None:
+    result = run("preview", "--base", "nowhere")
+    assert result.code == 2
+    assert "there is no commit 'nowhere' in this repository" in result.err
+    assert "fetch-depth: 0" in result.err
+
+
+def test_outside_of_a_repository(project: Any, run: Any) -> None:
+    result = run("preview", "--base", "main")
+    assert result.code == 2
+    assert "the project is in no git repository" in result.err
+
+
+def test_a_promotion_is_shown_and_written_when_asked_to(project: Any, run: Any) -> None:
+    file = project.root / "stacks/Pulumi.prod.yaml"
+    before = file.read_text()
+    result = run("promote", "dev", "prod")
+    assert result.code == 0
+    assert "platform.release  23.07" in result.out
+    assert '+    release: "23.10"' in result.out
+    assert "Next: modelyard promote dev prod --write" in result.out
+    assert file.read_text() == before
+    assert run("promote", "dev", "prod", "--write").code == 0
+    assert file.read_text() == before.replace('"23.07"', '"23.10"')
+    assert "prod is up to dev" in run("promote", "dev", "prod").out
+
+
+def test_a_promotion_for_machines(project: Any, run: Any) -> None:
+    document = json.loads(run("promote", "dev", "prod", "--take", "gpu.model", "--json").out)
+    assert {"setting": "gpu.model", "source": "A10", "target": "A30"} in document["taken"]
+    assert document["written"] is False
+    assert document["diff"].startswith("--- stacks/Pulumi.prod.yaml")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("promote", "dev", "dev"), "dev is both source and target"),
+        (("promote", "dev", "nope"), "there is no stack 'nope'"),
+        (("promote", "dev", "prod", "--take", "gpu.modle"), "did you mean gpu.model"),
+        (("plan", "dev", "--matrix"), "--matrix compares stacks"),
+    ],
+)
+def test_what_cannot_be_compared(project: Any, run: Any, words: Any, said: str) -> None:
+    result = run(*words)
+    assert result.code == 2
+    assert said in result.err
+
+
+def test_where_stacks_diverge(project: Any, run: Any) -> None:
+    result = run("plan", "--all", "--matrix")
+    assert result.code == 0
+    assert "  replicas\n    2  dev, staging\n    3  prod\n" in result.out
+    document = json.loads(run("plan", "--all", "--matrix", "--json").out)
+    assert document["stacks"] == ["dev", "prod", "staging"]
+    (replicas,) = (
+        one
+        for one in document["fields"]
+        if (one["target"], one["field"]) == ("deployment-model-service", "spec.replicas")
+    )
+    assert replicas["values"] == [{"value": 2, "stacks": ["dev", "staging"]}, {"value": 3, "stacks": ["prod"]}]

@@ -1,0 +1,112 @@
+"""render as a user runs it: files for other tools, all of them or none."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+
+def test_render_for_the_vendors_tool(project: Any, run: Any) -> None:
+    assert run("render", "staging").out == "8 files written to out/vendor\n"
+    folder = project.root / "out/vendor/staging"
+    files = sorted(path.name for path in folder.glob("*.yaml"))
+    assert files[0] == "01-training-route.v1.deployment-api-server.yaml"
+    assert len(files) == 8
+    for name in files:
+        text = (folder / name).read_text()
+        assert text.startswith(f"# target: {name.split('.')[-2]}\n")
+        assert yaml.safe_load(text)["kind"] == "Deployment"
+
+
+def test_render_as_a_kustomization(project: Any, run: Any) -> None:
+    assert run("render", "dev", "--format", "kustomize", "--out", "gitops").code == 0
+    folder = project.root / "gitops/dev"
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    named = [*kustomization["resources"], *(patch["path"] for patch in kustomization["patches"])]
+    assert sorted(named) == sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*.yaml") if path.name != "kustomization.yaml"
+    )
+    assert len(kustomization["patches"]) == 5
+
+
+def test_render_removes_what_it_wrote_before_and_nothing_else(project: Any, run: Any) -> None:
+    run("render", "staging", "--out", "out")
+    folder = project.root / "out/staging"
+    (folder / "namespace.yaml").write_text("kind: Namespace\n")
+    (folder / "08-mine.yaml").write_text("kind: Mine\n")
+    project.edit(("mode: annotations\n    maxReplicas: 2", "mode: none"), stack="staging")
+    run("render", "staging", "--out", "out")
+    names = sorted(path.name for path in folder.glob("*.yaml"))
+    assert not [name for name in names if "autoscaling" in name]
+    assert {"namespace.yaml", "08-mine.yaml"} <= set(names)
+
+
+def test_a_manifest_cannot_remove_files_elsewhere(project: Any, run: Any) -> None:
+    folder = project.root / "out/dev"
+    folder.mkdir(parents=True)
+    (folder / ".modelyard").write_text("../../Pulumi.yaml\n/etc/hostname\n..\n\nstacks\n")
+    assert run("render", "dev", "--out", "out").code == 0
+    assert (project.root / "Pulumi.yaml").is_file()
+
+
+def test_render_prints_exactly_what_it_would_write(project: Any, run: Any, cli: Any) -> None:
+    before = cli.tree(project.root)
+    printed = run("render", "dev", "--print").out
+    assert cli.tree(project.root) == before
+    run("render", "dev", "--out", "out")
+    for path in (project.root / "out/dev").glob("*.yaml"):
+        assert f"# dev/{path.name}\n{path.read_text()}" in printed
+
+
+@pytest.mark.parametrize("form", ["vendor", "kustomize"])
+def test_rendering_twice_changes_nothing(project: Any, run: Any, cli: Any, form: str) -> None:
+    run("render", "--all", "--format", form, "--out", "out")
+    once = cli.tree(project.root / "out")
+    run("render", "--all", "--format", form, "--out", "out")
+    assert cli.tree(project.root / "out") == once
+
+
+def blocked(project: Any, stack: str = "dev") -> None:
+    """Makes a stack's plan have an error."""
+    project.add("modelyard:targets:\n  rayHead: {deployment: deployment-ray-hed}", stack)
+
+
+@pytest.mark.parametrize("form", ["vendor", "kustomize"])
+def test_a_plan_with_errors_is_not_rendered(project: Any, refused: Any, form: str) -> None:
+    blocked(project)
+    result = refused("render", "dev", "--format", form, code=1)
+    assert (result.out, result.errors) == ("", ["PAT013"])
+    assert "→ Did you mean deployment-ray-head?" in result.words
+    assert "error: nothing was written: dev has errors → correct them first; modelyard check dev shows" in result.words
+
+
+def test_one_stack_with_errors_keeps_all_from_being_rendered(project: Any, refused: Any) -> None:
+    blocked(project)
+    blocked(project, "staging")
+    result = refused("render", "--all", code=1)
+    assert result.errors == ["PAT013", "PAT013"]
+    assert "nothing was written: 2 of 3 stacks have errors (dev, staging)" in result.words
+    assert refused("render", "--all", "--print", code=1).out == ""
+
+
+def test_a_stack_that_cannot_be_read_weighs_more_than_one_with_errors(project: Any, refused: Any) -> None:
+    blocked(project)
+    project.edit(("training: celery", "training: selery"), stack="prod")
+    result = refused("render", "--all", code=2)
+    assert result.errors == ["PAT013", "CFG011"]
+
+
+def test_files_of_an_earlier_run_stay_where_a_later_one_fails(project: Any, run: Any, cli: Any) -> None:
+    run("render", "--all", "--out", "out")
+    before = cli.tree(project.root / "out")
+    blocked(project, "staging")
+    assert run("render", "--all", "--out", "out").code == 1
+    assert cli.tree(project.root / "out") == before
+
+
+def test_many_stacks_are_rendered_by_many_processes(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("modelyard.cli.many.WORTH_A_POOL", 2)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1}, raising=False)
+    pooled = run("render", "--all", "--print")
+    monkeypatch.setattr("modelyard.cli.many.WORTH_A_POOL", 100)
+    assert (pooled.code, pooled) == (0, run("render", "--all", "--print"))

@@ -1,0 +1,119 @@
+"""Around the engine, which does not run here: what it says does no harm, and each ending has its exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pulumi.automation import OpType
+
+from modelyard.cli.app import stop_text
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.running import run_engine
+from modelyard.engine import EngineError, Outcome, StaleError, StoppedError, Stopping
+from modelyard.engine.progress import Progress
+from modelyard.report.style import PLAIN
+from tests.cli.test_cli_hostile_text import EVIL, harmless
+
+Report = Callable[[str], None]
+TEXT, JSON = Namespace(json=False), Namespace(json=True)
+KINDS = ("resource_pre_event", "res_outputs_event", "res_op_failed_event", "diagnostic_event", "summary_event")
+
+
+def ends_with(error: EngineError) -> Callable[[Report, Stopping], Outcome]:
+    def run(_report: Report, _stopping: Stopping) -> Outcome:
+        raise error
+
+    return run
+
+
+def test_names_and_messages_of_the_cluster_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    urn = f"urn:pulumi:dev::p::modelyard:index:Platform$kubernetes:apps/v1:Deployment::{EVIL}"
+    step = SimpleNamespace(metadata=SimpleNamespace(op=OpType.CREATE, type="kubernetes:apps/v1:Deployment", urn=urn))
+    waits = SimpleNamespace(severity="info#err", message=f"Waiting for {EVIL}", urn=urn)
+    told = {"resource_pre_event": step, "res_op_failed_event": step, "diagnostic_event": waits}
+
+    def run(report: Report, _stopping: Stopping) -> Outcome:
+        progress = Progress(report)
+        for kind, event in told.items():
+            progress.on_event(SimpleNamespace(**{**dict.fromkeys(KINDS), kind: event}))  # type: ignore[arg-type]
+        return Outcome(EVIL, {EVIL: 1}, {EVIL: EVIL})
+
+    for args in (TEXT, JSON):
+        assert run_engine(EVIL, args, run) == Exit.FINE
+        out, err = capsys.readouterr()
+        harmless(out)
+        harmless(err)
+        assert len(err.splitlines()) == 3
+        assert err.count(r"bell\x07") == 4
+    assert json.loads(out)["outputs"] == {EVIL: EVIL}
+
+
+@pytest.mark.parametrize("kind", [EngineError, StaleError])
+def test_errors_of_the_engine_cannot_either(kind: type[EngineError]) -> None:
+    with pytest.raises(Stop) as stop:
+        run_engine("dev", TEXT, ends_with(kind(EVIL, EVIL)))
+    harmless("\n".join(stop_text(stop.value, PLAIN)))
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (EngineError("no", "do"), Exit.UNREACHABLE),
+        (StaleError("no", "do"), Exit.STALE),
+        (StoppedError(signal.SIGINT, "no", "do"), Exit.INTERRUPTED),
+        (StoppedError(signal.SIGTERM, "no", "do"), Exit.TERMINATED),
+        (StoppedError(signal.SIGHUP, "no", "do"), Exit.HANGUP),
+    ],
+)
+@pytest.mark.parametrize("args", [TEXT, JSON])
+def test_each_ending_has_its_exit_code(
+    capsys: pytest.CaptureFixture[str], args: Namespace, error: EngineError, code: Exit
+) -> None:
+    with pytest.raises(Stop) as stop:
+        run_engine("dev", args, ends_with(error))
+    assert (stop.value.code, stop.value.remedy) == (code, "do")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_signals_are_the_engines_to_act_on_and_only_while_it_runs() -> None:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+    def run(_report: Report, stopping: Stopping) -> Outcome:
+        signal.raise_signal(signal.SIGTERM)
+        assert stopping.signal == signal.SIGTERM
+        return Outcome("succeeded", {}, {})
+
+    assert run_engine("dev", TEXT, run) == Exit.FINE
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+GONE = """
+import sys
+from argparse import Namespace
+from modelyard.cli.running import run_engine
+from modelyard.engine import Outcome
+
+def run(report, stopping):
+    for number in range(1000):
+        report(f"line {number}")
+    return Outcome("succeeded", {}, {})
+
+sys.exit(run_engine("dev", Namespace(json=True), run))
+"""
+
+
+def test_a_run_whose_progress_nobody_reads_goes_on() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-c", GONE], stdout=subprocess.PIPE, stderr=writer, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == 0
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert document["result"] == "succeeded"

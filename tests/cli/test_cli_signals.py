@@ -1,0 +1,184 @@
+"""Signals while a verb runs that changes something: the exit code, one message, and JSON where JSON was asked for."""
+
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cli.exit import Exit
+
+SIGNALS = [(signal.SIGINT, "Ctrl-C", 130), (signal.SIGTERM, "SIGTERM", 143), (signal.SIGHUP, "SIGHUP", 129)]
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+contexts: [{{name: dev, context: {{cluster: c, user: u}}}}]
+clusters: [{{name: c, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
+users: [{{name: u, user: {{token: t}}}}]
+"""
+
+
+class Silence:
+    """An API server that takes a connection and says nothing."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.taken: list[socket.socket] = []
+
+    def is_asked(self) -> None:
+        """Returns when somebody has connected."""
+        self.listener.settimeout(60)
+        self.taken.append(self.listener.accept()[0])
+
+    def close(self) -> None:
+        for each in (self.listener, *self.taken):
+            each.close()
+
+
+@pytest.fixture
+def silence() -> Iterator[Silence]:
+    server = Silence()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def waiting(project: Any, cli: Any, silence: Silence, tmp_path: Path) -> Callable[..., Any]:
+    """Starts a verb that asks the silent API server, and returns when it does."""
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(port=silence.port))
+    engine = tmp_path / "bin" / "pulumi"
+    engine.parent.mkdir()
+    engine.write_text("#!/bin/sh\nexit 1\n")
+    engine.chmod(0o755)
+    env = {
+        **os.environ,
+        "KUBECONFIG": str(tmp_path / "kubeconfig"),
+        "PATH": f"{engine.parent}{os.pathsep}{os.environ['PATH']}",
+        "NO_PROXY": "*",
+    }
+
+    def start(*words: str) -> "subprocess.Popen[str]":
+        child = subprocess.Popen(
+            [*cli.PROGRAM, *words],
+            cwd=project.root,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        silence.is_asked()
+        return child
+
+    return start
+
+
+def ended(child: "subprocess.Popen[str]", silence: Silence, number: signal.Signals) -> tuple[int, str, str]:
+    child.send_signal(number)
+    silence.close()
+    out, err = child.communicate(timeout=60)
+    return child.returncode, out, err
+
+
+@pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
+def test_a_signal_while_planning(waiting: Any, silence: Silence, number: signal.Signals, name: str, code: int) -> None:
+    child = waiting("apply", "dev", "--yes")
+    assert ended(child, silence, number) == (code, "", f"error: {name}: apply was stopped; nothing was changed\n")
+
+
+@pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
+def test_a_signal_while_planning_for_a_machine(
+    waiting: Any, silence: Silence, number: signal.Signals, name: str, code: int
+) -> None:
+    child = waiting("apply", "dev", "--yes", "--json")
+    ended_with, out, err = ended(child, silence, number)
+    assert (ended_with, err) == (code, "")
+    assert json.loads(out)["error"]["summary"] == f"{name}: apply was stopped; nothing was changed"
+
+
+def test_a_signal_while_recording(waiting: Any, silence: Silence, project: Any, cli: Any) -> None:
+    before = cli.tree(project.root)
+    child = waiting("record", "dev")
+    code, out, err = ended(child, silence, signal.SIGTERM)
+    assert (code, out) == (143, "")
+    assert err.startswith("recording dev …\nerror: SIGTERM: record was stopped; every recorded platform is whole")
+    assert cli.tree(project.root) == before
+
+
+def test_ctrl_c_at_the_question(project: Any, cli: Any, tmp_path: Path) -> None:
+    engine = tmp_path / "bin" / "pulumi"
+    engine.parent.mkdir()
+    engine.write_text("#!/bin/sh\nexit 1\n")
+    engine.chmod(0o755)
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [*cli.PROGRAM, "destroy", "dev"],
+        cwd=project.root,
+        env={**os.environ, "PATH": f"{engine.parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    said = ""
+    while "Only yes counts: " not in said:
+        said += os.read(ours, 4096).decode()
+    child.send_signal(signal.SIGINT)
+    assert child.wait(60) == 130
+    said += os.read(ours, 4096).decode()
+    os.close(ours)
+    assert said.replace("\r", "").endswith(
+        "Only yes counts: \nerror: Ctrl-C: destroy was stopped; nothing was changed\n"
+    )
+
+
+IGNORING = """
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from modelyard.cli.signals import on_signal
+with on_signal(print):
+    signal.raise_signal(signal.SIGHUP)
+    signal.raise_signal(signal.SIGTERM)
+print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+"""
+
+
+def test_what_the_caller_ignores_stays_ignored_and_handlers_are_put_back() -> None:
+    done = subprocess.run([sys.executable, "-c", IGNORING], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{int(signal.SIGTERM)}\nTrue\n"
+
+
+def test_the_exit_codes_of_signals_are_those_of_shells() -> None:
+    assert {Exit(code) for _, _, code in SIGNALS} == {Exit.HANGUP, Exit.INTERRUPTED, Exit.TERMINATED}
+    assert all(code == 128 + number for number, _, code in SIGNALS)
+
+
+SHOWING = """
+import sys
+from modelyard.cli.exit import Stop
+from modelyard.cli.output import show
+try:
+    show(["a plan"])
+except Stop as stop:
+    sys.stderr.write(stop.summary)
+    sys.exit(int(stop.code))
+"""
+
+
+def test_a_plan_that_nobody_reads_is_not_applied() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWING], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (2, "nobody reads the plan; nothing was changed")

@@ -1,0 +1,91 @@
+"""Tables and texts: cards, patches, explanations, schemas, completion, help."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cli.app import VERBS
+
+
+def test_gpus(run: Any) -> None:
+    lines = run("gpus").out.splitlines()
+    assert lines[0].split()[:2] == ["OK?", "CARD"]
+    assert any(line.split()[:2] == ["yes", "a10"] for line in lines)
+    assert any(line.split()[:2] == ["no", "a10g"] for line in lines)
+    only = [line.split()[0] for line in run("gpus", "--supported").out.splitlines()[1:-2]]
+    assert set(only) == {"yes"}
+    assert "121 FP16 TFLOPS < 125" in run("gpus", "l4").words
+    h100 = json.loads(run("gpus", "H100", "--cuda", "12.4", "--json").out)["cards"]
+    assert {card["supported"] for card in h100} == {"yes"}
+
+
+def test_patches(run: Any) -> None:
+    out = run("patches").out
+    assert re.search(r"^ray-worker +v1 ", out, re.MULTILINE)
+    one = run("patches", "ray-worker").words
+    assert "takes part ray.available is true" in one
+    assert "memory rayWorker.memory Memory of the whole pod" in one
+    listed = json.loads(run("patches", "--json").out)["patches"]
+    assert [patch["name"] for patch in listed] == sorted(patch["name"] for patch in listed)
+
+
+def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None:
+    folder = project.patch("mine", "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n")
+    assert "v1 (draft)" in run("patches").out
+    assert run("patches", "--release").out == "released mine/v1\n"
+    assert run("patches", "--release").out == "every version is released already\n"
+    assert "draft" not in run("patches").out
+    (folder / "meta.yaml").write_text("description: changed\n")
+    before = (project.root / "patches/patches.lock").read_text()
+    result = run("patches", "--release")
+    assert (result.code, result.errors) == (2, ["PAT003"])
+    assert (project.root / "patches/patches.lock").read_text() == before
+
+
+def test_explain(run: Any) -> None:
+    codes = [line.split()[0] for line in run("explain").out.splitlines()]
+    assert codes == sorted(codes)
+    assert len(codes) > 70
+    for code in codes:
+        out = run("explain", code).out
+        assert out.startswith(f"{code}  ")
+        for word in ("Why", "Example", "Fix"):
+            assert word in out, code
+    assert run("explain", "gpu001") == run("explain", "GPU001")
+    assert json.loads(run("explain", "GPU001", "--json").out)["code"] == "GPU001"
+
+
+@pytest.mark.parametrize("name", ["stack", "plan", "findings", "outputs"])
+def test_schema(run: Any, name: str) -> None:
+    document = json.loads(run("schema", name).out)
+    assert document["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert document["$id"] == f"urn:modelyard:schema:{name}"
+    assert document["title"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_scripts_are_programs_of_their_shell(run: Any, shell: str, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(run("completion", shell).out)
+    assert all(verb in script.read_text() for verb in VERBS)
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} to read it")
+    assert subprocess.run([shell, "-n", script], capture_output=True, check=False).returncode == 0
+
+
+def test_help_of_everything(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    for words in ((), *((verb,) for verb in VERBS)):
+        result = run(*words, "--help")
+        assert result.code == 0
+        assert result.out.startswith(f"usage: modelyard {' '.join(words)}".rstrip())
+        assert max(map(len, result.out.splitlines())) <= 100
+    overview = run("--help").out
+    assert all(f"  {verb} " in overview for verb in VERBS)
+    assert re.search(r"^ +5  changes are pending", overview, re.MULTILINE)
+    assert re.fullmatch(r"modelyard \d+\.\d+\.\d+\n", run("--version").out)
