@@ -109,4 +109,6 @@ TOOLS = (
         10,
         copies=(Copy("github.com/ray-project/kuberay/ray-operator", ("config/crd/bases/*.yaml",), "crds/kuberay"),),
     ),
+    # Reads the workflows that the guide for CI hands out.
+    Tool("actionlint", "1.7.12", 20, "github.com/rhysd/actionlint/cmd/actionlint"),
 )

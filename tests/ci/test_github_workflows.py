@@ -1,0 +1,180 @@
+"""The workflows for GitHub Actions, run on pull requests of the project."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft4Validator
+
+from tests.ci.machine import ROOT, Repository, machine
+from tests.ci.runner import WORKFLOWS, Runner
+
+CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
+BAD = ("prod", "model: A30", "model: L4")
+BROKEN = ("prod", "model: A30", "model: [")
+FILES = sorted(WORKFLOWS.glob("*.yml"))
+
+
+def pull_request(tmp_path: Path, change: tuple[str, str, str], *, fork: bool = False, runs: int = 1) -> Runner:
+    """A run for a pull request with one change."""
+    repository = Repository(tmp_path / "repository")
+    merged = repository.pull_request(*change)
+    event = {
+        "base_ref": "main",
+        "event": {"pull_request": {"number": 7, "head": {"repo": {"fork": fork}}}},
+    }
+    return Runner(repository.folder, tmp_path / "run", event, ref=merged, env=machine(tmp_path))
+
+
+def server(tmp_path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((tmp_path / "server.json").read_text())
+    return found
+
+
+def test_check_of_a_good_change_passes_and_uploads(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, CHANGE)
+    jobs = runner.run("check.yml")
+    assert {name: job.result for name, job in jobs.items()} == {"check": "success", "code-scanning": "success"}, jobs
+    (sarif,) = runner.uploads
+    Draft4Validator(json.loads((ROOT / "tests" / "ci" / "schemas" / "sarif-2.1.0.json").read_text())).validate(sarif)
+    assert "### modelyard check" in runner.summary.read_text()
+
+
+def test_check_of_a_bad_change_fails_on_its_line_and_still_uploads(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, BAD)
+    jobs = runner.run("check.yml")
+    assert jobs["check"].result == "failure"
+    assert (
+        "::error file=stacks/Pulumi.prod.yaml,line=10,col=5,title=GPU001 prod::L4 is not supported" in jobs["check"].log
+    )
+    (sarif,) = runner.uploads
+    (error,) = (result for result in sarif["runs"][0]["results"] if result["level"] == "error")
+    place = error["locations"][0]["physicalLocation"]
+    assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("stacks/Pulumi.prod.yaml", 10)
+    assert "| error | GPU001 |" in runner.summary.read_text()
+
+
+def test_check_of_a_file_out_of_its_layout_fails(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, ("prod", "model: A30", "model:   A30"))
+    jobs = runner.run("check.yml")
+    assert jobs["check"].result == "failure"
+    assert "stacks/Pulumi.prod.yaml is not formatted" in jobs["check"].log
+
+
+def test_check_of_a_fork_uploads_nothing(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, BAD, fork=True)
+    jobs = runner.run("check.yml")
+    assert {name: job.result for name, job in jobs.items()} == {"check": "failure", "code-scanning": "skipped"}
+    assert runner.uploads == []
+
+
+def test_preview_writes_one_comment_and_renews_it(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, CHANGE)
+    assert {name: job.result for name, job in runner.run("preview.yml").items()} == {
+        "preview": "success",
+        "comment": "success",
+    }
+    (comment,) = server(tmp_path)["comments"]
+    assert "1 of 3 stacks changes" in comment["body"]
+    assert "max\\_replicas" in comment["body"]
+    # Others comment too, and one of them quotes ours.
+    state = server(tmp_path)
+    state["comments"][0]["body"] = state["comments"][0]["body"].splitlines()[0] + "\nold"
+    quote = {"id": 1, "user": {"type": "User"}, "body": state["comments"][0]["body"]}
+    other = {"id": 2, "user": {"type": "Bot"}, "body": f"> {comment['body']}"}
+    state["comments"][:0] = [quote, other]
+    (tmp_path / "server.json").write_text(json.dumps(state))
+    again = Runner(runner.repository, tmp_path / "again", runner.github, ref=runner.ref, env=runner.env)
+    again.run("preview.yml")
+    *others, ours = server(tmp_path)["comments"]
+    assert others == [quote, other]
+    assert ours["body"] == comment["body"]
+    assert [request["method"] for request in server(tmp_path)["requests"]] == ["GET", "POST", "GET", "PATCH"]
+
+
+def test_preview_of_a_bad_change_fails_and_still_comments(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, BAD)
+    jobs = runner.run("preview.yml")
+    assert {name: job.result for name, job in jobs.items()} == {"preview": "failure", "comment": "success"}
+    (comment,) = server(tmp_path)["comments"]
+    assert "GPU001" in comment["body"]
+    assert comment["body"] in runner.summary.read_text()
+
+
+def test_preview_of_a_broken_file_comments_too(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, BROKEN)
+    jobs = runner.run("preview.yml")
+    assert {name: job.result for name, job in jobs.items()} == {"preview": "failure", "comment": "success"}
+    assert "CFG" in server(tmp_path)["comments"][0]["body"]
+
+
+def test_preview_of_a_fork_has_a_summary_and_no_comment(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, CHANGE, fork=True)
+    jobs = runner.run("preview.yml")
+    assert {name: job.result for name, job in jobs.items()} == {"preview": "success", "comment": "skipped"}
+    assert not (tmp_path / "server.json").exists()
+    assert "1 of 3 stacks changes" in runner.summary.read_text()
+
+
+def test_what_a_pull_request_brings_runs_without_a_right_to_write(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, CHANGE)
+    jobs = runner.run("preview.yml")
+    tokens = {request["token"] for request in server(tmp_path)["requests"]}
+    assert tokens == {json.dumps({"pull-requests": "write"})}
+    for step in jobs["preview"].steps:
+        assert "GH_TOKEN" not in step.env
+    writing = yaml.safe_load((WORKFLOWS / "preview.yml").read_text())["jobs"]["comment"]["steps"]
+    assert not any("checkout" in step.get("uses", "") or "modelyard " in step.get("run", "") for step in writing)
+
+
+def test_the_comment_is_recognised_by_what_a_preview_begins_with() -> None:
+    from modelyard.report.preview_markdown import MARK
+
+    text = (WORKFLOWS / "preview.yml").read_text()
+    assert f'MARK: "{MARK}"' in text
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_action_is_pinned_to_a_commit_with_its_version(file: Path) -> None:
+    for line in file.read_text().splitlines():
+        if found := re.search(r"uses: (\S+)(.*)", line):
+            name, rest = found.groups()
+            local = name.startswith("./.github/workflows/")
+            assert local or (re.search(r"@[0-9a-f]{40}$", name) and re.fullmatch(r" # v\d+\.\d+\.\d+", rest)), line
+            assert not local or (WORKFLOWS / name.rpartition("/")[2]).exists()
+
+
+def test_one_action_has_one_version_everywhere() -> None:
+    found = {name for file in FILES for name in re.findall(r"uses: (\S+@\S+)", file.read_text())}
+    assert len({name.partition("@")[0] for name in found}) == len(found)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_no_job_may_more_than_it_says_and_none_runs_for_ever(file: Path) -> None:
+    workflow = yaml.safe_load(file.read_text())
+    assert workflow["permissions"] == {}
+    for job in workflow["jobs"].values():
+        assert "permissions" in job
+        assert "timeout-minutes" in job or "uses" in job
+        writes = {name for name, right in job["permissions"].items() if right == "write"}
+        assert writes <= {"pull-requests", "security-events"}
+        if writes:
+            assert not any("checkout" in step.get("uses", "") for step in job["steps"])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_no_script_has_text_from_outside_in_it(file: Path) -> None:
+    for job in yaml.safe_load(file.read_text())["jobs"].values():
+        for step in job.get("steps", ()):
+            assert "${{" not in step.get("run", "")
+
+
+def test_environments_are_applied_one_after_the_other() -> None:
+    jobs = yaml.safe_load((WORKFLOWS / "apply.yml").read_text())["jobs"]
+    order = [job["with"]["stack"] for job in jobs.values()]
+    assert order == ["dev", "staging", "prod"]
+    assert [job.get("needs") for job in jobs.values()] == [None, "dev", "staging"]
+    assert set(order) == {path.name.split(".")[1] for path in (ROOT / "stacks").glob("Pulumi.*.yaml")}

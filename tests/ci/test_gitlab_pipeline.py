@@ -1,0 +1,137 @@
+"""The pipeline for GitLab: valid by GitLab's own schema, its scripts run on merge requests of the project."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+
+from tests.ci.machine import ROOT, Repository, machine
+from tests.ci.pipeline import FILE, jobs, run
+
+CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
+BAD = ("prod", "model: A30", "model: L4")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repository")
+
+
+def env(tmp_path: Path, repository: Repository, change: tuple[str, str, str], number: str = "") -> dict[str, str]:
+    """Commits a change and gives the variables of its merge request's jobs."""
+    base = repository.git("rev-parse", "HEAD")
+    repository.edit(*change)
+    repository.commit("Change")
+    return machine(tmp_path / f"machine{number}") | {
+        "HOME": str(tmp_path),
+        "LANG": "C.UTF-8",
+        "FAKE_SERVER": str(tmp_path / "server.json"),
+        "CI_PROJECT_DIR": str(repository.folder),
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
+        "CI_MERGE_REQUEST_IID": "7",
+        "CI_PROJECT_ID": "11",
+        "CI_API_V4_URL": "https://gitlab.example.com/api/v4",
+        "CI_JOB_URL": "https://gitlab.example.com/jobs/1",
+        "MODELYARD_TOKEN": "the-token",
+    }
+
+
+def server(tmp_path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((tmp_path / "server.json").read_text())
+    return found
+
+
+def test_it_follows_gitlabs_schema() -> None:
+    schema = json.loads((ROOT / "tests" / "ci" / "schemas" / "gitlab-ci.json").read_text())
+    Draft7Validator(schema).validate(yaml.safe_load(FILE.read_text()))
+
+
+def test_the_schema_would_find_a_mistake() -> None:
+    schema = json.loads((ROOT / "tests" / "ci" / "schemas" / "gitlab-ci.json").read_text())
+    broken = yaml.safe_load(FILE.read_text()) | {"check": {"scripts": ["true"]}}
+    assert not Draft7Validator(schema).is_valid(broken)
+
+
+def test_check_of_a_good_change_passes_with_a_report(tmp_path: Path, repository: Repository) -> None:
+    done = run("check", repository.folder, env(tmp_path, repository, CHANGE))
+    assert done.returncode == 0, done.stdout
+    report = jobs()["check"]["artifacts"]["reports"]["junit"]
+    root = ElementTree.parse(repository.folder / report).getroot()
+    assert [suite.get("name") for suite in root] == ["dev", "prod", "staging"]
+    assert root.get("failures") == "0"
+
+
+def test_check_of_a_bad_change_fails_with_a_report(tmp_path: Path, repository: Repository) -> None:
+    done = run("check", repository.folder, env(tmp_path, repository, BAD))
+    assert done.returncode == 1, done.stdout
+    assert "GPU001" in done.stdout
+    assert jobs()["check"]["artifacts"]["when"] == "always"
+    (failure,) = ElementTree.parse(repository.folder / "modelyard.xml").getroot().iter("failure")
+    assert failure.text is not None
+    assert "stacks/Pulumi.prod.yaml:10:5" in failure.text
+
+
+def test_preview_is_written_for_the_comment(tmp_path: Path, repository: Repository) -> None:
+    done = run("preview", repository.folder, env(tmp_path, repository, CHANGE))
+    assert done.returncode == 0, done.stdout
+    for path in jobs()["preview"]["artifacts"]["paths"]:
+        assert (repository.folder / path).stat().st_size
+    assert "1 of 3 stacks changes" in (repository.folder / "preview.md").read_text()
+
+
+def test_one_comment_is_written_and_renewed(tmp_path: Path, repository: Repository) -> None:
+    given = env(tmp_path, repository, CHANGE)
+    run("preview", repository.folder, given)
+    assert run("comment", repository.folder, given).returncode == 0
+    (note,) = server(tmp_path)["comments"]
+    assert note["body"] == (repository.folder / "preview.md").read_text()
+    (repository.folder / "preview.md").write_text(note["body"].splitlines()[0] + "\nnew\n")
+    done = run("comment", repository.folder, given)
+    assert done.returncode == 0, done.stdout
+    (note,) = server(tmp_path)["comments"]
+    assert note["body"].endswith("\nnew\n")
+    requests = server(tmp_path)["requests"]
+    assert [request["method"] for request in requests] == ["GET", "POST", "GET", "PUT"]
+    assert {request["token"] for request in requests} == {"PRIVATE-TOKEN: the-token"}
+    notes = "https://gitlab.example.com/api/v4/projects/11/merge_requests/7/notes"
+    assert all(request["path"].startswith(notes) for request in requests)
+
+
+def test_without_a_preview_there_is_no_comment(tmp_path: Path, repository: Repository) -> None:
+    assert run("comment", repository.folder, env(tmp_path, repository, CHANGE)).returncode == 0
+    assert not (tmp_path / "server.json").exists()
+
+
+def test_the_token_is_not_in_a_log(tmp_path: Path, repository: Repository) -> None:
+    given = env(tmp_path, repository, CHANGE)
+    run("preview", repository.folder, given)
+    assert "the-token" not in run("comment", repository.folder, given).stdout
+
+
+def test_environments_are_applied_one_after_the_other_by_hand_after_dev() -> None:
+    found = jobs()
+    for before, stack in (("", "dev"), ("dev", "staging"), ("staging", "prod")):
+        plan, apply = found[f"plan {stack}"], found[f"apply {stack}"]
+        assert plan.get("needs") == ([f"apply {before}"] if before else None)
+        assert apply["needs"] == [f"plan {stack}"]
+        assert plan["variables"] == apply["variables"] == {"STACK": stack}
+        assert apply["environment"] == {"name": stack}
+        assert plan["environment"] == {"name": f"{stack}-plan", "action": "access"}
+        (rule,) = apply["rules"]
+        assert (rule.get("when"), rule.get("allow_failure")) == (("manual", False) if before else (None, None))
+
+
+def test_apply_refuses_to_lose_the_state(tmp_path: Path, repository: Repository) -> None:
+    done = run("apply dev", repository.folder, env(tmp_path, repository, CHANGE))
+    assert done.returncode != 0
+    assert "set the variable PULUMI_BACKEND_URL" in done.stdout
+
+
+def test_the_comment_is_recognised_by_what_a_preview_begins_with() -> None:
+    from modelyard.report.preview_markdown import MARK
+
+    assert jobs()["comment"]["variables"]["MARK"] == MARK
