@@ -6,9 +6,10 @@ happens to it:
 - ``sh``: run as one script. ``console``: each line after ``$`` is run, and what follows is its output, exactly.
 - ``exit=N``: the last command ends with N (0 without it). ``lab``: needs the lab; skipped without one.
 - ``file=PATH``: the block is written to PATH; a ``diff`` changes the lines it shows there.
-- ``yaml ci``: a pipeline; its commands are run.
+- ``yaml ci``: a pipeline; its commands are run. ``python`` without a file has to compile.
 
-Scripts of nothing but ``make`` are not run: the test looks for their targets in the Makefile.
+Lines of a script that call ``make`` are run where the target works inside the copy (``MAKE``) and left out otherwise:
+no page sets up an environment, tests or cleans. The test looks for every target in the Makefile.
 """
 
 import os
@@ -16,88 +17,34 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-LANGUAGES = frozenset({"sh", "console", "yaml", "json", "jinja", "diff", "text"})
-FLAGS = frozenset({"lab", "ci"})
-OPTIONS = frozenset({"exit", "file"})
-_FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from codeblocks import ROOT, Block, Wrong, blocks, every_page, needs_git, needs_lab, pages, pipeline_commands
+
+__all__ = [
+    "ROOT",
+    "Block",
+    "Workplace",
+    "Wrong",
+    "blocks",
+    "every_page",
+    "needs_git",
+    "needs_lab",
+    "offline_environment",
+    "pages",
+    "pipeline_commands",
+    "renewed",
+]
+
+MAKE = frozenset({"help", "demo"})
+MAKE_IN_LAB = frozenset({"lab", "up", "down"})
+_COPIED = ("stacks", "patches", "policies")
+_COPIED_FOR_LAB = ("components", "lab")
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
-
-
-class Block(NamedTuple):
-    """One code block of a page."""
-
-    page: str
-    line: int
-    """Of the opening fence, 1-based."""
-    language: str
-    flags: frozenset[str]
-    options: Mapping[str, str]
-    body: str
-    span: tuple[int, int]
-    """Where the body stands in the page's text."""
-
-    @property
-    def place(self) -> str:
-        """``page:line``."""
-        return f"{self.page}:{self.line}"
-
-    @property
-    def is_command(self) -> bool:
-        """Whether it shows commands."""
-        return self.language in ("sh", "console") or "ci" in self.flags
-
-    @property
-    def make_targets(self) -> tuple[str, ...]:
-        """The targets of a script that calls nothing but make; empty for any other."""
-        lines = [line for line in self.body.splitlines() if line.strip() and not line.startswith("#")]
-        found = [re.fullmatch(r"make ([a-z-]+)(?:\s+#.*)?", line.strip()) for line in lines]
-        return tuple(one[1] for one in found if one) if self.language == "sh" and all(found) else ()
-
-
-class Wrong(Exception):
-    """A block does not do what the page says."""
-
-
-def pages(root: Path = ROOT) -> tuple[Path, ...]:
-    """The pages that people read, but for the generated ones."""
-    guides = sorted((root / "docs").rglob("*.md"))
-    generated = root / "docs" / "reference"
-    return (
-        root / "README.md",
-        root / "CONTRIBUTING.md",
-        *(page for page in guides if generated not in page.parents),
-    )
-
-
-def blocks(text: str, page: str) -> Iterator[Block]:
-    """The code blocks of a page.
-
-    Raises:
-        Wrong: a block is of a kind that nobody checks.
-    """
-    for found in _FENCE.finditer(text):
-        line = text.count("\n", 0, found.start()) + 1
-        language, *words = found["info"].split() or [""]
-        options = dict(word.split("=", 1) for word in words if "=" in word)
-        flags = frozenset(word for word in words if "=" not in word)
-        if language not in LANGUAGES or flags - FLAGS or options.keys() - OPTIONS:
-            raise Wrong(f"{page}:{line}: unknown kind of code block: {found['info'].strip() or '(none)'}")
-        yield Block(page, line, language, flags, options, found["body"], found.span("body"))
-
-
-def needs_lab(page: Path) -> bool:
-    """Whether a page shows commands that need the lab."""
-    return bool(re.search(r"^```\w+ (?:.* )?lab\b", page.read_text(encoding="utf-8"), re.MULTILINE))
-
-
-def needs_git(text: str) -> bool:
-    """Whether a page shows commands of git."""
-    return re.search(r"^(?:\$ )?git ", text, re.MULTILINE) is not None
 
 
 class Workplace:
@@ -124,13 +71,15 @@ class Workplace:
         self.folder = folder
         self.environment = dict(environment)
         self.lab = lab
-        for name in ("stacks", "patches", *(("components", "lab") if lab else ())):
-            shutil.copytree(root / name, folder / name, ignore=_NOT_COPIED)
-        shutil.copy(root / "Pulumi.yaml", folder)
+        for name in (*_COPIED, *(_COPIED_FOR_LAB if lab else ())):
+            if (root / name).exists():
+                shutil.copytree(root / name, folder / name, ignore=_NOT_COPIED)
+        for name in ("Pulumi.yaml", "Makefile"):
+            shutil.copy(root / name, folder)
         git = ["git", "-c", "user.name=docs", "-c", "user.email=docs@example.com", "-C", str(folder)]
         for words in ("init --quiet --initial-branch=main", "add .", "commit --quiet --message=Begin") if clone else ():
             subprocess.run([*git, *words.split()], env=self.environment, check=True, capture_output=True)
-        (folder / ".venv").symlink_to(sys.prefix)
+        _virtual_environment(folder / ".venv")
 
     def run(self, block: Block) -> str:
         """Does what the block says, and returns what its body has to be.
@@ -138,15 +87,19 @@ class Workplace:
         Raises:
             Wrong: a command ended with another code than the page says, or a diff does not fit.
         """
-        if "file" in block.options:
+        if "lab" in block.flags and not self.lab:
+            pass
+        elif "file" in block.options:
             self._write(block)
-        elif block.make_targets or not block.is_command or ("lab" in block.flags and not self.lab):
+        elif block.language == "python":
+            _compile(block)
+        elif not block.is_command:
             pass
         elif block.language == "console":
             return self._console(block)
         else:
-            scripts = pipeline_commands(block.body) if "ci" in block.flags else (block.body,)
-            for script in scripts:
+            scripts = pipeline_commands(block.body) if "ci" in block.flags else (self._runnable(block),)
+            for script in filter(str.strip, scripts):
                 self._call(block, script, int(block.options.get("exit", 0)))
         return block.body
 
@@ -157,6 +110,14 @@ class Workplace:
         codes = [0] * (len(commands) - 1) + [int(block.options.get("exit", 0))]
         outputs = [self._call(block, command, code) for command, code in zip(commands, codes, strict=True)]
         return "".join(f"$ {command}\n{output}" for command, output in zip(commands, outputs, strict=True))
+
+    def _runnable(self, block: Block) -> str:
+        """A script without its calls of make that would do more than the copy can hold."""
+        script = block.body
+        allowed = MAKE | MAKE_IN_LAB if self.lab else MAKE
+        for target in set(block.make_targets) - allowed:
+            script = re.sub(rf"^make {target}(?![a-z-]).*$", "", script, flags=re.MULTILINE)
+        return script
 
     def _call(self, block: Block, script: str, code: int) -> str:
         done = subprocess.run(
@@ -183,28 +144,26 @@ class Workplace:
         lines = block.body.splitlines(keepends=True)
         old = "".join(line[1:] for line in lines if line[0] in "- ")
         new = "".join(line[1:] for line in lines if line[0] in "+ ")
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
         if text.count(old) != 1:
             raise Wrong(f"{block.place}: {block.options['file']} has {text.count(old)} places that look like this")
         path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def pipeline_commands(text: str) -> tuple[str, ...]:
-    """The commands of a CI pipeline, without those that only set it up with make."""
-    import yaml
+def _virtual_environment(folder: Path) -> None:
+    """A virtual environment that shares everything with this one, but where a new file stays in the copy."""
+    (folder / "bin").mkdir(parents=True)
+    for path in (Path(sys.prefix) / "bin").iterdir():
+        (folder / "bin" / path.name).symlink_to(path)
+    for name in ("lib", "pyvenv.cfg"):
+        (folder / name).symlink_to(Path(sys.prefix) / name)
 
-    return tuple(command for command in _commands(yaml.safe_load(text)) if not command.startswith("make "))
 
-
-def _commands(value: Any, key: str = "") -> Iterator[str]:
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from _commands(item, str(name))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _commands(item, key)
-    elif key in ("run", "script", "before_script"):
-        yield str(value)
+def _compile(block: Block) -> None:
+    try:
+        compile(block.body, block.place, "exec")
+    except SyntaxError as error:
+        raise Wrong(f"{block.place}: {error}") from None
 
 
 def offline_environment(home: Path) -> dict[str, str]:
@@ -217,6 +176,8 @@ def offline_environment(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "KUBECONFIG": os.devnull,
+        # The environment is there; make must not set it up.
+        "MAKEFLAGS": "READY=",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GITHUB_STEP_SUMMARY": str(home / "summary.md"),
     }
@@ -230,7 +191,7 @@ def renewed(text: str, page: str, place: Workplace) -> str:
     """
     pieces, end = [], 0
     for block in blocks(text, page):
-        pieces += [text[end : block.span[0]], place.run(block)]
+        pieces += [text[end : block.span[0]], textwrap.indent(place.run(block), block.indent)]
         end = block.span[1]
     return "".join((*pieces, text[end:]))
 

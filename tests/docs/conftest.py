@@ -1,6 +1,8 @@
 """The documentation's own scripts, as modules."""
 
 import importlib.util
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +38,30 @@ def doc_script() -> Callable[[str], ModuleType]:
 @pytest.fixture(scope="session")
 def commands() -> ModuleType:
     return script("commands")
+
+
+Build = Callable[[Path, Path], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def build() -> Build:
+    """A strict build of the site into a folder, by the settings of a file. It takes about four seconds of CPU."""
+
+    def run(folder: Path, settings: Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", settings, "--site-dir", folder]
+        environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "MODELYARD_DOCS_URL": ""}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def site(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build(folder, ROOT / "mkdocs.yml")
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -4,6 +4,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable, Set
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +27,7 @@ def test_commands_do_what_the_page_says(page: Path, commands: ModuleType, root: 
 
 def test_make_targets_are_in_the_makefile(page: Path, commands: ModuleType, root: Path) -> None:
     known = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert known >= commands.MAKE | commands.MAKE_IN_LAB
     text = page.read_text(encoding="utf-8")
     shown = {target for block in commands.blocks(text, page.name) for target in block.make_targets}
     shown |= set(re.findall(r"`make ([a-z-]+)`", text))
@@ -44,34 +47,57 @@ def test_stack_snippets_are_valid(page: Path, commands: ModuleType, root: Path, 
         assert findings == ()
 
 
-def test_pages_name_only_verbs_and_codes_that_exist(page: Path) -> None:
+def unknown_names(text: str, codes: Set[str]) -> list[str]:
+    """What a text says of modelyard that is not there: codes, verbs, options."""
     from modelyard.cli.app import VERBS, verb_parser
-    from modelyard.explanations import explanations
 
-    text = page.read_text(encoding="utf-8")
-    assert set(re.findall(r"\b(?:CFG|GPU|RES|RAY|CEL|PAT|OWN|AUT)\d{3}\b", text)) <= explanations().keys()
+    found = set(re.findall(r"\b(?:CFG|GPU|RES|RAY|CEL|PAT|OWN|AUT|POL)\d{3}\b", text))
+    # Codes of rules that readers write themselves, and the one that POL001 misses.
+    unknown = [code for code in sorted(found - codes) if not re.fullmatch("POL9..|POL199", code)]
     for said in re.findall(r"`modelyard ([^`]+)`", text):
         verb, *words = said.split()
-        assert verb in VERBS or verb.isupper(), said
         if verb in VERBS:
             known = {name for action in verb_parser(verb)._actions for name in action.option_strings}
-            assert {word.partition("=")[0] for word in words if word.startswith("-")} <= known, said
+            options = {word.partition("=")[0] for word in words if word.startswith("-")}
+            unknown += [f"{verb} {option}" for option in sorted(options - known)]
+        elif not verb.isupper() and verb not in ("--version", "holds"):  # a finding says that "modelyard holds" a field
+            unknown.append(verb)
+    return unknown
+
+
+@pytest.fixture(scope="module")
+def codes(doc_script: Callable[[str], ModuleType]) -> set[str]:
+    return {rule.code for rule in doc_script("generate").rules.known_rules()}
+
+
+def test_pages_name_only_verbs_and_codes_that_exist(page: Path, codes: set[str]) -> None:
+    assert unknown_names(page.read_text(encoding="utf-8"), codes) == []
+
+
+def test_generated_pages_name_only_verbs_and_codes_that_exist(
+    codes: set[str], doc_script: Callable[[str], ModuleType]
+) -> None:
+    wrong = {name: unknown_names(text, codes) for name, text in doc_script("generate").generated().items()}
+    assert {name: unknown for name, unknown in wrong.items() if unknown} == {}
 
 
 @pytest.mark.lab
 def test_commands_do_it_on_a_real_cluster(lab_page: Path, commands: ModuleType, root: Path, tmp_path: Path) -> None:
     from lab import Lab
 
+    text = lab_page.read_text(encoding="utf-8")
     offline = commands.offline_environment(tmp_path)
     # The lab's tools lie in the user's cache, wherever the commands think that home is.
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     with Lab.start(tmp_path / "lab", context="dev") as lab:
         lab.install_platform("dev")
-        path = os.pathsep.join((str(lab.tools.bin), offline["PATH"]))
+        project = tmp_path / "project"
+        own = (project / ".venv" / "bin", project / "lab", lab.tools.bin)
+        path = os.pathsep.join((*map(str, own), offline["PATH"]))
         environment = {**offline, **lab.variables(), "PATH": path, "XDG_CACHE_HOME": cache}
-        place = commands.Workplace(tmp_path / "project", environment, lab=True)
+        place = commands.Workplace(project, environment, lab=True, clone=commands.needs_git(text))
         try:
-            for block in commands.blocks(lab_page.read_text(encoding="utf-8"), lab_page.relative_to(root).as_posix()):
+            for block in commands.blocks(text, lab_page.relative_to(root).as_posix()):
                 place.run(block)
         finally:
             down = [str(place.folder / "lab" / "modelyard-lab"), "down", "--all", "--delete"]
@@ -85,10 +111,40 @@ def test_a_wrong_exit_code_is_seen(commands: ModuleType, tmp_path: Path) -> None
         place.run(block)
 
 
-def test_an_unknown_kind_of_block_is_seen(commands: ModuleType) -> None:
-    for info in ("", "bash", "sh labb", "sh ecit=1"):
-        with pytest.raises(commands.Wrong, match="unknown kind of code block"):
-            list(commands.blocks(f"```{info}\nmodelyard plan\n```\n", "page.md"))
+def test_a_block_inside_a_list_is_run_too(commands: ModuleType, tmp_path: Path) -> None:
+    place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
+    text = "1. First\n\n   ```console\n   $ echo one\n   zero\n   ```\n"
+    assert commands.renewed(text, "page.md", place) == text.replace("zero", "one")
+
+
+@pytest.mark.parametrize("info", ["", "bash", "shell", "sh labb", "sh ecit=1"])
+@pytest.mark.parametrize("mark", ["```", "~~~", "  ```"])
+def test_an_unknown_kind_of_block_is_seen(info: str, mark: str, commands: ModuleType) -> None:
+    with pytest.raises(commands.Wrong, match="unknown kind of code block"):
+        list(commands.blocks(f"{mark}{info}\nmodelyard plan\n{mark}\n", "page.md"))
+
+
+def test_calls_of_make_run_where_the_copy_can_hold_them(commands: ModuleType, tmp_path: Path) -> None:
+    place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
+    (block,) = commands.blocks("```sh\nmake setup  # once\nmake demo > seen\nmake test\n```\n", "page.md")
+    assert block.make_targets == ("setup", "test")
+    place.run(block)
+    assert "3 stacks" in (place.folder / "seen").read_text(encoding="utf-8")
+    assert (place.folder / "out").is_dir()
+
+
+def test_nothing_that_a_page_makes_lands_in_the_real_environment(commands: ModuleType, tmp_path: Path) -> None:
+    place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
+    (block,) = commands.blocks("```sh\ntouch .venv/bin/made-by-a-page\n.venv/bin/python -c pass\n```\n", "page.md")
+    place.run(block)
+    assert not (Path(sys.prefix) / "bin" / "made-by-a-page").exists()
+
+
+def test_python_that_does_not_compile_is_seen(commands: ModuleType, tmp_path: Path) -> None:
+    place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
+    (block,) = commands.blocks("```python\ndef rule(:\n```\n", "page.md")
+    with pytest.raises(commands.Wrong, match=r"page\.md:1"):
+        place.run(block)
 
 
 def test_shown_output_is_renewed(commands: ModuleType, tmp_path: Path) -> None:

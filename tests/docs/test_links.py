@@ -20,13 +20,9 @@ def anchors(text: str) -> set[str]:
     return names
 
 
-def every_page(root: Path) -> list[Path]:
-    return [root / "README.md", root / "CONTRIBUTING.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md"))]
-
-
-def test_links_lead_somewhere(root: Path) -> None:
+def test_links_lead_somewhere(root: Path, commands: ModuleType) -> None:
     broken = []
-    for page in every_page(root):
+    for page in commands.every_page(root):
         text = page.read_text(encoding="utf-8")
         for link in _LINK.findall(_FENCES.sub("", text)):
             if link.startswith(("https://", "http://")):
@@ -51,7 +47,7 @@ def test_every_page_can_be_reached_from_the_readme(root: Path, commands: ModuleT
         links = (link.partition("#")[0] for link in _LINK.findall(page.read_text(encoding="utf-8")))
         found = ((page.parent / link).resolve() for link in links if link and "://" not in link)
         waiting += [one for target in found for one in (target.glob("*.md") if target.is_dir() else (target,))]
-    assert set(every_page(root)) <= seen
+    assert set(commands.every_page(root)) <= seen
 
 
 def test_anchors_are_those_of_github() -> None:

@@ -1,0 +1,50 @@
+"""The table of cards, from the data of ``modelyard/hardware``."""
+
+from generators.markdown import code, listed, page, table
+
+
+def gpus() -> str:
+    """The page."""
+    from modelyard.hardware.table import table as cards
+
+    def marked(value: object, mark: str) -> str:
+        return f"{value} ({mark})" if mark else str(value)
+
+    rows = [
+        (
+            code(row.id),
+            row.supported,
+            row.rule,
+            marked("unknown" if row.tflops is None else f"{row.tflops:g}", row.tflops_mark),
+            marked(row.memory_gb, row.memory_mark),
+            marked(row.nvlink, row.nvlink_mark),
+            marked(row.compute, row.compute_mark),
+        )
+        for row in cards()
+    ]
+    labels = [(code(row.id), listed(row.products)) for row in cards() if row.products]
+    whys = [(f"{code(row.id)} {row.name}", row.why) for row in cards()]
+    return page(
+        "Cards",
+        "Support is decided for platform images of CUDA 11.7; `modelyard gpus --cuda 12.4` answers for another. "
+        "Throughput is FP16 on tensor cores without sparsity. Numbers that nobody could trace to a primary source are "
+        "marked. [The guide](../guides/hardware.md) has the rules, "
+        "[the data's own page](../../modelyard/hardware/data/README.md) the sources.",
+        table(
+            (
+                "card",
+                "supported",
+                "decided by",
+                "TFLOPS",
+                "memory, GB",
+                "NVLink",
+                "compute capability",
+            ),
+            rows,
+        ),
+        "## Node labels",
+        "Values of the node label `nvidia.com/gpu.product`, as the device plugin writes them.",
+        table(("card", "labels"), labels),
+        "## Why",
+        table(("card", "reason"), whys),
+    )

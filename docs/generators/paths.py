@@ -1,0 +1,6 @@
+"""Where things lie."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"

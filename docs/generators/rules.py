@@ -1,0 +1,123 @@
+"""Findings: a page for each code, and the table that leads to them.
+
+A page is ``rules/<CODE>.md``, so that its address never changes. ``SOURCES`` lists the functions that know rules; a new
+kind of rule is a new function there.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from generators.markdown import anchor, page, table
+from generators.paths import ROOT
+from generators.severities import severities
+
+FOLDER = "rules"
+_HEADS = (re.compile(r"# (?P<family>[A-Z]{3}): (?P<words>.+)"), re.compile(r"# (?P<words>.+) \((?P<family>[A-Z]{3})\)"))
+
+
+class RulePage(NamedTuple):
+    """What is known of one code."""
+
+    code: str
+    title: str
+    """One line without a full stop: what is wrong, or what has to hold."""
+    body: str
+    """Markdown: why, an example, the fix."""
+    severities: tuple[str, ...]
+    """The gravest first."""
+
+    @property
+    def family(self) -> str:
+        """The first letters of the code."""
+        return self.code[:3]
+
+
+def from_explanations() -> Iterator[RulePage]:
+    """The codes that ``modelyard/explanations`` explains.
+
+    Raises:
+        ValueError: the source gives a code no severity.
+    """
+    from modelyard.explanations import explanations
+
+    found = severities()
+    for code, known in explanations().items():
+        if not found.get(code):
+            raise ValueError(f"no severity stands beside {code} in the source: see docs/generators/severities.py")
+        yield RulePage(code, known.title, known.body, found[code])
+
+
+def from_policies() -> Iterator[RulePage]:
+    """The project's own rules over objects: docstrings and assertions, with the levels of ``policies/policy.yaml``."""
+    from modelyard.policy.loading import policies_of
+    from modelyard.policy.pages import explained
+
+    levels = {"mandatory": "error", "advisory": "warning"}
+    settings = policies_of(ROOT).settings.by_code
+    for code, known in explained(ROOT).items():
+        level = settings[code].level
+        yield RulePage(code, known.title, known.body, (levels.get(level, level),))
+
+
+SOURCES: tuple[Callable[[], Iterable[RulePage]], ...] = (from_explanations, from_policies)
+
+
+@cache
+def known_rules() -> tuple[RulePage, ...]:
+    """Every rule, sorted by code."""
+    return tuple(sorted(rule for source in SOURCES for rule in source()))
+
+
+@cache
+def families() -> Mapping[str, tuple[str, str]]:
+    """Words and introduction of each family, sorted by its letters."""
+    found = {}
+    for path in (ROOT / "modelyard" / "explanations").glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        head, _, rest = text.partition("\n")
+        named = next(filter(None, (form.fullmatch(head) for form in _HEADS)))
+        words = named["words"][0].lower() + named["words"][1:]
+        found[named["family"]] = (words, rest.partition("\n## ")[0].strip())
+    return dict(sorted(found.items()))
+
+
+def rule_pages() -> dict[str, str]:
+    """The pages by path below docs/."""
+    return {f"{FOLDER}/{rule.code}.md": _rule_page(rule) for rule in known_rules()}
+
+
+def _rule_page(rule: RulePage) -> str:
+    from modelyard.stack.waivers import UNWAIVABLE
+
+    words = families()[rule.family][0]
+    facts = [
+        f"**{' or '.join(rule.severities).capitalize()}**",
+        f"[{rule.family}: {words}](../reference/findings.md#{anchor(f'{rule.family}: {words}')})",
+        "cannot be waived" if rule.code.startswith(UNWAIVABLE) else "[can be waived](../guides/stack-files.md#waivers)",
+        f"`modelyard explain {rule.code}`",
+    ]
+    return page(f"{rule.code} {rule.title}", " · ".join(facts), rule.body)
+
+
+def findings() -> str:
+    """The page that lists every code by family."""
+    rules = known_rules()
+    parts: list[str] = []
+    for family, (words, introduction) in families().items():
+        rows = [
+            (f"[{rule.code}](../{FOLDER}/{rule.code}.md)", ", ".join(rule.severities), rule.title)
+            for rule in rules
+            if rule.family == family
+        ]
+        parts += [f"## {family}: {words}", "", introduction, "", *table(("code", "severity", "what it says"), rows), ""]
+    return page(
+        "Findings",
+        "A finding has a code, a severity, the place it is about and what to do. Errors stop an apply and set the exit "
+        "code 1; warnings and advice do not. Each code has a page with the reason, an example and the fix; "
+        "`modelyard explain CODE` prints the same. A finding that a stack accepts can be "
+        "[waived](../guides/stack-files.md#waivers) with a reason and a day; its page says whether.",
+        "A code is never given to something else, so its page keeps its address: `rules/CODE.html` on the site.",
+        parts,
+    )

@@ -1,0 +1,169 @@
+"""JSON Schemas (2020-12) as tables that a person can read."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from generators.markdown import anchor, code, listed, table
+
+Schema = Mapping[str, Any]
+_COLUMNS = ("key", "value", "default", "meaning")
+_FORMATS = {
+    "quantity": "quantity",
+    "duration-text": "duration",
+    "date": "day",
+    "release": "`YY.MM` in quotes",
+    "version": "`major.minor` in quotes",
+    "finding-code": "finding code",
+    "gpu": "card",
+    "image": "image",
+    "dns-label": "Kubernetes name",
+    "dns-name": "Kubernetes name",
+    "patch-version": "`v1`, `v2`, …",
+    "path": "path",
+    "price": "USD",
+}
+_TYPES = {"object": "mapping", "array": "list", "string": "text", "integer": "whole number", "boolean": "true or false"}
+_PUBLISHED = "urn:modelyard:schema:"
+
+
+class Section(NamedTuple):
+    """One mapping of a document, to be shown under a heading of its own."""
+
+    title: str
+    schema: Schema
+
+
+def resolved(schema: Schema | bool, root: Schema) -> dict[str, Any]:
+    """A schema with its reference into the same document filled in; its own keys win. ``true`` allows any value."""
+    if isinstance(schema, bool):
+        return {}
+    reference = schema.get("$ref", "")
+    if not reference.startswith("#/"):
+        return dict(schema)
+    target = resolved(root["$defs"][reference.rpartition("/")[2]], root)
+    return {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def keys(section: Schema, root: Schema, *, linked: Mapping[str, str] | None = None) -> list[str]:
+    """The table of a mapping's keys.
+
+    Args:
+        section: a schema with ``properties``.
+        root: the document that its references point into.
+        linked: heading by key, for keys that have a section of their own.
+    """
+    rows = []
+    for key, value in section.get("properties", {}).items():
+        found = resolved(value, root)
+        shown = f"[{code(key)}](#{anchor(linked[key])})" if linked and key in linked else code(key)
+        meaning = " ".join(filter(None, (found.get("description", ""), examples(value))))
+        rows.append((shown, form(found, root), default(found, key in section.get("required", ())), meaning))
+    return table(_COLUMNS, rows)
+
+
+def form(schema: Schema, root: Schema) -> str:
+    """What a value looks like, in a few words."""
+    if "const" in schema:
+        return code(schema["const"])
+    if "enum" in schema:
+        named = listed(one for one in schema["enum"] if one != "") + (" or empty" if "" in schema["enum"] else "")
+        return "true or false" if True in schema["enum"] else named
+    choices = schema.get("oneOf") or schema.get("anyOf")
+    if choices:
+        return " or ".join(dict.fromkeys(form(resolved(one, root), root) for one in choices))
+    reference = str(schema.get("$ref", ""))
+    if reference.startswith(_PUBLISHED):
+        name, _, inner = reference.removeprefix(_PUBLISHED).partition("#/$defs/")
+        return f"[{name}: {inner}]({name}.md#{anchor(inner)})" if inner else f"[{name}]({name}.md)"
+    if schema.get("format") == "count":
+        return "whole number" + _bound(schema)
+    if schema.get("format") in _FORMATS:
+        return _FORMATS[schema["format"]]
+    kinds = schema.get("type", "any value")
+    words = [_kind(kind, schema, root) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    return " or ".join(words) + _bound(schema)
+
+
+def _kind(kind: str, schema: Schema, root: Schema) -> str:
+    if kind == "array" and "prefixItems" in schema:
+        return "list: " + ", ".join(form(resolved(one, root), root) for one in schema["prefixItems"])
+    if kind == "array" and schema.get("items"):
+        items = resolved(schema["items"], root)
+        return f"list of {'mappings' if 'properties' in items else form(items, root)}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
+        return "mapping by name"
+    return _TYPES.get(kind, kind)
+
+
+def _bound(schema: Schema) -> str:
+    return f", {schema['minimum']} or more" if "minimum" in schema else ""
+
+
+def default(schema: Schema, required: bool) -> str:
+    """The default of a value, or that there is none."""
+    if required:
+        return "required"
+    if "default" not in schema:
+        return ""
+    value = schema["default"]
+    if schema.get("format") == "duration-text":
+        from modelyard.stack.durations import text
+
+        return code(text(value))
+    return code(value)
+
+
+def examples(schema: Schema | bool) -> str:
+    """The examples that a key has of its own, as the end of its meaning; those of a shared definition say little."""
+    shown = [] if isinstance(schema, bool) else schema.get("examples", ())
+    return f"For example {listed(shown)}." if shown else ""
+
+
+def sections(schema: Schema, root: Schema, before: str = "") -> Iterator[Section]:
+    """All mappings below a schema that have keys, each once, in the order in which a reader meets them.
+
+    Args:
+        schema: where to begin; it is not among them.
+        root: the document that references point into.
+        before: what the titles of mappings begin with that have no name of their own.
+    """
+    seen: set[str] = set()
+    waiting = list(_below(schema, root, before))
+    while waiting:
+        section = waiting.pop(0)
+        if section.title not in seen:
+            seen.add(section.title)
+            yield section
+            waiting += _below(section.schema, root, f"{section.title}.")
+
+
+def own_sections(schema: Schema, root: Schema, before: str = "") -> dict[str, str]:
+    """The title by key, for the keys of a mapping that have a section of their own; arguments as of ``sections``."""
+    found = {}
+    for key, value in schema.get("properties", {}).items():
+        for section in _inner(value, root, f"{before}{key}"):
+            found[key] = section.title
+    return found
+
+
+def _below(schema: Schema, root: Schema, before: str) -> Iterator[Section]:
+    for key, value in schema.get("properties", {}).items():
+        yield from _inner(value, root, f"{before}{key}")
+
+
+def _inner(schema: Schema | bool, root: Schema, title: str) -> Iterator[Section]:
+    """The mappings with keys that a value may be or hold."""
+    if isinstance(schema, bool):
+        return
+    reference = schema.get("$ref", "")
+    if reference.startswith("#/"):
+        # A definition is shown once, in its own words, whoever refers to it.
+        title = reference.rpartition("/")[2]
+        schema = resolved({"$ref": reference}, root)
+    if schema.get("properties"):
+        yield Section(title, schema)
+    for one in (*schema.get("oneOf", ()), *schema.get("anyOf", ()), *schema.get("prefixItems", ())):
+        yield from _inner(one, root, title)
+    for part in ("items", "additionalProperties"):
+        if isinstance(schema.get(part), Mapping):
+            yield from _inner(schema[part], root, title)

@@ -1,0 +1,96 @@
+"""The severities that the program gives each finding code, read from its source.
+
+A code stands in the call that makes its finding, or in a table. The severity stands beside it, in the same call or
+tuple, or else in the function that is called.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from generators.paths import ROOT
+
+ORDER = ("error", "warning", "advice")
+_CODE = re.compile(r"[A-Z]{3}\d{3}")
+_ERRORS = {"Problem", "Mistake"}
+"""Classes whose values become findings of severity error, unless they say that they are harmless."""
+
+
+class Module(NamedTuple):
+    """One file of the source."""
+
+    tree: ast.Module
+    constants: dict[str, str]
+    """Codes by the name that the module gives them."""
+    functions: dict[str, ast.FunctionDef]
+
+
+def severities(root: Path = ROOT / "modelyard") -> dict[str, tuple[str, ...]]:
+    """The severities of every code that the source mentions in a call, the gravest first; empty where none is found."""
+    modules = {path: _module(path) for path in sorted(root.rglob("*.py"))}
+    named = {path.stem: module.constants for path, module in modules.items() if module.constants}
+    functions = {name: found for module in modules.values() for name, found in module.functions.items()}
+    gathered: dict[str, set[str]] = {}
+    for module in modules.values():
+        for node in ast.walk(module.tree):
+            for argument in _parts(node):
+                for code in _codes(argument, module.constants, named):
+                    found = set(_said(node)) or set(_of_callee(node, {**functions, **module.functions}))
+                    gathered.setdefault(code, set()).update(found)
+    return {code: tuple(one for one in ORDER if one in found) for code, found in sorted(gathered.items())}
+
+
+def _module(path: Path) -> Module:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name) and isinstance(node.value.value, str) and _CODE.fullmatch(node.value.value)
+    }
+    return Module(tree, constants, {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)})
+
+
+def _codes(node: ast.AST, own: dict[str, str], named: dict[str, dict[str, str]]) -> Iterator[str]:
+    """The codes that an argument is, or chooses between."""
+    match node:
+        case ast.Constant(value=str(text)) if _CODE.fullmatch(text):
+            yield text
+        case ast.Name(id=name) if name in own:
+            yield own[name]
+        case ast.Attribute(value=ast.Name(id=module), attr=name) if name in named.get(module, {}):
+            yield named[module][name]
+        case ast.IfExp(body=first, orelse=second):
+            yield from (*_codes(first, own, named), *_codes(second, own, named))
+
+
+def _parts(node: ast.AST) -> Iterator[ast.expr]:
+    """The arguments of a call, or the items of a tuple."""
+    match node:
+        case ast.Call():
+            yield from (*node.args, *(keyword.value for keyword in node.keywords))
+        case ast.Tuple():
+            yield from node.elts
+
+
+def _said(node: ast.AST) -> Iterator[str]:
+    """What a call or tuple says of the severity."""
+    for argument in _parts(node):
+        choices = (argument.body, argument.orelse) if isinstance(argument, ast.IfExp) else (argument,)
+        for one in choices:
+            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "Severity":
+                yield one.attr.lower()
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ERRORS:
+        harmless = any(word.arg == "harmless" and getattr(word.value, "value", False) for word in node.keywords)
+        yield "warning" if harmless else "error"
+
+
+def _of_callee(node: ast.AST, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
+    """What the function that is called says of the severity, in the calls that it makes itself."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
+        for inner in ast.walk(functions[node.func.id]):
+            if isinstance(inner, ast.Call):
+                yield from _said(inner)

@@ -1,0 +1,65 @@
+"""The page of the stack file, from its JSON Schema."""
+
+import json
+
+from generators.markdown import anchor, code, listed, page, table
+from generators.paths import ROOT
+from generators.schema import Schema, default, examples, form, keys, resolved
+
+_FORMS = {"whole number": "count", "quantity": "quantity", "duration": "duration", "true or false": "flag"}
+
+
+def stack_file() -> str:
+    """The page."""
+    from modelyard.stack.config import Targets
+
+    text = (ROOT / "modelyard" / "stack" / "stack.schema.json").read_text(encoding="utf-8")
+    schema = json.loads(text)
+    overview, details = [], []
+    required = schema["properties"]["config"]["required"]
+    for key, value in schema["properties"]["config"]["properties"].items():
+        found = resolved(value, schema)
+        title = key.removeprefix("modelyard:")
+        inner = resolved(found["items"], schema) if "items" in found else found
+        shown = f"[{code(key)}](#{anchor(title)})" if "properties" in inner else code(key)
+        meaning = " ".join(filter(None, (found.get("description", ""), examples(value))))
+        overview.append((shown, form(found, schema), default(found, key in required), meaning))
+        if "properties" in inner:
+            details += [f"## {title}", "", f"{code(key)}: {found.get('description', '')}", ""]
+            details += [*(_targets(inner, Targets()) if title == "targets" else keys(inner, schema)), ""]
+            details += _below(inner, schema)
+    forms = [(name, schema["$defs"][definition]["description"]) for name, definition in _FORMS.items()]
+    return page(
+        "Stack file",
+        schema["description"],
+        "`modelyard schema stack` prints the JSON Schema that this page is made from; "
+        "[the guide](../guides/stack-files.md) explains the sections.",
+        "## Keys of `config`",
+        "",
+        table(("key", "value", "default", "meaning"), overview),
+        "Keys of other namespaces (`kubernetes:context`, `aws:region`) and Pulumi's own top-level keys pass through. "
+        "Any other `modelyard:` key is an error.",
+        details,
+        "## Forms of values",
+        table(("form", "how it is written"), forms),
+    )
+
+
+def _targets(section: Schema, names: tuple[tuple[str, str], ...]) -> list[str]:
+    """The names that the platform's Deployments and containers have where a stack says nothing."""
+    rows = [
+        (code(key), f"mapping of {listed(('deployment', 'container'))}", code(deployment), code(container))
+        for key, (deployment, container) in zip(section["properties"], names, strict=True)
+    ]
+    return table(("key", "value", "default `deployment`", "default `container`"), rows)
+
+
+def _below(section: Schema, root: Schema) -> list[str]:
+    """The keys of mappings by name inside a section, such as the rules of the policy."""
+    lines: list[str] = []
+    for key, value in section["properties"].items():
+        named = resolved(value, root).get("additionalProperties")
+        inner = resolved(named, root) if isinstance(named, dict) else {}
+        if "properties" in inner:
+            lines += [f"Each of {code(key)} has:", "", *keys(inner, root), ""]
+    return lines
