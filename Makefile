@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint lab up down test-lab bench docs lock clean
+.PHONY: help setup demo test test-browser lint lab up down test-lab bench docs lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +36,10 @@ lint: $(READY) ## ruff, mypy --strict and the import contracts
 	@$(BIN)/lint-imports --no-cache
 
 test: lint ## lint, then the fast tests
-	@$(BIN)/pytest -q -n auto -m "not lab"
+	@$(BIN)/pytest -q -n auto -m "not lab and not browser"
+
+test-browser: $(READY) ## the tests of pages in headless Chromium (Debian: apt-get install chromium)
+	@$(BIN)/pytest -q -m browser
 
 lab: $(READY) ## build the lab's tools that are missing (20 minutes once, then a moment)
 	@ln -sf ../../lab/modelyard-lab $(BIN)/modelyard-lab
@@ -69,10 +72,11 @@ test-lab: lab ## the tests on the real engine and API server
 bench: lab ## measure against kubectl kustomize in one run
 	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
 
-docs: $(READY) ## make the reference, the shown output and the picture again
+docs: $(READY) ## make the generated pages, shown output and pictures again; build the site into build/site
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python docs/commands.py
 	@$(BIN)/python docs/picture.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 lock: ## resolve the dependencies again, with hashes
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o requirements/dev.txt

@@ -1,7 +1,19 @@
 """What all tests share."""
 
+import signal
+
 from hypothesis import HealthCheck, settings
 
 # How fast a machine makes examples says nothing about the code: a busy one must not fail a test.
 settings.register_profile("modelyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("modelyard")
+
+# Who runs the tests in the background of a script, or under nohup, has signals ignored, and every program that a test
+# starts would inherit that. Tests say what happens where a signal counts.
+for _number, _handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGTERM, signal.SIG_DFL),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)

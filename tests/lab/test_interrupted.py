@@ -1,0 +1,265 @@
+"""Runs of the engine that do not come to their end: nothing runs on, the state is free, and the next run is right."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.lab.environment import NAMESPACE, PATIENCE, Environment, comparable, environment
+
+HEAD = "deployment-ray-head"
+PATCHING = f"patching {HEAD}"
+MARK = "MODELYARD_TEST_RUN"
+"""Environment variable that every process of a run inherits."""
+NEVER_READY = "lab.modelyard/never-ready"
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("interrupted")) as env:
+        yield env
+
+
+@pytest.fixture
+def dev(shared: Environment) -> Iterator[Environment]:
+    """The Ray head cannot get ready, and there is something to change in it, so its step takes for ever."""
+    before = shared.stack_file.read_text()
+    shared.modelyard("apply", "dev", "--yes")
+    hold(shared)
+    shared.edit("    cpu: 2\n", "    cpu: 3\n")
+    yield shared
+    shared.stack_file.write_text(before)
+    release(shared)
+    shared.settle()
+
+
+def hold(env: Environment) -> None:
+    """New pods of the Ray head stay Pending."""
+    annotate(env, "true")
+
+
+def release(env: Environment) -> None:
+    """New pods of the Ray head get ready, and one is made."""
+    annotate(env, None)
+
+
+def annotate(env: Environment, value: str | None) -> None:
+    patch = {"spec": {"template": {"metadata": {"annotations": {NEVER_READY: value}}}}}
+    env.lab.kubectl("patch", "deployment", HEAD, "--namespace", NAMESPACE, "--patch", json.dumps(patch))
+
+
+class Started:
+    """A run of the command line, and all processes that belong to it."""
+
+    def __init__(self, env: Environment, *arguments: str) -> None:
+        self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        self.process = subprocess.Popen(
+            [str(Path(sys.prefix) / "bin" / "modelyard"), *arguments],
+            cwd=env.folder,
+            env=env.env | {MARK: self.mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.seen: list[str] = []
+
+    def until(self, text: str) -> None:
+        """Reads progress until a line has the text."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.seen.append(line)
+            if text in line:
+                return
+        raise AssertionError(f"{text!r} was never said:\n{''.join(self.seen)}")
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit code, output, and all that was said."""
+        out, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, out, "".join(self.seen) + err
+
+    def running(self) -> dict[int, str]:
+        """Every process of this run that is left, and its command."""
+        found = {}
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit() and int(folder.name) != os.getpid():
+                try:
+                    if f"{MARK}={self.mark}".encode() in (folder / "environ").read_bytes():
+                        found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+                except OSError:
+                    continue
+        return found
+
+
+@contextmanager
+def started(env: Environment, *arguments: str) -> Iterator[Started]:
+    run = Started(env, *arguments)
+    try:
+        yield run
+    finally:
+        for pid in run.running():
+            os.kill(pid, signal.SIGKILL)
+        run.process.communicate()
+
+
+def locks(env: Environment) -> list[Path]:
+    return list((env.folder / ".pulumi" / "locks").rglob("*.json"))
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def goes_on(env: Environment) -> None:
+    """A further apply does what was left to do, and leaves nothing of it."""
+    release(env)
+    env.modelyard("apply", "dev", "--yes")
+    env.settle()
+    plan = env.plan()
+    assert plan.changed == ()
+    for target in plan.targets:
+        live = env.get(target.key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "code"),
+    [(signal.SIGTERM, "SIGTERM", 143), (signal.SIGINT, "Ctrl-C", 130)],
+)
+def test_a_signal_ends_the_run_in_order(dev: Environment, number: signal.Signals, name: str, code: int) -> None:
+    with started(dev, "apply", "dev", "--yes") as run:
+        run.until(PATCHING)
+        assert any("pulumi-resource-kubernetes" in command for command in run.running().values())
+        assert locks(dev)
+        run.process.send_signal(number)
+        ended, _, said = run.end()
+        assert run.running() == {}
+    assert ended == code, said
+    assert "stopping: the running step ends first; again to stop at once" in said
+    assert f"error: {name}: apply dev was stopped; not finished: {HEAD}" in words(said)
+    assert "→ modelyard apply dev does the rest" in words(said)
+    assert "Traceback" not in said
+    assert "Warning" not in said
+    assert locks(dev) == []
+    goes_on(dev)
+
+
+def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
+    with started(dev, "apply", "dev", "--yes") as run:
+        run.until(PATCHING)
+        run.process.send_signal(signal.SIGTERM)
+        run.until("stopping: ")
+        time.sleep(1.1)
+        run.process.send_signal(signal.SIGTERM)
+        ended, _, said = run.end()
+        assert run.running() == {}
+    assert ended == 143, said
+    assert "stopping at once" in said
+    assert f"apply dev was stopped; not finished: {HEAD}" in words(said)
+    assert "Warning" not in said
+    assert locks(dev) == []
+    goes_on(dev)
+
+
+def test_a_run_that_is_killed_takes_the_engine_with_it(dev: Environment) -> None:
+    with started(dev, "apply", "dev", "--yes") as run:
+        run.until(PATCHING)
+        run.process.kill()
+        run.process.wait()
+        dev.lab.wait("the end of the engine", lambda: run.running() == {})
+    assert locks(dev) == []
+    goes_on(dev)
+
+
+def test_an_engine_that_is_killed_leaves_no_lock(dev: Environment) -> None:
+    with started(dev, "apply", "dev", "--yes") as run:
+        run.until(PATCHING)
+        (engine,) = (pid for pid, command in run.running().items() if command.startswith("pulumi "))
+        os.kill(engine, signal.SIGKILL)
+        ended, _, said = run.end()
+        assert run.running() == {}
+    assert ended == 3, said
+    assert "error: the engine was killed while it ran apply dev" in words(said)
+    assert "its lock on the state is freed. modelyard apply dev does the rest" in words(said)
+    assert "Warning" not in said
+    assert locks(dev) == []
+    goes_on(dev)
+
+
+def test_a_signal_to_everything_at_once_ends_the_run_in_order(dev: Environment) -> None:
+    """As CI systems do that look for all processes of a job."""
+    with started(dev, "apply", "dev", "--yes") as run:
+        run.until(PATCHING)
+        for pid in run.running():
+            os.kill(pid, signal.SIGTERM)
+        ended, _, said = run.end()
+        assert run.running() == {}
+    assert ended == 143, said
+    assert locks(dev) == []
+    goes_on(dev)
+
+
+def test_a_terminal_that_is_gone_does_not_stop_the_run_half_way(dev: Environment) -> None:
+    with started(dev, "apply", "dev", "--yes") as run:
+        run.until(PATCHING)
+        assert run.process.stderr is not None
+        assert run.process.stdout is not None
+        run.process.stderr.close()
+        run.process.stdout.close()
+        run.process.send_signal(signal.SIGHUP)
+        assert run.process.wait(PATIENCE) == 129
+        assert run.running() == {}
+    assert locks(dev) == []
+    goes_on(dev)
+
+
+def test_an_apply_waits_for_what_an_earlier_one_left_unready(dev: Environment) -> None:
+    """The object is as the plan wants it, and its pods are not: no new patch, no new owner, no error."""
+    with started(dev, "apply", "dev", "--yes") as run:
+        run.until(PATCHING)
+        dev.lab.wait("the patch", lambda: dev.plan().changed == ())
+        run.process.send_signal(signal.SIGTERM)
+        run.end()
+    before = dev.deployment(HEAD)["metadata"]["managedFields"]
+    with started(dev, "apply", "dev", "--yes") as run:
+        run.until(PATCHING)
+
+        def gets_ready() -> bool:
+            # The rollout may still be making the pod that has to get ready; nothing else about the object changes.
+            for pod in dev.pods("ray-head"):
+                words = ("annotate", "pod", pod["metadata"]["name"], "--overwrite", f"{NEVER_READY}=no")
+                dev.lab.kubectl(*words, "--namespace", NAMESPACE, check=False)
+            return run.process.poll() is not None
+
+        dev.lab.wait("the apply", gets_ready, PATIENCE)
+        ended, _, said = run.end()
+    assert ended == 0, said
+    after = dev.deployment(HEAD)["metadata"]["managedFields"]
+    ours = [[entry["fieldsV1"] for entry in fields if entry["manager"] == "modelyard"] for fields in (before, after)]
+    assert ours[0] == ours[1]
+
+
+def test_a_destroy_that_is_stopped_goes_on_too(dev: Environment) -> None:
+    with started(dev, "destroy", "dev", "--yes", "--json") as run:
+        run.until("giving up ")
+        run.process.send_signal(signal.SIGTERM)
+        ended, out, said = run.end()
+        assert run.running() == {}
+    assert ended == 143, said
+    error = json.loads(out)["error"]
+    assert error["summary"].startswith("SIGTERM: destroy dev was stopped; ")
+    assert error["remedy"] == "modelyard destroy dev does the rest"
+    assert locks(dev) == []
+    release(dev)
+    dev.modelyard("destroy", "dev", "--yes")
+    goes_on(dev)

@@ -1,0 +1,110 @@
+"""``apply --json`` and ``destroy --json``: standard output is one JSON document, however the run ends."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+from tests.lab.environment import NAMESPACE, Done, Environment, environment
+
+SCHEMAS = {
+    name: json.loads((Path(__file__).parents[2] / "modelyard" / "report" / f"{name}.schema.json").read_text())
+    for name in ("findings", "outputs")
+}
+HEAD = "deployment-ray-head"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("endings")) as env:
+        yield env
+
+
+@pytest.fixture
+def dev(shared: Environment) -> Iterator[Environment]:
+    text = shared.stack_file.read_text()
+    yield shared
+    shared.stack_file.write_text(text)
+
+
+def document(done: Done, code: int, schema: str = "findings", part: str = "") -> Any:
+    """The one document on standard output, which has the published form."""
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    found = json.loads(done.stdout)
+    resources = [(each["$id"], Resource.from_contents(each)) for each in SCHEMAS.values()]
+    registry: Any = Registry().with_resources(resources)
+    reference = SCHEMAS[schema]["$id"] + (f"#/$defs/{part}" if part else "")
+    assert list(Draft202012Validator({"$ref": reference}, registry=registry).iter_errors(found)) == []
+    return found
+
+
+def apply(env: Environment, *words: str, **variables: str) -> Done:
+    return env.modelyard("apply", *(words or ("dev", "--yes")), "--json", check=False, env=variables)
+
+
+def test_nothing_was_ever_applied(dev: Environment) -> None:
+    done = dev.modelyard("destroy", "dev", "--yes", "--json", check=False)
+    assert document(done, 3)["error"]["summary"] == "nothing was ever applied for dev in this state"
+
+
+def test_success_and_nothing_to_do(dev: Environment) -> None:
+    assert document(apply(dev), 0, "outputs", "apply")["result"] == "succeeded"
+    dev.settle()
+    again = document(apply(dev), 0, "outputs", "apply")
+    assert again["changes"] == {"same": 5}
+
+
+def test_a_plan_with_errors(dev: Environment) -> None:
+    dev.edit("model: A10", "model: T4")
+    found = document(apply(dev), 1)
+    assert found["error"]["summary"] == "the plan has errors; nothing was changed"
+    assert any(finding["severity"] == "error" for finding in found["findings"])
+
+
+def test_a_stack_file_that_cannot_be_read(dev: Environment) -> None:
+    dev.edit("model: A10", "modle: A10")
+    assert document(apply(dev), 2)["error"]["summary"] == "dev cannot be planned"
+
+
+def test_nobody_to_ask(dev: Environment) -> None:
+    dev.edit("    cpu: 2\n", "    cpu: 3\n")
+    assert document(apply(dev, "dev"), 2)["error"]["summary"] == "nothing was changed"
+
+
+def test_a_stale_plan(dev: Environment) -> None:
+    dev.edit("    cpu: 2\n", "    cpu: 3\n")
+    dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
+    dev.lab.kubectl("annotate", "deployment", HEAD, "--namespace", NAMESPACE, "--overwrite", "note=moved")
+    assert document(apply(dev, "--plan", "plan.json"), 4)["error"]["summary"].startswith("the plan is stale")
+
+
+def test_an_error_of_the_engine(dev: Environment) -> None:
+    dev.edit("    cpu: 2\n", "    cpu: 3\n")
+    found = document(apply(dev, KUBECONFIG=str(dev.lab.kubeconfig_of("viewer"))), 3)
+    assert "is forbidden" in found["error"]["summary"]
+    assert found["error"]["remedy"].startswith("ask for the right")
+
+
+def test_an_engine_that_does_not_run(dev: Environment, tmp_path: Path) -> None:
+    (tmp_path / "pulumi").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "pulumi").chmod(0o755)
+    found = document(apply(dev, PATH=f"{tmp_path}:{dev.env['PATH']}"), 3)
+    assert found["error"]["summary"].startswith("pulumi on PATH does not run")
+
+
+def test_no_cluster(dev: Environment, tmp_path: Path) -> None:
+    dead = tmp_path / "kubeconfig"
+    dead.write_text(dev.lab.kubeconfig.read_text().replace(dev.lab.server, "https://127.0.0.1:1"))
+    for verb in ("apply", "destroy"):
+        done = dev.modelyard(verb, "dev", "--yes", "--json", check=False, env={"KUBECONFIG": str(dead)})
+        assert "cannot be reached" in document(done, 3)["error"]["summary"]
+
+
+def test_the_end(dev: Environment) -> None:
+    done = dev.modelyard("destroy", "dev", "--yes", "--json")
+    assert document(done, 0, "outputs", "apply")["changes"] == {"delete": 5}

@@ -1,0 +1,299 @@
+"""The policy pack in the real engine: what it lets pass, what it stops, and what it says about saved state."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.environment import NAMESPACE, ROOT, Done, Environment, environment
+from tests.lab.test_pulumi_managed import manage
+
+HEAD = "deployment-ray-head"
+OUTSIDE = "modelyard:policy: {rules: {POL112: {params: {allow: [other-*]}}}}"
+"""Namespaces that the platform is not in."""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("policies")) as env:
+        with_policies(env)
+        env.init()
+        yield env
+
+
+@pytest.fixture
+def dev(shared: Environment) -> Iterator[Environment]:
+    """The shared environment, whose cluster no test changes; the project is put back."""
+    kept = {path: path.read_bytes() for path in shared.folder.rglob("*") if _is_source(path, shared.folder)}
+    yield shared
+    for path in shared.folder.rglob("*"):
+        if _is_source(path, shared.folder) and path not in kept:
+            path.unlink()
+    for path, content in kept.items():
+        path.write_bytes(content)
+
+
+def _is_source(path: Path, root: Path) -> bool:
+    inside = path.relative_to(root).parts
+    return path.is_file() and inside[0] in ("stacks", "patches", "policies") and "__pycache__" not in inside
+
+
+def with_policies(env: Environment) -> None:
+    """Puts the policies into the project, and makes Python buffer its output as it does for everybody."""
+    env.env.pop("PYTHONUNBUFFERED", None)
+    shutil.copytree(ROOT / "policies", env.folder / "policies", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def preview(env: Environment, *more: str) -> Done:
+    return env.pulumi("preview", "--stack", env.name, "--policy-pack", "policies", *more, check=False)
+
+
+def told(done: Done) -> list[tuple[str, str]]:
+    """Level and name of each violation in the output."""
+    lines = [line.split() for line in done.stdout.splitlines() if line.lstrip().startswith("- [")]
+    return sorted({(words[1].strip("[]"), words[2]) for words in lines})
+
+
+def words(done: Done) -> str:
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def add(env: Environment, line: str) -> None:
+    """One more line of config in the stack file."""
+    env.edit("config:\n", f"config:\n  {line}\n")
+
+
+@pytest.mark.parametrize("name", ["dev", "staging", "prod"])
+def test_the_example_stacks_pass(name: str, tmp_path: Path) -> None:
+    with environment(name, tmp_path) as env:
+        with_policies(env)
+        env.init()
+        done = preview(env)
+        assert done.returncode == 0, words(done)
+        assert told(done) == []
+        assert "modelyard@v0.1.0 (local: policies)" in done.stdout
+
+
+def test_a_stack_that_owns_its_objects_passes(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        with_policies(env)
+        manage(env)
+        env.init()
+        done = preview(env)
+        assert done.returncode == 0, words(done)
+        assert told(done) == []
+        env.edit("ray-head:23.10.4", "ray-head:latest")
+        done = preview(env)
+        assert done.returncode != 0
+        assert told(done) == [("mandatory", "POL101")]
+        assert "image of ray-head is not pinned: images.example.com/ml-platform/ray-head:latest" in words(done)
+
+
+def test_a_rule_stops_a_preview(dev: Environment) -> None:
+    add(dev, OUTSIDE)
+    done = preview(dev)
+    assert done.returncode != 0
+    assert told(done) == [("mandatory", "POL112")]
+    assert f"{HEAD} is in namespace {NAMESPACE}, which is not allowed" in words(done)
+    assert "Traceback" not in words(done)
+
+
+def test_a_rule_stops_an_update_before_anything_is_sent(dev: Environment) -> None:
+    versions = {body["metadata"]["name"]: body["metadata"]["resourceVersion"] for body in deployments(dev)}
+    add(dev, OUTSIDE)
+    done = dev.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", "--policy-pack", "policies", check=False)
+    assert done.returncode != 0
+    assert ("mandatory", "POL112") in told(done)
+    assert {body["metadata"]["name"]: body["metadata"]["resourceVersion"] for body in deployments(dev)} == versions
+
+
+def deployments(env: Environment) -> list[dict[str, Any]]:
+    return env.found("apis/apps/v1/…/deployments")
+
+
+def test_a_hardware_rule_is_a_violation_of_the_stack(dev: Environment) -> None:
+    dev.edit("model: A10", "model: T4")
+    done = preview(dev)
+    assert done.returncode != 0
+    assert told(done) == [("mandatory", "GPU001")]
+    assert "(pulumi:pulumi:Stack: modelyard-dev)" in words(done)
+    assert "T4 is not supported" in words(done)
+
+
+def test_an_advisory_level_stops_nothing(dev: Environment) -> None:
+    add(dev, OUTSIDE.replace("{params", "{level: advisory, params"))
+    done = preview(dev)
+    assert done.returncode == 0, words(done)
+    assert told(done) == [("advisory", "warnings")]
+    assert f"POL112 {HEAD} is in namespace {NAMESPACE}, which is not allowed" in words(done)
+
+
+def test_the_projects_level_counts_for_every_stack(dev: Environment) -> None:
+    policy = dev.folder / "policies" / "policy.yaml"
+    policy.write_text("rules: {POL112: {level: advisory, params: {allow: [other-*]}}}\n")
+    done = preview(dev)
+    assert done.returncode == 0, words(done)
+    assert told(done) == [("advisory", "POL112")]
+
+
+def test_a_waiver_covers_a_violation_until_its_day(dev: Environment) -> None:
+    add(dev, OUTSIDE)
+    add(dev, "modelyard:waivers: [{code: POL112, reason: moving, expires: 2036-12-01, by: Ada}]")
+    done = preview(dev)
+    assert done.returncode == 0, words(done)
+    assert told(done) == []
+    dev.edit("2036-12-01", "2020-12-01")
+    done = preview(dev)
+    assert done.returncode != 0
+    # The program refuses such a plan too, so no object is shown to the rules.
+    assert told(done) == [("mandatory", "CFG019")]
+    assert "the waiver of POL112 expired on 2020-12-01" in words(done)
+
+
+@pytest.mark.parametrize(
+    ("config", "code", "violations"),
+    [
+        ({"POL112": {"allow": ["other-*"]}}, 255, [("mandatory", "POL112")]),
+        ({"POL112": {"enforcementLevel": "advisory", "allow": ["other-*"]}}, 0, [("advisory", "POL112")]),
+        ({"POL112": {"enforcementLevel": "remediate", "allow": ["other-*"]}}, 255, [("mandatory", "POL112")]),
+        ({"POL112": {"enforcementLevel": "disabled", "allow": ["other-*"]}}, 0, []),
+        ({"all": "advisory", "POL112": {"allow": ["other-*"]}}, 0, [("advisory", "POL112")]),
+    ],
+)
+def test_pulumis_own_configuration_sets_levels_and_parameters(
+    dev: Environment, config: Mapping[str, Any], code: int, violations: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    done = preview(dev, "--policy-pack-config", str(file))
+    assert (done.returncode != 0) == (code != 0), words(done)
+    assert told(done) == violations
+
+
+def test_pulumi_refuses_parameters_that_a_rule_does_not_take(dev: Environment, tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"POL112": {"allow": "ml-*"}}))
+    done = preview(dev, "--policy-pack-config", str(file))
+    assert done.returncode != 0
+    assert "POL112: allow: Invalid type. Expected: array, given: string" in words(done)
+
+
+def test_rules_of_ones_own_run_in_the_pack(dev: Environment) -> None:
+    (dev.folder / "policies" / "rules" / "mine.py").write_text(
+        "from modelyard.policy import rule\n\n\n"
+        '@rule("POL901", kinds=["Deployment"], roles=["rayHead"])\n'
+        "def mine(subject, params):\n"
+        '    """Mine.\n\n    **Why.** A.\n\n    **Example.** B.\n\n    **Fix.** C.\n    """\n'
+        "    yield subject.finding(f'{subject.name} is mine', field='spec', remedy='share it')\n"
+    )
+    (dev.folder / "policies" / "assertions" / "mine.yaml").write_text(
+        "code: POL902\ntitle: Two\nlevel: advisory\nmatch: {roles: [modelService]}\n"
+        "assert: [{field: spec.replicas, operator: atMost, value: 1}]\n"
+        'message: "{name} has {value} replicas"\nwhy: A.\nexample: B.\nfix: C.\n'
+    )
+    done = preview(dev)
+    assert told(done) == [("advisory", "POL902"), ("mandatory", "POL901")]
+    assert f"{HEAD} is mine" in words(done)
+    assert "deployment-model-service has 2 replicas" in words(done)
+
+
+def test_objects_that_somebody_adds_to_the_program_are_judged(dev: Environment) -> None:
+    program = dev.folder / "stacks" / "__main__.py"
+    program.write_text(
+        program.read_text()
+        + "import pulumi_kubernetes as kubernetes\n\n"
+        + "kubernetes.autoscaling.v2.HorizontalPodAutoscaler(\n"
+        + '    "mine",\n'
+        + f'    metadata={{"name": "mine", "namespace": "{NAMESPACE}"}},\n'
+        + "    spec={\n"
+        + '        "scaleTargetRef": {\n'
+        + '            "apiVersion": "apps/v1", "kind": "Deployment", "name": "deployment-ray-model-training-worker"\n'
+        + "        },\n"
+        + '        "maxReplicas": 4,\n'
+        + "    },\n"
+        + ")\n"
+    )
+    done = preview(dev)
+    assert done.returncode != 0
+    assert told(done) == [("mandatory", "POL108"), ("mandatory", "POL109")]
+    assert "both HorizontalPodAutoscaler mine and the stack set spec.replicas" in words(done)
+
+
+def test_a_pack_that_cannot_read_its_rules_says_so(dev: Environment) -> None:
+    (dev.folder / "policies" / "rules" / "mine.py").write_text("def mine(:\n")
+    done = preview(dev)
+    assert done.returncode != 0
+    assert told(done) == [("mandatory", "configuration")]
+    assert "POL003 mine.py cannot be loaded" in words(done)
+
+
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    """A stack that was applied without policies, and whose head somebody has scaled since."""
+    with environment("dev", tmp_path_factory.mktemp("saved")) as env:
+        with_policies(env)
+        env.init()
+        env.up()
+        env.settle()
+        yield env
+
+
+def analyze(env: Environment, *more: str, pack: str = "policies") -> Done:
+    return env.pulumi("policy", "analyze", "--policy-pack", pack, *more, check=False)
+
+
+def test_saved_state_that_keeps_the_rules(applied: Environment) -> None:
+    done = analyze(applied, "--stack", "dev")
+    assert done.returncode == 0, words(done)
+    assert told(done) == []
+
+
+def test_saved_state_that_broke_a_rule_while_policies_were_off(applied: Environment, tmp_path: Path) -> None:
+    policy = applied.folder / "policies" / "policy.yaml"
+    text = policy.read_text()
+    policy.write_text("rules: {POL112: {params: {allow: [other-*]}}, POL113: {params: {labels: {team: .+}}}}\n")
+    try:
+        done = analyze(applied, "--stack", "dev")
+        assert done.returncode != 0
+        assert told(done) == [("mandatory", "POL112"), ("mandatory", "live-errors")]
+        assert f"POL113 {HEAD} has no label team" in words(done)
+        assert "one or more mandatory policy violations were found" in words(done)
+
+        state = tmp_path / "state.json"
+        state.write_text(applied.pulumi("stack", "export", "--stack", "dev").stdout)
+        from_file = analyze(applied, "--file", str(state))
+        assert from_file.returncode != 0
+        assert told(from_file) == told(done)
+
+        elsewhere = applied.env | {"PULUMI_BACKEND_URL": "file:///nowhere"}
+        pack = str(applied.folder / "policies")
+        from_elsewhere = applied.pulumi(
+            "-C",
+            str(tmp_path),
+            "policy",
+            "analyze",
+            "--file",
+            str(state),
+            "--policy-pack",
+            pack,
+            check=False,
+            env=elsewhere,
+        )
+        assert told(from_elsewhere) == told(done)
+    finally:
+        policy.write_text(text)
+
+
+def test_saved_state_tells_what_pods_really_get(applied: Environment) -> None:
+    """What somebody did by hand is in the state after a refresh, whatever the stack file says."""
+    applied.lab.kubectl("scale", "--namespace", NAMESPACE, "deployment", HEAD, "--replicas", "2")
+    applied.settle()
+    applied.pulumi("refresh", "--yes", "--skip-preview", "--stack", "dev")
+    done = analyze(applied, "--stack", "dev")
+    assert done.returncode != 0
+    assert told(done) == [("mandatory", "RAY001")]
+    assert "rayHead.replicas is 2, a Ray cluster has exactly one head" in words(done)
+    assert f"{HEAD} is so, whatever the stack file says" in words(done)
