@@ -174,8 +174,9 @@ def _split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
 
 
 def _drop_output() -> None:
-    """Sends what is still in stdout's buffer nowhere, or Python would fail on it once more while it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    from modelyard.cli.output import to_nowhere
+
+    to_nowhere(sys.stdout)
 
 
 def _stopped(stop: Stop, words: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from modelyard.plan.cost import Count, Money, Price, StackCost, TargetCost, Total
+from modelyard.plan.cost import Count, Money, Price, StackCost, Total
 
 if TYPE_CHECKING:
     from modelyard.cost.cards import CardPrice
@@ -118,16 +118,6 @@ def _lacks(total: Total) -> str:
     if not total.unknown.high:
         return ""
     return f"{number(total.unknown)} {'pod' if total.unknown.low == total.unknown.high == 1 else 'pods'}"
-
-
-def target_cost(target: TargetCost) -> str:
-    """One target on one line: ``USD 1.29/h → USD 2.58/h, +USD 1.29/h, list price 2026-07-20``, or why it is unknown."""
-    before, after = target.usd
-    same = "" if target.delta is None else f", {difference(target.delta)}"
-    if before is None and after is None:
-        return f"{UNKNOWN}{same}: {target.unknown}"
-    shown = money(after) if before == after else f"{money(before)} → {money(after)}"
-    return ", ".join(filter(None, (shown + same, origin(target.prices), target.unknown)))
 
 
 def stack_cost(cost: StackCost) -> list[str]:

@@ -106,9 +106,8 @@ def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> I
     wrong = [
         (node.name, words)
         for node in room.nodes
-        if not obstacle(pods, node)
         for words in (_wrong_gpu(workload, node) if pods.gpus else _wrong_cpu(workload, node),)
-        if words
+        if words and not obstacle(pods, node)
     ]
     if not wrong:
         return

@@ -91,7 +91,7 @@ def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
         target.key.kind,
         status,
         fields,
-        tuple(_versions(before.patches if before else (), target.patches)),
+        tuple(_changed_versions(before.patches if before else (), target.patches)),
         target.replaces_pods,
         target.replicas,
         target.gpus,
@@ -119,7 +119,7 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
         target.key.kind,
         "removed",
         fields,
-        tuple(_versions(target.patches, ())),
+        tuple(_changed_versions(target.patches, ())),
         min(running, stays) if rolls else 0,
         (target.replicas[1], None if left is None else stays),
         (target.gpus[1], pods_of(left).gpus * stays),
@@ -135,19 +135,19 @@ def _tells(path: merge.Path) -> bool:
 
 def _in_use(base: Plan | None, head: Plan | None) -> Iterable[VersionDiff]:
     """Every patch of two plans."""
-    old, new = (
-        dict(one.split("@", 1) for target in plan.targets for one in target.patches) if plan else {}
-        for plan in (base, head)
-    )
-    return (VersionDiff(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
+    old, new = ([one for target in plan.targets for one in target.patches] if plan else [] for plan in (base, head))
+    return _versions(old, new)
+
+
+def _changed_versions(before: Iterable[str], after: Iterable[str]) -> Iterable[VersionDiff]:
+    """Each patch that a target takes in another version, newly, or no longer."""
+    return (one for one in _versions(before, after) if one.before != one.after)
 
 
 def _versions(before: Iterable[str], after: Iterable[str]) -> Iterable[VersionDiff]:
-    old = dict(one.split("@", 1) for one in before)
-    new = dict(one.split("@", 1) for one in after)
-    for name in sorted({*old, *new}):
-        if old.get(name) != new.get(name):
-            yield VersionDiff(name, old.get(name), new.get(name))
+    """Each patch of two lists of ``name@version``."""
+    old, new = (dict(one.split("@", 1) for one in patches) for patches in (before, after))
+    return (VersionDiff(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
 
 
 def _identity(finding: Finding) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """A preview as a comment under a pull request: the summary always fits, details folded, not longer than hosts allow."""
 
 from collections.abc import Iterator
+from html import escape
 
 from modelyard import merge
 from modelyard.cost.words import UNKNOWN, difference
@@ -195,7 +196,7 @@ def _text(text: str) -> str:
 
 
 def _html(text: str) -> str:
-    return safe(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").translate(_QUIET)
+    return escape(safe(text), quote=False).translate(_QUIET)
 
 
 _IN_CODE = str.maketrans({character: f"&#{ord(character)};" for character in "|`*_[]#"})

@@ -54,7 +54,12 @@ class Environment:
         # The recordings are of other clusters; each lab is a new one.
         shutil.rmtree(folder / "stacks" / "recorded")
         # The engine writes a log of its events only for debugging.
-        self.env = lab.env() | {"PULUMI_CONFIG_PASSPHRASE": "", "PULUMI_DEBUG_COMMANDS": "true"}
+        # A program that dies of a signal inside a library says where.
+        self.env = lab.env() | {
+            "PULUMI_CONFIG_PASSPHRASE": "",
+            "PULUMI_DEBUG_COMMANDS": "true",
+            "PYTHONFAULTHANDLER": "1",
+        }
         # The project says where its state is.
         del self.env["PULUMI_BACKEND_URL"]
 

@@ -37,7 +37,6 @@ def test_a_saved_plan_shows_the_same_money_again(sites: Any, name: str) -> None:
     again = plan_from_json(json.dumps(document), "plan.json")
     assert again.cost is not None
     assert words.stack_cost(again.cost) == words.stack_cost(site.cost())
-    assert list(map(words.target_cost, again.cost.targets)) == list(map(words.target_cost, site.cost().targets))
     assert plan_to_json(again) == document
     assert moved(again, site.plan()) == ()
 

@@ -104,16 +104,3 @@ def test_the_example_environments(dev: Any, staging: Any, prod: Any) -> None:
         "unknown (7 pods)",
         "48 → 72 GPU-hours a day",
     ]
-
-
-def test_targets(staging: Any, prod: Any) -> None:
-    assert words.target_cost(staging.of(WORKER)) == (
-        "USD 3.67/h → USD 0–29.39/h, −USD 3.67/h to +USD 25.71/h, list price 2026-08-03"
-    )
-    assert words.target_cost(prod.of(WORKER)) == "USD 0/h, no change"
-    server = prod.of("deployment-api-server")
-    assert words.target_cost(server) == "unknown, no change: bare-metal in frankfurt has no price"
-    site = staging.without_nodes("gpu").paying("cards:", "  - {model: A100, usdPerGpuHour: 2.5}")
-    assert words.target_cost(site.of(WORKER)) == (
-        "unknown → USD 0–20.00/h, price 2026-10-01, no known GPU node may hold its pods"
-    )
