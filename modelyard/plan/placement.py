@@ -106,8 +106,9 @@ def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> I
     wrong = [
         (node.name, words)
         for node in room.nodes
+        if not obstacle(pods, node)
         for words in (_wrong_gpu(workload, node) if pods.gpus else _wrong_cpu(workload, node),)
-        if words and not obstacle(pods, node)
+        if words
     ]
     if not wrong:
         return
