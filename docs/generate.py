@@ -1,6 +1,7 @@
 """Writes the generated pages: ``python docs/generate.py`` makes them from what the program itself reads.
 
-``docs/reference``, ``docs/rules`` and the picture of the packages. Nothing there is written by hand; a test compares.
+``docs/reference``, ``docs/rules``, ``docs/examples`` and the picture of the packages. Nothing there is written by hand;
+a test compares.
 A new page is a function in ``docs/generators`` and a line in ``PAGES`` or ``GROUPS``; a new kind of rule is a function
 in ``SOURCES`` of ``docs/generators/rules.py``.
 """
@@ -12,7 +13,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from generators import command_line, environment, gpus, markdown, packages, patches, rules, schemas, stack_file
+from generators import (
+    command_line,
+    comments,
+    environment,
+    gpus,
+    markdown,
+    packages,
+    patches,
+    rules,
+    schemas,
+    stack_file,
+)
 from generators.paths import DOCS
 
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -24,9 +36,9 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/patches.md": patches.patches,
     "reference/gpus.md": gpus.gpus,
 }
-GROUPS: tuple[Callable[[], Mapping[str, str]], ...] = (schemas.pages, rules.rule_pages)
+GROUPS: tuple[Callable[[], Mapping[str, str]], ...] = (schemas.pages, rules.rule_pages, comments.pages)
 PICTURES: Mapping[str, Callable[[], str]] = {"images/packages.svg": packages.packages}
-FOLDERS = ("reference", "rules")
+FOLDERS = ("reference", "rules", comments.FOLDER)
 """Hold nothing but generated pages."""
 
 

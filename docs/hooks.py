@@ -95,9 +95,10 @@ def _source(name: str, config: MkDocsConfig) -> File:
 
 
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
-    """Leaves of a code block's first line what MkDocs knows, and leads links to where the pages are on the site."""
+    """Makes of a page what MkDocs knows: a code block's first line, folded Markdown, links to pages of the site."""
     known = {file.src_uri for file in files}
-    text = _FENCE.sub(_fence, markdown)
+    # Hosts read Markdown between HTML tags; here it must be asked for.
+    text = _FENCE.sub(_fence, markdown).replace("<details", '<details markdown="1"')
     return _LINK.sub(lambda link: _target(link["target"], page.file.src_uri, known) + (link["anchor"] or ""), text)
 
 

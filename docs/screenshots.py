@@ -14,16 +14,20 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from generators.branches import Copy, Edit, branch
+
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
-EDITS = (
-    ("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray"),
-    ("stacks/Pulumi.dev.yaml", "model: A10", "model: L4"),
-    ("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4"),
-    ("patches/model-service/v2/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
+CHANGES = (
+    Copy("patches/model-service/v1", "patches/model-service/v2"),
+    Edit("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray"),
+    Edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4"),
+    Edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4"),
+    Edit("patches/model-service/v2/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
 )
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
-_DAY = "2026-11-21T09:00:00Z"
 
 
 class Shot(NamedTuple):
@@ -41,29 +45,6 @@ SHOTS = (
     Shot("report-overview", "", (1200, 900)),
     Shot("report-topology", "topology", (1200, 620), "topology=prod"),
 )
-
-
-def branch(folder: Path) -> None:
-    """A repository with a main branch, and the edits on top of it."""
-    for name in ("stacks", "patches"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "Pulumi.yaml", folder)
-    _git(folder, "init", "--quiet", "--initial-branch=main")
-    _git(folder, "add", ".")
-    _git(folder, "commit", "--quiet", "--message=Begin")
-    shutil.copytree(folder / "patches/model-service/v1", folder / "patches/model-service/v2")
-    for file, old, new in EDITS:
-        path = folder / file
-        text = path.read_text(encoding="utf-8")
-        if old not in text:
-            sys.exit(f"error: {file} has no {old!r} any more")
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
-def _git(folder: Path, *words: str) -> None:
-    environment = {**os.environ, "GIT_AUTHOR_DATE": _DAY, "GIT_COMMITTER_DATE": _DAY}
-    git = ["git", "-c", "user.name=docs", "-c", "user.email=docs@example.com", "-C", str(folder)]
-    subprocess.run([*git, *words], env=environment, check=True)
 
 
 def take(browser: Browser, page: Path, shot: Shot, file: Path) -> None:
@@ -95,7 +76,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         project, page = Path(folder) / "project", Path(folder) / "report.html"
         project.mkdir()
-        branch(project)
+        branch(project, CHANGES)
         command = [ROOT / ".venv/bin/modelyard", "-C", project, "preview", "--base", "main", "--output", page]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if not page.is_file():

@@ -59,7 +59,7 @@ def compare(
         tuple(finding for finding in new if _identity(finding) in known),
         head is not None and head.plan is None,
         recorded,
-        tuple(_in_use(base.plan if base else None, following)),
+        tuple(_in_use(base.plan if base else None, following)) if head is None or following is not None else (),
     )
 
 

@@ -70,7 +70,7 @@ def _top(preview: Preview, report: str) -> Iterator[str]:
         cells = (
             _text(stack.stack),
             _what(stack),
-            str(stack.replaces_pods),
+            UNKNOWN if stack.unplanned else str(stack.replaces_pods),
             _gpus(stack),
             _cost(stack),
             _verdict(stack),
@@ -93,6 +93,8 @@ def _what(stack: StackDiff) -> str:
 
 
 def _gpus(stack: StackDiff) -> str:
+    if stack.unplanned:
+        return UNKNOWN
     before, after = stack.gpus
     return f"{before} → {after}" if before != after else str(after)
 

@@ -34,15 +34,16 @@ def span(preview: Preview) -> str:
 def effects(preview: Preview) -> list[str]:
     """What it comes to: stacks, pods, GPUs, findings."""
     stacks = preview.stacks
-    before, after = sum(stack.gpus[0] for stack in stacks), sum(stack.gpus[1] for stack in stacks)
-    pods = sum(stack.replaces_pods for stack in stacks)
+    known = [stack for stack in stacks if not stack.unplanned]
+    before, after = sum(stack.gpus[0] for stack in known), sum(stack.gpus[1] for stack in known)
+    pods = sum(stack.replaces_pods for stack in known)
     new = tally(loud(finding for stack in stacks for finding in stack.new))
     fixed = tally(loud(finding for stack in stacks for finding in stack.fixed))
     return [
         *(f"{number} {word}" for word, number in _statuses(stacks) if number),
-        count(pods, "pod") + " replaced" if pods else "no pod replaced",
-        f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}",
-        *([f"cost {words}"] if (words := cost_words(stacks)) else []),
+        *([count(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
+        *([f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"] if known else []),
+        *([f"cost {words}"] if (words := cost_words(known)) else []),
         *([f"new: {new}"] if new else []),
         *([f"fixed: {fixed}"] if fixed else []),
     ]
@@ -59,7 +60,7 @@ def _statuses(stacks: Iterable[StackDiff]) -> list[tuple[str, int]]:
     return [
         ("added", sum(stack.status == "added" for stack in stacks)),
         ("removed", sum(stack.status == "removed" for stack in stacks)),
-        ("not planned", sum(stack.unplanned for stack in stacks)),
+        ("not planned (what changes there is unknown)", sum(stack.unplanned for stack in stacks)),
     ]
 
 

@@ -57,6 +57,10 @@ class Chart(NamedTuple):
     """Of all stacks that change, None where another chart says it."""
 
 
+NO_GPUS = {"before": 0, "after": 0}
+"""What pages count where a stack's GPUs are unknown; they do not show it."""
+
+
 class Gpus(NamedTuple):
     """GPUs of the changed targets."""
 
@@ -77,7 +81,7 @@ def gpus_of(document: Mapping[str, Any]) -> Gpus:
     stacks = [
         _pair(at, stack["stack"], stack["gpus"]["before"], stack["gpus"]["after"])
         for at, stack in enumerate(document["stacks"])
-        if stack["gpus"]["before"] != stack["gpus"]["after"]
+        if stack["gpus"] is not None and stack["gpus"]["before"] != stack["gpus"]["after"]
     ]
     before, after = document["summary"]["gpusBefore"], document["summary"]["gpusAfter"]
     total = (f"{before:,}", f"{after:,}", difference(after - before))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from modelyard.report.html.bars import NO_GPUS
 from modelyard.report.html.changes import patches_of
 from modelyard.report.html.costs import Cost
 from modelyard.report.html.findings import Part
@@ -66,15 +67,15 @@ class _Told:
 def _stack(
     stack: Mapping[str, Any], found: list[list[Any]], cost: Cost | None, places: _Told, scenes: _Told
 ) -> dict[str, Any]:
-    picture = stack.get("topology")
+    picture, gpus = stack.get("topology"), stack["gpus"] or NO_GPUS
     return {
         "name": stack["stack"],
         "file": stack["file"],
         "status": stack["status"],
         "blocked": stack["blocked"],
         "unplanned": stack["unplanned"],
-        "gpus": [stack["gpus"]["before"], stack["gpus"]["after"]],
-        "pods": stack["podsReplaced"],
+        "gpus": [gpus["before"], gpus["after"]],
+        "pods": stack["podsReplaced"] or 0,
         "cost": _middle(stack.get("cost")),
         "about": cost.about if cost is not None else (),
         "targets": [

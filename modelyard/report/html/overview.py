@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from modelyard.report.html.bars import difference
+from modelyard.report.html.bars import NO_GPUS, difference
 from modelyard.report.html.costs import Cost, total_cost
 from modelyard.report.html.findings import SEVERITIES, WORDS
 from modelyard.report.values import count
@@ -111,7 +111,8 @@ def _gravity(row: Row) -> tuple[Any, ...]:
 
 
 def _row(at: int, stack: Mapping[str, Any], changes: list[Mapping[str, Any]], cost: Cost | None) -> Row:
-    before, after = stack["gpus"]["before"], stack["gpus"]["after"]
+    gpus = stack["gpus"] or NO_GPUS
+    before, after = gpus["before"], gpus["after"]
     findings = stack["findings"]
     new = [finding["severity"] for finding in findings["new"] if not finding.get("waived")]
     return Row(
@@ -125,7 +126,7 @@ def _row(at: int, stack: Mapping[str, Any], changes: list[Mapping[str, Any]], co
         stack["recordedChanged"],
         len(stack["targets"]),
         sum(len(changes[target["change"]]["fields"]) for target in stack["targets"]),
-        stack["podsReplaced"],
+        stack["podsReplaced"] or 0,
         (before, after),
         difference(after - before),
         cost,

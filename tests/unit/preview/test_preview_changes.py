@@ -153,6 +153,7 @@ def test_a_stack_that_cannot_be_read_any_more(repository: Any) -> None:
     repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: lots")
     stack = by_name(repository.preview())["dev"]
     assert stack.unplanned
+    assert stack.patches == ()
     assert stack.blocked
     assert stack.targets == ()
     assert [finding.code for finding in stack.new] == ["CFG013"]

@@ -9,6 +9,7 @@ from modelyard import merge
 from modelyard.findings import Finding, Severity
 from modelyard.preview import FieldDiff, Preview, StackDiff, TargetDiff, VersionDiff
 from modelyard.preview.values import Revision
+from modelyard.report.preview_json import preview_document
 from modelyard.report.preview_markdown import LIMIT, MARK, preview_markdown
 from modelyard.report.preview_text import preview_text
 from modelyard.report.style import Style
@@ -65,6 +66,18 @@ def test_the_gravest_comes_first() -> None:
     ]
     assert places == sorted(places)
     assert "**1 new error**, 1 fixed, 1 still there" in text
+
+
+def test_what_a_stack_that_cannot_be_planned_would_change_is_unknown_and_not_nothing() -> None:
+    broken = stack("dev", unplanned=True, new=(finding(),))
+    for found in (preview(broken), preview(broken, stack("prod", target()))):
+        text = preview_markdown(found)
+        assert "| dev | cannot be planned | unknown | unknown | unknown | **1 new error** |" in text
+        assert "1 not planned (what changes there is unknown), " in text
+    assert "GPUs stay at" not in preview_markdown(preview(broken))
+    assert "GPUs stay at" not in "\n".join(preview_text(preview(broken)))
+    document = preview_document(preview(broken))
+    assert (document["stacks"][0]["podsReplaced"], document["stacks"][0]["gpus"]) == (None, None)
 
 
 def test_notes_and_waived_findings_are_no_news() -> None:

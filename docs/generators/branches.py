@@ -1,0 +1,69 @@
+"""Branches of a copy of the project, for pages and pictures that show what a pull request looks like."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from generators.paths import ROOT
+
+_DAY = "2026-11-21T09:00:00Z"
+
+
+class Edit(NamedTuple):
+    """One text that a branch replaces in a file of the project."""
+
+    file: str
+    old: str
+    new: str
+
+
+class Copy(NamedTuple):
+    """A folder that a branch adds as a copy of another, such as the next version of a patch."""
+
+    source: str
+    copy: str
+
+
+def branch(folder: Path, changes: Iterable[Edit | Copy]) -> None:
+    """Makes a repository with the project on its branch main, and changes in its working tree.
+
+    Raises:
+        ValueError: the project no longer has a text that is to be replaced.
+    """
+    for name in ("stacks", "patches"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "Pulumi.yaml", folder)
+    for words in ("init --quiet --initial-branch=main", "add .", "commit --quiet --message=Begin"):
+        _git(folder, *words.split())
+    for change in changes:
+        if isinstance(change, Copy):
+            shutil.copytree(folder / change.source, folder / change.copy)
+            continue
+        path = folder / change.file
+        text = path.read_text(encoding="utf-8")
+        if change.old not in text:
+            raise ValueError(f"{change.file} has no {change.old!r} any more")
+        path.write_text(text.replace(change.old, change.new, 1), encoding="utf-8")
+
+
+def preview(folder: Path, *words: str) -> str:
+    """What ``modelyard preview --base main`` prints there, whatever it ends with.
+
+    Raises:
+        ValueError: it could not make a preview.
+    """
+    command = [str(Path(sys.executable).with_name("modelyard")), "-C", str(folder), "preview", "--base", "main", *words]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, encoding="utf-8")
+    if not done.stdout:
+        raise ValueError(done.stderr)
+    return done.stdout
+
+
+def _git(folder: Path, *words: str) -> None:
+    environment = {**os.environ, "GIT_AUTHOR_DATE": _DAY, "GIT_COMMITTER_DATE": _DAY}
+    git = ["git", "-c", "user.name=docs", "-c", "user.email=docs@example.com", "-C", str(folder)]
+    subprocess.run([*git, *words], env=environment, check=True)

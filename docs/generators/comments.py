@@ -1,0 +1,73 @@
+"""Comments under pull requests, as ``modelyard preview`` produces them."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from generators.branches import Copy, Edit, branch, preview
+
+FOLDER = "examples"
+
+
+class Example(NamedTuple):
+    """One pull request."""
+
+    title: str
+    about: str
+    changes: tuple[Edit | Copy, ...]
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "switch-training": Example(
+        "One stack switches its training",
+        "One line of one stack file: production trains on Ray instead of Celery.",
+        (Edit("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray"),),
+    ),
+    "upgrade-a-patch": Example(
+        "A patch in a new version",
+        "A second version of `model-service` changes every stack alike. It is told once, with the stacks that take it.",
+        (
+            Copy("patches/model-service/v1", "patches/model-service/v2"),
+            Edit("patches/model-service/v2/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
+        ),
+    ),
+    "cannot-be-applied": Example(
+        "A branch that cannot be applied",
+        "A card below the floor in one stack, a quantity that is none in another, and in the third an image whose name "
+        "tries to break out of the comment.",
+        (
+            Edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4"),
+            Edit("stacks/Pulumi.staging.yaml", "memory: 48Gi", "memory: lots"),
+            Edit(
+                "stacks/Pulumi.prod.yaml",
+                "  modelyard:modelService:\n",
+                "  modelyard:modelService:\n    image: 'x/y:1</code></details><script>alert(1)</script>|`@everyone`'\n",
+            ),
+        ),
+    ),
+}
+
+
+def pages() -> Mapping[str, str]:
+    """Each comment as it is produced, and a page that says what they show."""
+    return {f"{FOLDER}/README.md": _index()} | {f"{FOLDER}/{name}.md": _comment(name) for name in EXAMPLES}
+
+
+def _index() -> str:
+    lines = [
+        "<!-- Made by docs/generate.py; change what it reads instead. -->",
+        "# Example comments",
+        "",
+        "What `modelyard preview --format markdown` puts under three pull requests of this project, as produced. "
+        "[How to get them](../guides/ci.md).",
+        "",
+    ]
+    lines += [f"- [{one.title}]({name}.md). {one.about}" for name, one in EXAMPLES.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _comment(name: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        branch(Path(folder), EXAMPLES[name].changes)
+        return preview(Path(folder), "--format", "markdown")
