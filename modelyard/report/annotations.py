@@ -11,8 +11,8 @@ from modelyard.findings import Finding, Severity
 from modelyard.report.checked import Checked, sentences
 from modelyard.report.finding import findings_text, tally
 from modelyard.report.style import safe
-from modelyard.report.takeovers import gathered
-from modelyard.report.values import count
+from modelyard.report.takeovers import Told, gathered
+from modelyard.report.values import count, named
 
 MOST = 10
 """Annotations of one kind that GitHub shows of a step."""
@@ -42,14 +42,15 @@ def annotations_text(checked: Checked) -> list[str]:
 
 
 def _gathered(checked: Checked) -> Checked:
-    """With the findings about owners of fields one a target and owner, as in text: room is short."""
-    told = [
-        one.finding._replace(summary=f"{one.finding.summary}: {'; '.join(name for name, _ in one.fields)}")
-        if one.fields
-        else one.finding
-        for one in gathered(checked.findings)
-    ]
-    return checked._replace(findings=tuple(told))
+    """With the findings that are told as one in text: room is short."""
+    return checked._replace(findings=tuple(_alone(one) for one in gathered(checked.findings)))
+
+
+def _alone(told: Told) -> Finding:
+    """One finding that says what several say."""
+    names = "; ".join(name for name, _ in told.fields)
+    summary = f"{told.finding.summary}: {names}" if names else told.finding.summary
+    return told.finding._replace(summary=summary, stack=named(told.stacks) if told.stacks else told.finding.stack)
 
 
 def _kind(finding: Finding) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from modelyard.findings import Finding, Severity
 from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
 from modelyard.report.takeovers import Told, gathered, together
-from modelyard.report.values import count
+from modelyard.report.values import count, named
 
 _INDENT = 18
 """Columns before the text of a finding: its severity and code."""
@@ -41,7 +41,8 @@ def _one(told: Told, style: Style, *, advise: bool) -> list[str]:
     first, *rest = _statement(told, head, indent, columns)
     paint = style.dim if finding.waived else _paint(finding.severity, style)
     lines = [first.replace(head, paint(head), 1), *rest]
-    where = "  ".join(part for part in (finding.location, finding.target) if part)
+    stacks = f"in {named(told.stacks)}" if told.stacks else ""
+    where = "  ".join(part for part in (finding.location, finding.target, stacks) if part)
     if where:
         lines.extend(" " * indent + style.link(line.strip()) for line in wrapped(where, indent, columns))
     if finding.waived:

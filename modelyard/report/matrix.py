@@ -8,9 +8,8 @@ from modelyard.merge import Path
 from modelyard.preview.matrix import Row
 from modelyard.report.fields import field_names
 from modelyard.report.pods import writer
-from modelyard.report.preview_words import named
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
-from modelyard.report.values import count, fitted
+from modelyard.report.values import count, fitted, named
 
 FORMAT_VERSION = 1
 

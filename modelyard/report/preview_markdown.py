@@ -1,6 +1,6 @@
 """A preview as a comment under a pull request: the summary always fits, details folded, not longer than hosts allow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from modelyard import merge
@@ -11,13 +11,13 @@ from modelyard.report.preview_words import (
     change_words,
     effects,
     headline,
-    named,
     rows_by_patch,
     span,
     version_words,
 )
 from modelyard.report.style import safe
-from modelyard.report.values import count, fitted
+from modelyard.report.takeovers import Told, gathered
+from modelyard.report.values import count, fitted, named
 
 MARK = "<!-- modelyard preview -->"
 """First line of every comment, by which a workflow finds the one to replace."""
@@ -122,7 +122,7 @@ def _blocks(preview: Preview) -> Iterator[str]:
     """The parts that may be left out, the gravest first."""
     new = [finding for stack in preview.stacks for finding in loud(stack.new)]
     if new:
-        yield "### New findings\n\n" + "\n".join(_finding(finding) for finding in new) + "\n"
+        yield "### New findings\n\n" + _findings(new) + "\n"
     groups = grouped(preview.stacks)
     for number, group in enumerate(groups):
         yield ("### Changes\n\n" if not number else "") + _group(group, opened=len(groups) <= 3)
@@ -131,7 +131,7 @@ def _blocks(preview: Preview) -> Iterator[str]:
         ("Still there", [finding for stack in preview.stacks for finding in loud(stack.still)]),
     ):
         if findings:
-            yield _folded(f"{title}: {count(len(findings), 'finding')}", "\n".join(map(_finding, findings)))
+            yield _folded(f"{title}: {count(len(findings), 'finding')}", _findings(findings))
 
 
 def _group(group: Group, *, opened: bool) -> str:
@@ -164,9 +164,16 @@ def _fields(group: Group) -> Iterator[str]:
         yield ""
 
 
-def _finding(finding: Finding) -> str:
+def _findings(findings: Iterable[Finding]) -> str:
+    return "\n".join(map(_finding, gathered(findings)))
+
+
+def _finding(told: Told) -> str:
+    finding = told.finding
+    stacks = named(told.stacks) if told.stacks else finding.stack
+    summary = ": ".join(filter(None, (finding.summary, "; ".join(name for name, _ in told.fields))))
     parts = [
-        f"- **{finding.severity.value} {finding.code}** {_text(finding.stack)}: {_text(finding.summary)}",
+        f"- **{finding.severity.value} {finding.code}** {_text(stacks)}: {_text(summary)}",
         _code(finding.location) if finding.location else "",
         _text(finding.target),
     ]

@@ -7,13 +7,13 @@ from modelyard.report.preview_words import (
     change_words,
     effects,
     headline,
-    named,
     rows_by_patch,
     span,
     version_words,
 )
 from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+from modelyard.report.values import named
 
 
 def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:

@@ -12,9 +12,6 @@ from modelyard.report.fields import Row, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.values import count
 
-NAMES = 6
-"""Stacks that are named before the rest is counted."""
-
 
 def headline(preview: Preview) -> str:
     """``2 of 3 stacks change``."""
@@ -62,13 +59,6 @@ def _statuses(stacks: Iterable[StackDiff]) -> list[tuple[str, int]]:
         ("removed", sum(stack.status == "removed" for stack in stacks)),
         ("not planned (what changes there is unknown)", sum(stack.unplanned for stack in stacks)),
     ]
-
-
-def named(stacks: tuple[str, ...], most: int = NAMES) -> str:
-    """The stacks by name, and how many more: ``dev, prod and 48 more``."""
-    if len(stacks) <= most:
-        return ", ".join(stacks)
-    return f"{', '.join(stacks[:most])} and {len(stacks) - most} more"
 
 
 def version_words(change: TargetDiff) -> str:

@@ -1,4 +1,4 @@
-"""Findings about owners of fields, which come one a field, as one a target and owner for readers."""
+"""Findings that readers are told once: those of one target and owner, and those of a file that several stacks share."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -26,20 +26,27 @@ class Told(NamedTuple):
     finding: Finding
     fields: tuple[tuple[str, int], ...] = ()
     """Short names of the fields that it stands for, some together, with their number; empty for what stands alone."""
+    stacks: tuple[str, ...] = ()
+    """The stacks that have it, where there are several."""
 
 
 def gathered(findings: Iterable[Finding]) -> list[Told]:
-    """The findings in their order, those of one target and owner together in the place of the first."""
+    """The findings in their order, those that are told as one in the place of the first."""
     return [_told(found) for found in together(findings)]
 
 
 def together(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings that are told as one."""
+    """The findings that are told as one: of one target and owner, or the same of several stacks at the same place."""
     places: dict[object, list[Finding]] = {}
     for finding in findings:
         owner = _owner(finding)
-        # All but the field, its line and the words about it; what has no owner is like nothing else.
-        like = (finding._replace(summary="", field="", line=0, column=0), owner) if owner else len(places)
+        like: object = len(places)
+        if owner:
+            # All but the field, its line and the words about it.
+            like = finding._replace(summary="", field="", line=0, column=0), owner
+        elif finding.file:
+            # In a stack's own file there is nothing of another stack: this is a patch, or the lock of all patches.
+            like = finding._replace(stack="")
         places.setdefault(like, []).append(finding)
     return list(places.values())
 
@@ -53,7 +60,8 @@ def taken_over(findings: Iterable[Finding]) -> dict[str, int]:
 def _told(found: list[Finding]) -> Told:
     first = found[0]
     if not _owner(first) or (len(found) == 1 and first.severity is not Severity.ADVICE):
-        return Told(first)
+        stacks = tuple(dict.fromkeys(one.stack for one in found))
+        return Told(first, (), stacks if len(stacks) > 1 else ())
     summary = _MANY[first.code].format(number=len(found), owner=_owner(first))
     summary = summary.replace("1 fields", "1 field", 1) if len(found) == 1 else summary
     return Told(first._replace(summary=summary), tuple(field_names(Path.parse(one.field) for one in found)))

@@ -10,6 +10,8 @@ from modelyard.report.style import safe, shorten
 
 _BARE = re.compile(r"[A-Za-z0-9_./@%+-][A-Za-z0-9_./@%+ -]*")
 EVERYTHING = 1 << 30
+NAMES = 6
+"""Names that are told before the rest is counted."""
 _TRIES = (EVERYTHING, *range(12, 0, -1))
 """How many items of each list are shown, until the text is short enough."""
 
@@ -56,6 +58,13 @@ def fitted(value: Any, width: int, write: Write = text_of) -> str:
         if len(text) <= width or not isinstance(value, (dict, list, tuple)):
             break
     return shorten(text, width)
+
+
+def named(names: tuple[str, ...], most: int = NAMES) -> str:
+    """The names, and how many more: ``dev, prod and 48 more``."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
