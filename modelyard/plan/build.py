@@ -120,13 +120,10 @@ _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
 def _without_echoes(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings without those that only say once more what another one says better.
 
-    That no node has a card says nothing new about a card that cannot train; nor does the multi-GPU patch about a
-    stack that has one GPU a worker.
+    That no node has a card says nothing new about a card that cannot train.
     """
     causes = {finding.code for finding in findings if finding.blocks}
     echoes = {("RES101", "rayWorker.replicas"), ("RES101", "celery.replicas")} if causes.intersection(_UNFIT) else set()
-    if "RAY007" in causes:
-        echoes.add(("PAT004", "gpus"))
     return tuple(finding for finding in findings if (finding.code, finding.field) not in echoes) if echoes else findings
 
 

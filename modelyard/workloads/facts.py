@@ -46,6 +46,8 @@ def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
             "model": config.gpu.model,
             "perWorker": config.gpu.per_worker,
             "allocation": config.gpu.allocation,
+            # A task may choose multi_gpu whatever the default is, so the pod must be ready for it.
+            "several": config.gpu.per_worker >= 2,
             "products": [],
         },
         "ray": {"available": ray_available(config), "since": "{}.{:02}".format(*RAY_PREVIEW)},
@@ -92,6 +94,7 @@ def fact_at(known: Facts, path: str) -> Any:
 _SOURCES: dict[str, Path] = {
     "active": ("training",),
     "gpus": ("gpu", "perWorker"),
+    "several": ("gpu", "perWorker"),
     "products": ("gpu", "model"),
     "rayQueries": ("autoscaling", "queries"),
     "celeryQueries": ("autoscaling", "queries"),

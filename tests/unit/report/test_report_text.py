@@ -89,5 +89,5 @@ def test_a_finding_says_what_where_why_and_what_to_do() -> None:
 def test_the_tally_leaves_out_what_is_zero() -> None:
     warning, note = (ERROR._replace(severity=severity) for severity in (Severity.WARNING, Severity.ADVICE))
     assert tally([]) == ""
-    assert tally([ERROR, warning, warning, note]) == "1 error, 2 warnings, 1 note"
+    assert tally([ERROR, warning, warning._replace(line=4), note]) == "1 error, 2 warnings, 1 note"
     assert tally([ERROR._replace(waived="x"), ERROR]) == "1 error, 1 waived"
