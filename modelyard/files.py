@@ -4,13 +4,24 @@ import os
 import tempfile
 from pathlib import Path
 
+_STREAMS = ("/dev", "/dev/fd", "/proc/self/fd")
+"""Folders whose files stand for what is open already."""
+
 
 def write_atomically(path: Path, text: str) -> None:
     """Write ``text`` to ``path`` as a whole or not at all, making its folder when it is missing.
 
+    A link stays a link: the file that it names is written. What is no file, such as ``/dev/stdout`` or a named pipe,
+    cannot be replaced and is written to.
+
     Raises:
         OSError: the folder cannot be made or written; whatever was at ``path`` before is still there.
     """
+    if (path.exists() and not path.is_file()) or path.parent.as_posix() in _STREAMS:
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return
+    if path.is_symlink():
+        path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from modelyard.catalog.library import Library, PatchVersion
+from modelyard.catalog.library import TEMPLATE, Library, PatchVersion
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import PatchChoice, Secret, Stack
 from modelyard.stack.config import Path as ConfigPath
@@ -80,7 +80,21 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
             bound = _bind(patch, choice, index, stack, known, findings)
             if bound is not None:
                 selected.append(bound)
+                if f"{name}/{patch.version}" not in library.released:
+                    findings.append(_draft(patch))
     return _in_order(selected, findings), tuple(findings)
+
+
+def _draft(patch: PatchVersion) -> Finding:
+    return Finding(
+        "PAT018",
+        Severity.WARNING,
+        f"patch {patch.id} is a draft: whoever applies it gets what its files hold that day",
+        file=f"{patch.file}/{TEMPLATE}",
+        line=1,
+        detail="patches.lock has no SHA-256 of it, so a later change of its files would go unnoticed",
+        remedy="modelyard patches --release, when it is ready",
+    )
 
 
 def _takes_part(patch: PatchVersion, known: Facts, findings: list[Finding]) -> bool:

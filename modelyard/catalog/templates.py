@@ -9,13 +9,14 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from types import FrameType
 from typing import Any, NamedTuple
 
 import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from modelyard.catalog.bounds import MAKERS, size_of
 from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phase
 from modelyard.catalog.places import source_line
 from modelyard.findings import Finding, Severity
@@ -25,8 +26,6 @@ SECONDS = 5.0
 """Longest that one template may render."""
 MAX_TEXT = 1024 * 1024
 """Characters of the longest output."""
-_WIDE = re.compile(r"\d{5}|\*")
-"""A width in a format such as ``%99999d`` that makes a text of that size, or one that comes from a parameter."""
 _HEADER = re.compile(r"^#\s*(target|phase):\s*(\S*)\s*$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
@@ -65,7 +64,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
         if operator == "**" and not (abs(left) < 1_000 and abs(right) < 64):
             raise _TooLarge
-        if operator == "%" and isinstance(left, str) and _WIDE.search(left):
+        if operator == "%" and isinstance(left, str) and size_of("format", left, (right,)) > MAX_TEXT:
             raise _TooLarge
         if operator == "*":
             for text, times in ((left, right), (right, left)):
@@ -73,13 +72,35 @@ class _Environment(ImmutableSandboxedEnvironment):
                     raise _TooLarge
         return super().call_binop(context, operator, left, right)
 
+    def call(self, context: jinja2.runtime.Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A method of a text, or whatever else a template calls."""
+        owner, name = getattr(obj, "__self__", None), getattr(obj, "__name__", "")
+        if isinstance(owner, str) and size_of(name, owner, (*args, *kwargs.values())) > MAX_TEXT:
+            raise _TooLarge
+        return super().call(context, obj, *args, **kwargs)
+
 
 @cache
 def _environment() -> _Environment:
     environment = _Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
     # Jinja's own tojson escapes for HTML; YAML reads plain JSON.
     environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
+    for name in MAKERS & environment.filters.keys():
+        environment.filters[name] = _bounded(environment.filters[name], name)
     return environment
+
+
+def _bounded(make: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The filter, unless it would make too much."""
+
+    @wraps(make)  # keeps the mark that Jinja hands it an environment or a context first
+    def bounded(*args: Any, **kwargs: Any) -> Any:
+        given = args[1:] if hasattr(make, "jinja_pass_arg") else args
+        if given and size_of(name, given[0], (*given[1:], *kwargs.values())) > MAX_TEXT:
+            raise _TooLarge
+        return make(*args, **kwargs)
+
+    return bounded
 
 
 @contextmanager

@@ -109,6 +109,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     # A short run makes many values and few cycles: looking for cycles all the time costs a fifth of it.
     gc.set_threshold(100_000, 50, 1000)
+    if sys.stderr is None:
+        # Closed by whoever started us: what belongs there is for nobody.
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for as long as the process lives
+    if sys.stdout is None:
+        return _stopped(Stop(Exit.USAGE, "standard output is closed", "send it to /dev/null if nobody reads it"), ())
     for stream in (sys.stdout, sys.stderr):
         # A terminal or file that cannot show a character gets its escape, not a crash.
         if isinstance(stream, TextIOWrapper):

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from modelyard.cli.common import plan_one, project_root, say, stack_files, stack_options
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, plan_one, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.many import each
 from modelyard.findings import Finding
@@ -19,7 +20,8 @@ class Rendered(NamedTuple):
 
     stack: str
     files: Mapping[str, str]
-    errors: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What to know of the files, or the errors where there are none."""
     failed: Exit = Exit.FINE
 
 
@@ -36,6 +38,7 @@ def configure(parser: ArgumentParser) -> None:
         "--out", metavar="DIR", help="folder to write to (default out/<format>; a stack is a subfolder)"
     )
     parser.add_argument("--print", action="store_true", dest="show", help="print the files instead of writing them")
+    json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
@@ -43,18 +46,45 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     files = stack_files(root, args.stacks, args.all)
     rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args.live, args.format)), len(files))
+    told: list[Rendered] = []
+
+    def kept() -> Iterator[Rendered]:
+        for one in rendered:
+            told.append(one if args.json or args.show else one._replace(files={}))
+            yield one
+
     if args.show:
         # What has been printed cannot be taken back, so all of it waits for the last stack.
-        for one in list(rendered):
-            _print(one)
-        return Exit.FINE
-    from modelyard.cli.folder import replace_generated
-    from modelyard.report.values import count
-
+        for one in list(kept()):
+            if not args.json:
+                _print(one)
     out = Path(args.out) if args.out else root / "out" / args.format
-    written = replace_generated((out / one.stack, one.files) for one in rendered)
-    say([f"{count(written, 'file')} written to {_shown(out, root)}"])
+    written = 0
+    if not args.show:
+        from modelyard.cli.folder import replace_generated
+
+        written = replace_generated((out / one.stack, one.files) for one in kept())
+    if args.json:
+        from modelyard.report.json import json_text
+        from modelyard.report.rendered import RenderedStack, rendered_document
+
+        stacks = [RenderedStack(one.stack, one.files, one.findings) for one in told]
+        say([json_text(rendered_document(args.format, None if args.show else _shown(out, root), stacks))])
+        return Exit.FINE
+    if not args.show:
+        from modelyard.report.values import count
+
+        say([f"{count(written, 'file')} written to {_shown(out, root)}"])
+    _warn([finding for one in told for finding in one.findings], args)
     return Exit.FINE
+
+
+def _warn(findings: Sequence[Finding], args: Namespace) -> None:
+    """On standard error: standard output may be the files themselves."""
+    if findings:
+        from modelyard.report.finding import findings_text
+
+        sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
 
 
 def _render(root: Path, live: bool, form: str, stack: tuple[str, Path]) -> Rendered:
@@ -69,9 +99,15 @@ def _render(root: Path, live: bool, form: str, stack: tuple[str, Path]) -> Rende
 
     if form == "kustomize":
         return Rendered(name, kustomize_files(result.plan))
+    from modelyard.catalog import render
+    from modelyard.plan.autoscaling import emptied_replicas
     from modelyard.plan.project import chosen_patches
 
-    return Rendered(name, vendor_files(result.plan, chosen_patches(root, result.stack)))
+    chosen = chosen_patches(root, result.stack)
+    documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
+    found = emptied_replicas(result.plan.targets, (document for _, document in documents))
+    placed = tuple(finding._replace(stack=name, file=result.stack.file) for finding in found)
+    return Rendered(name, vendor_files(result.plan, documents), placed)
 
 
 def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:
@@ -88,7 +124,7 @@ def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:
         max(one.failed for one in failed),
         f"nothing was written: {_who(failed, number)}",
         f"correct them first; modelyard check {failed[0].stack if number == 1 else '--all'} shows all findings",
-        [finding for one in failed for finding in one.errors],
+        [finding for one in failed for finding in one.findings],
     )
 
 

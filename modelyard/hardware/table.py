@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+from modelyard.findings import Severity
 from modelyard.hardware.cards import Card, cards, products
-from modelyard.hardware.limits import DEFAULT_CUDA
-from modelyard.hardware.verdict import Rule, verdict
+from modelyard.hardware.limits import DEFAULT_CUDA, FLOOR_TFLOPS
+from modelyard.hardware.verdict import Rule, Verdict, verdict
 
 
 class Row(NamedTuple):
@@ -28,7 +29,10 @@ class Row(NamedTuple):
     supported: str
     """``yes``, ``no`` or ``unknown``."""
     rule: Rule
+    brief: str
+    """Why in a few words: what the verdict turns on."""
     why: str
+    """Everything that was compared."""
     note: str
     """What else is known about the card's numbers."""
     products: tuple[str, ...]
@@ -60,10 +64,30 @@ def _row(card: Card, cuda: str, embeds_ptx: bool) -> Row:
         card.mark("compute_capability"),
         {True: "yes", False: "no", None: "unknown"}[found.supported],
         found.rule,
+        _brief(found),
         found.reason,
         card.note,
         products(card),
     )
+
+
+def _brief(found: Verdict) -> str:
+    card = found.card
+    known = card.tflops is not None
+    speed = f"{card.tflops:g} {'<' if (card.tflops or 0) < FLOOR_TFLOPS else '>='} {FLOOR_TFLOPS}" if known else ""
+    codes = [problem.code for problem in found.problems if problem.severity is Severity.ERROR]
+    words = {
+        "GPU001": f"{speed} TFLOPS" if card.tflops else "no tensor cores",
+        "GPU004": "throughput unknown",
+        "GPU005": f"{'dropped by' if found.code.mode == 'dropped' else 'no code in'} CUDA {found.cuda}",
+        "GPU006": "too old for the device plugin",
+    }
+    if codes:
+        return ", ".join(words[code] for code in codes)
+    if found.rule == "table":
+        return "listed" if (card.tflops or 0) >= FLOOR_TFLOPS else f"listed, though {speed}"
+    how = {"native": "native code", "compatible": f"runs {found.code.sm} code"}.get(found.code.mode, "by PTX")
+    return f"{speed}, {how}"
 
 
 def _order(row: Row) -> tuple[int, bool, float, str]:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from modelyard.catalog import Document
 from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.plan.pods import replicas_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
 from modelyard.workloads.facts import VALID_QUERIES, VENDOR_QUERIES
@@ -58,6 +60,28 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
                 detail="a field that its last owner drops takes the API server's default, which here is a GPU pod that "
                 "nobody asked for",
                 remedy="nothing to do: the first plan after the autoscaler (or kubectl scale) has set it lets go",
+            )
+
+
+def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document]) -> Iterator[Finding]:
+    """Documents whose empty ``replicas:`` would start or stop pods under a tool that merges them.
+
+    modelyard does not send an empty field: it holds the number until the autoscaler has set it. A strategic merge takes
+    it for a deletion, and the API server then sets 1.
+    """
+    now = {target.name: replicas_of(target.before) for target in targets}
+    for document in documents:
+        spec = document.body.get("spec") or {}
+        running = now.get(document.target)
+        if "replicas" in spec and spec["replicas"] is None and running not in (None, 1):
+            yield Finding(
+                "AUT004",
+                Severity.WARNING,
+                f"the empty replicas of {document.target} become 1 where a tool merges the file, {running} now",
+                target=document.target,
+                field="spec.replicas",
+                detail="merging an empty field deletes it, and the API server's default of a missing one is 1",
+                remedy="apply it while the autoscaler runs, which sets the number again, or render --format kustomize",
             )
 
 

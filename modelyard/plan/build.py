@@ -10,6 +10,7 @@ from modelyard.cluster import ClusterState, ObjectKey, key_of
 from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import check
+from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.capacity import room_of
@@ -171,8 +172,8 @@ def _unknown_kind(wish: Wish, version: str) -> Finding:
 
 def _headline(config: Config) -> str:
     gpu = config.gpu
-    side = "Ray" if config.training == "ray" else "Celery"
-    cards = f"{gpu.per_worker} × {gpu.model}" if gpu.per_worker > 1 else gpu.model
+    side, held = ("Ray", gpu.per_worker) if config.training == "ray" else ("Celery", CELERY_GPUS)
+    cards = f"{held} × {gpu.model}" if held > 1 else gpu.model
     return f"{side} training on {cards} · release {config.platform.release} · {config.platform.mode}"
 
 

@@ -10,7 +10,7 @@ from modelyard.report.style import PLAIN, Style, hanging, table, wrapped
 _MARKED = "? unverified or from a weak source. modelyard gpus CARD tells why and from where."
 
 
-_SPARE = ((88, ("NAME",)), (72, ("NVLINK", "SM")))
+_SPARE = ((110, ("NAME",)), (76, ("NVLINK", "SM")))
 """Columns that are left out where the text is narrower: the card's id says its name, and each card's own page all."""
 
 
@@ -34,7 +34,7 @@ def _cells(row: Row) -> dict[str, str]:
         "MEMORY": f"{row.memory_gb} GB" + ("?" if row.memory_mark else ""),
         "NVLINK": row.nvlink + ("?" if row.nvlink_mark else ""),
         "SM": row.compute + ("?" if row.compute_mark else ""),
-        "DECIDED BY": row.rule,
+        "WHY": row.brief,
     }
 
 

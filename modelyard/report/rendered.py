@@ -1,22 +1,50 @@
 """A plan's patches as files for other tools."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
-from modelyard.catalog import Selected, render
+from modelyard.catalog import Document, PatchVersion
 from modelyard.cluster import essence
+from modelyard.findings import Finding
 from modelyard.plan import Plan
+from modelyard.plan.store import finding_to_json
 from modelyard.report.json6902 import json_patch
 from modelyard.report.unified import yaml_text
 
 
-def vendor_files(plan: Plan, chosen: Iterable[Selected]) -> dict[str, str]:
+class RenderedStack(NamedTuple):
+    """One stack's files by relative name."""
+
+    name: str
+    files: Mapping[str, str]
+    findings: tuple[Finding, ...]
+    """What to know before another tool applies them."""
+
+
+def vendor_files(plan: Plan, documents: Iterable[tuple[PatchVersion, Document]]) -> dict[str, str]:
     """One file a document, numbered in the order in which they are applied, each with its ``# target:`` line."""
     rank = {target.name: index for index, target in enumerate(plan.targets)}
-    documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
-    documents.sort(key=lambda item: rank.get(item[1].target, len(rank)))
+    arranged = sorted(documents, key=lambda item: rank.get(item[1].target, len(rank)))
     return {
         f"{number:02}-{patch.name}.{patch.version}.{document.target}.yaml": document.text
-        for number, (patch, document) in enumerate(documents, 1)
+        for number, (patch, document) in enumerate(arranged, 1)
+    }
+
+
+def rendered_document(form: str, folder: str | None, stacks: Iterable[RenderedStack]) -> dict[str, Any]:
+    """The files for machines: where they are, none where they were only printed, and what stands in each."""
+    return {
+        "formatVersion": 1,
+        "format": form,
+        "folder": folder,
+        "stacks": [
+            {
+                "stack": stack.name,
+                "files": [{"name": name, "text": text} for name, text in stack.files.items()],
+                "findings": [finding_to_json(finding) for finding in stack.findings],
+            }
+            for stack in stacks
+        ],
     }
 
 

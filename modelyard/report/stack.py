@@ -5,6 +5,7 @@ from typing import Any
 
 from modelyard.catalog import Selected
 from modelyard.hardware import Card, resolve, serves, verdict
+from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, table, wrapped
 from modelyard.stack import Stack
@@ -58,7 +59,9 @@ def _card(stack: Stack) -> str:
     if not isinstance(card, Card):
         return f"{config.gpu.model} (not in the table)"
     found = verdict(card, config.platform.cuda, config.platform.images_embed_ptx)
-    return f"{config.gpu.per_worker} × {card.name} a worker: {found.reason}"
+    ray = config.training == "ray"
+    held = f"{config.gpu.per_worker} × {card.name} a worker" if ray else f"{CELERY_GPUS} × {card.name} a replica"
+    return f"{held}: {found.reason}"
 
 
 def _replicas(workload: Workload) -> str:

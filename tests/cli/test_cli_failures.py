@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -274,6 +275,21 @@ def test_a_closed_pipe_ends_the_run_quietly(project: Any, cli: Any) -> None:
         )
         assert (done.returncode, done.stderr) == (0, "")
     os.close(writer)
+
+
+def test_a_stream_that_is_closed_from_the_start(project: Any, cli: Any) -> None:
+    program = " ".join(map(shlex.quote, cli.PROGRAM))
+
+    def shell(words: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            f"{program} {words}", shell=True, cwd=project.root, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    said = "error: standard output is closed\n→ send it to /dev/null if nobody reads it\n"
+    assert shell("plan dev >&-") == (2, "", said)
+    assert shell("plan dve 2>&-") == (2, "", "")
+    assert shell("gpus >&- 2>&-") == (2, "", "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -1,5 +1,6 @@
 """render as a user runs it: files for other tools, all of them or none."""
 
+import json
 from typing import Any
 
 import pytest
@@ -27,6 +28,27 @@ def test_render_as_a_kustomization(project: Any, run: Any) -> None:
         path.relative_to(folder).as_posix() for path in folder.rglob("*.yaml") if path.name != "kustomization.yaml"
     )
     assert len(kustomization["patches"]) == 5
+
+
+def test_render_for_machines_has_the_same_files(project: Any, run: Any, cli: Any) -> None:
+    before = cli.tree(project.root)
+    printed = json.loads(run("render", "staging", "--json", "--print").out)
+    assert cli.tree(project.root) == before
+    assert (printed["format"], printed["folder"]) == ("vendor", None)
+    written = json.loads(run("render", "staging", "--json").out)
+    assert written["folder"] == "out/vendor"
+    ((stack,), (same,)) = printed["stacks"], written["stacks"]
+    assert stack == same
+    for file in stack["files"]:
+        assert (project.root / "out/vendor/staging" / file["name"]).read_text() == file["text"]
+
+
+def test_an_empty_replicas_that_would_start_a_pod_is_told(project: Any, run: Any) -> None:
+    rendered = run("render", "staging")
+    assert rendered.code == 0
+    assert "AUT004  the empty replicas of deployment-model-training-tasks-gpu become 1" in rendered.err
+    assert "deployment-ray-model-training-worker" not in rendered.err  # one runs already
+    assert "AUT004" not in run("render", "staging", "--format", "kustomize").err
 
 
 def test_render_removes_what_it_wrote_before_and_nothing_else(project: Any, run: Any) -> None:

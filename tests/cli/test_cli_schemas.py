@@ -51,6 +51,11 @@ def test_plans(run: Any, valid: Any, stack: str) -> None:
     assert valid(json.loads(run("plan", stack, "--json", "--target", "ray-head").out), "plan") == []
 
 
+@pytest.mark.parametrize("form", ["vendor", "kustomize"])
+def test_rendered_files(project: Any, run: Any, valid: Any, form: str) -> None:
+    assert valid(json.loads(run("render", "--all", "--format", form, "--json").out), "outputs", "render") == []
+
+
 def test_managed_plans_and_plans_with_errors(project: Any, run: Any, valid: Any) -> None:
     project.edit(("mode: existing", "mode: managed"), ("model: A10", "model: L4"))
     refused = json.loads(run("plan", "dev", "--json").out)

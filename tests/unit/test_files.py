@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,34 @@ def test_what_was_there_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> 
     write_atomically(path, "new")
     assert path.read_text() == "new"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.txt").symlink_to("real/a.txt")
+    write_atomically(tmp_path / "link.txt", "x")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real" / "a.txt").read_text() == "x"
+
+
+def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, "x")
+    assert os.read(reader, 10) == b"x"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_standard_output_by_its_path(tmp_path: Path) -> None:
+    script = "from pathlib import Path; from modelyard.files import write_atomically as w; w(Path('/dev/stdout'), 'x')"
+    run = [sys.executable, "-c", script]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "x"
+    with (tmp_path / "out").open("w") as out:
+        subprocess.run(run, stdout=out, check=True)
+    assert (tmp_path / "out").read_text() == "x"
+    assert Path("/dev/stdout").is_symlink()
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])

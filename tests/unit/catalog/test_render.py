@@ -57,6 +57,15 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
         (GOOD + "{% for a in range(99999) %}{{ 'x' * 100 }}{% endfor %}", "PAT006", "characters", 0),
         (GOOD + "{{ 'x' * 10000000 }}", "PAT006", "characters", 0),
         (GOOD + "{{ 10 ** 10 ** 10 }}", "PAT006", "characters", 0),
+        (GOOD + "{{ 'a'|center(9999999999)|length }}", "PAT006", "characters", 0),
+        (GOOD + "{{ 'a'|center(width=9999999999)|length }}", "PAT006", "characters", 0),
+        (GOOD + "{{ 'a'.ljust(9999999999)|length }}", "PAT006", "characters", 0),
+        (GOOD + "{{ ('a\\n' * 9999)|indent(9999)|length }}", "PAT006", "characters", 0),
+        (GOOD + "{{ ('a' * 9999)|replace('a', 'b' * 9999)|length }}", "PAT006", "characters", 0),
+        (GOOD + "{{ ('b' * 9999).join('a' * 9999)|length }}", "PAT006", "characters", 0),
+        (GOOD + "{{ ('a' * 9999)|join('b' * 9999)|length }}", "PAT006", "characters", 0),
+        (GOOD + "{{ '%9999999999d'|format(1)|length }}", "PAT006", "characters", 0),
+        (GOOD + "{{ [1]|batch(999999999, 0)|list|length }}", "PAT006", "characters", 0),
         (GOOD + "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "PAT005", "recursion", 6),
         ("apiVersion: v1\nkind: Service\n", "PAT007", "target", 1),
         ("# target: d\nkind: Service\n", "PAT007", "apiVersion", 1),
@@ -70,7 +79,8 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
 def test_what_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, code: str, words: str, line: int
 ) -> None:
-    monkeypatch.setattr("modelyard.catalog.templates.SECONDS", 0.2)
+    if words == "seconds":
+        monkeypatch.setattr("modelyard.catalog.templates.SECONDS", 0.2)
     result = rendered(tmp_path, template, replicas=1)
     assert result.documents == ()
     (finding,) = result.findings
