@@ -111,6 +111,15 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
+def named_in(value: Any, named: Any) -> Any:
+    """The part of a value that another one names: where the server adds defaults, all that a merge can foretell."""
+    if isinstance(value, dict) and isinstance(named, dict):
+        return {name: named_in(inner, named[name]) for name, inner in value.items() if name in named}
+    if isinstance(value, list) and isinstance(named, list) and len(value) == len(named):
+        return [named_in(*pair) for pair in zip(value, named, strict=True)]
+    return value
+
+
 def owned(obj: dict[str, Any]) -> dict[str, list[str]]:
     """The paths of each owner, as a case's ``owners`` spells them: ``name`` for an apply, ``name Update`` else."""
     return {
