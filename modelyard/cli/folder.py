@@ -17,7 +17,8 @@ def replace_generated(folders: Iterable[tuple[Path, Mapping[str, str]]]) -> int:
     there. So the texts of many folders need not be held at once.
 
     Raises:
-        OSError: something cannot be written. Then, as when the folders themselves raise, nothing was changed.
+        FileExistsError: a file that no earlier run wrote is in the way.
+        OSError: something cannot be written. In both cases, as when the folders themselves raise, nothing was changed.
     """
     staged: dict[Path, Path] = {}
     made: set[Path] = set()
@@ -25,6 +26,9 @@ def replace_generated(folders: Iterable[tuple[Path, Mapping[str, str]]]) -> int:
     number = 0
     try:
         for folder, files in folders:
+            ours = {*_listed(folder), folder / MANIFEST}
+            for foreign in (folder / name for name in files if folder / name not in ours and (folder / name).exists()):
+                raise FileExistsError(errno.EEXIST, "not made by modelyard, and in the way", str(foreign))
             manifest = "".join(f"{name}\n" for name in sorted(files))
             for name, text in {**files, MANIFEST: manifest}.items():
                 _stage(folder / name, text, staged, made)

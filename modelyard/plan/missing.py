@@ -17,7 +17,8 @@ def missing_target(
     from difflib import get_close_matches
 
     names = sorted(other.name for other in state.objects if other.kind == key.kind and other.namespace == key.namespace)
-    close = get_close_matches(key.name, names, 1)
+    # Deployments of one platform begin alike; a slip of the pen changes less than that.
+    close = get_close_matches(key.name, names, 1, 0.8)
     have = f"Did you mean {close[0]}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(

@@ -82,11 +82,13 @@ def _taken(target: str, field: str, owners: Iterable[Owner]) -> Finding:
     owners = tuple(owners)
     who = sorted({owner.manager for owner in owners})
     names = " and ".join(who)
-    if any(nature(owner) == "controller" for owner in owners):
+    controllers = sorted({owner.manager for owner in owners if nature(owner) == "controller"})
+    if controllers:
+        writers = " and ".join(controllers)
         return Finding(
             "OWN002",
             Severity.ERROR,
-            f"{names} keeps writing {field}",
+            f"{writers} {'keeps' if len(controllers) == 1 else 'keep'} writing {field}",
             target=target,
             field=field,
             detail="both would set the field again and again",

@@ -1,6 +1,6 @@
 """From a field back to what set it: patches, owners, and the line of the stack file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard import merge
@@ -138,7 +138,8 @@ def _line(stack: Stack, where: ConfigPath) -> int:
 
 
 def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path, ...]:
-    """The fields of a target that a user's text names: a whole path, or the end of exactly those that end so.
+    """The fields of a target that a user's text names: a whole path, the end of exactly those that end so, or the name
+    of a list's item, such as an environment variable.
 
     Raises:
         ValueError: the text is no path.
@@ -155,7 +156,15 @@ def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path
     whole = {Path(leaf[: len(wanted)]) for leaf in leaves if leaf[: len(wanted)] == wanted}
     if whole:
         return tuple(whole)
-    return tuple(leaf for leaf in leaves if leaf[-len(wanted) :] == wanted)
+    ends = tuple(leaf for leaf in leaves if leaf[-len(wanted) :] == wanted)
+    return ends or tuple(dict.fromkeys(_items(leaves, text)))
+
+
+def _items(leaves: Iterable[Path], name: str) -> Iterator[Path]:
+    for leaf in leaves:
+        for at, element in enumerate(leaf):
+            if isinstance(element, merge.Key) and ("name", name) in element.fields:
+                yield Path(leaf[: at + 1])
 
 
 def _plain(path: Path) -> str:

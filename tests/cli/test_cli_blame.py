@@ -9,6 +9,14 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 
+def test_an_environment_variable_by_its_name(run: Any) -> None:
+    result = run("blame", "staging", "rayWorker", "NUM_GPUS_REQUESTED")
+    assert result.code == 0
+    assert "set by ray-worker-multi-gpu@v1" in result.out
+    whole = run("blame", "staging", "rayWorker", "env[name=NUM_GPUS_REQUESTED].value")
+    assert result.out == whole.out
+
+
 def test_blame_leads_from_a_field_to_the_line_that_decides_it(run: Any) -> None:
     result = run("blame", "dev", "training-worker", "resources.limits.memory")
     for words in (

@@ -51,6 +51,17 @@ def test_an_empty_replicas_that_would_start_a_pod_is_told(project: Any, run: Any
     assert "AUT004" not in run("render", "staging", "--format", "kustomize").err
 
 
+def test_a_file_of_somebody_else_is_not_overwritten(project: Any, run: Any, cli: Any) -> None:
+    folder = project.root / "gitops/dev"
+    folder.mkdir(parents=True)
+    (folder / "kustomization.yaml").write_text("mine\n")
+    result = run("render", "dev", "--format", "kustomize", "--out", "gitops")
+    assert result.code == 2
+    assert "kustomization.yaml cannot be used: not made by modelyard, and in the way" in result.words
+    assert [path.name for path in folder.iterdir()] == ["kustomization.yaml"]
+    assert (folder / "kustomization.yaml").read_text() == "mine\n"
+
+
 def test_render_removes_what_it_wrote_before_and_nothing_else(project: Any, run: Any) -> None:
     run("render", "staging", "--out", "out")
     folder = project.root / "out/staging"

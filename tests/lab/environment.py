@@ -25,6 +25,8 @@ PLURALS = {
     ("v1", "Service"): "api/v1/namespaces/{}/services",
     ("policy/v1", "PodDisruptionBudget"): "apis/policy/v1/namespaces/{}/poddisruptionbudgets",
 }
+CARDS = {"dev": "NVIDIA-A10", "staging": "NVIDIA-A100-SXM4-40GB", "prod": "NVIDIA-A30"}
+"""The product label of each environment's GPU nodes."""
 Object = dict[str, Any]
 Done = subprocess.CompletedProcess[str]
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from modelyard.plan import FIELD_MANAGER, Plan
-from tests.lab.environment import Environment, Object, Run, comparable, environment
+from tests.lab.environment import CARDS, Environment, Object, Run, comparable, environment
 
-CARDS = {"dev": "NVIDIA-A10", "staging": "NVIDIA-A100-SXM4-40GB", "prod": "NVIDIA-A30"}
 TRAINS = {
     "dev": "ray-model-training-worker",
     "staging": "ray-model-training-worker",

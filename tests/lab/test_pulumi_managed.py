@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from modelyard.plan import FIELD_MANAGER, Plan
-from tests.lab.environment import NAMESPACE, Environment, Object, Run, comparable, environment
+from tests.lab.environment import CARDS, NAMESPACE, Environment, Object, Run, comparable, environment
 
 WORKLOADS = ("model-service", "ray-head", "ray-model-training-worker", "model-training-tasks-gpu")
 SECTIONS = ("modelService", "rayHead", "rayWorker", "celery")
@@ -112,8 +112,7 @@ def test_pods_run_where_they_belong(applied: Applied) -> None:
     # Where an autoscaler will set the number, a new Deployment starts with none.
     assert len(trainers) == (0 if asleep else env.deployment(f"deployment-{side}")["spec"]["replicas"])
     assert asleep or trainers
-    for node in trainers:
-        assert node["metadata"]["labels"]["nvidia.com/gpu.present"] == "true"
+    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in trainers} <= {CARDS[env.name]}
     for app in ("ray-head", "model-service"):
         nodes = env.nodes_of(app)
         assert len(nodes) == env.deployment(f"deployment-{app}")["spec"]["replicas"]
@@ -154,6 +153,20 @@ def test_the_mode_cannot_be_switched_under_what_runs(applied: Applied) -> None:
     assert "OWN004" in done.stdout
     env.edit("mode: existing", "mode: managed")
     assert env.plan().changed == ()
+
+
+def test_what_an_autoscaler_wakes_lands_on_the_card_and_is_left_alone(applied: Applied) -> None:
+    env = applied.environment
+    if env.name != "staging":
+        return  # the others have no autoscaler
+    for side in ("model-training-tasks-gpu", "ray-model-training-worker"):
+        env.lab.kubectl("scale", f"deployment/deployment-{side}", "--replicas=1", "--namespace", NAMESPACE)
+        env.settle()
+        (node,) = env.nodes_of(side)
+        assert node["metadata"]["labels"]["nvidia.com/gpu.product"] == CARDS["staging"]
+    env.up()
+    for side in ("model-training-tasks-gpu", "ray-model-training-worker"):
+        assert env.deployment(f"deployment-{side}")["spec"]["replicas"] == 1
 
 
 def test_destroy_takes_away_what_was_made_and_leaves_the_platform(applied: Applied) -> None:

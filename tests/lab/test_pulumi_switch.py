@@ -113,8 +113,6 @@ def test_without_spare_gpus_the_old_side_goes_down_first(prod: Flip) -> None:
 
 def test_asleep_only_the_limits_of_the_two_sides_change(tmp_path: Path) -> None:
     with environment("staging", tmp_path) as env:
-        # One job across all GPUs is Ray's alone; a stack that asks for it cannot flip.
-        env.edit("perWorker: 4\n    allocation: multi_gpu", "perWorker: 1\n    allocation: single")
         changed, run = Flip(env).to("celery", by_hand)
         assert sorted(changed) == sorted([ROUTE, RAY, CELERY])
         assert changed[0] == ROUTE

@@ -43,7 +43,8 @@ def _memory(stack: Stack, path: tuple[str, str], memory: str, gpus: int, target:
             f"A training pod needs the larger of {MEMORY_GB} GB and the GPU's memory for each GPU; "
             f"{card.short} has {card.memory_gb} GB{mark}."
         )
-    detail += f" The value is per GPU: a pod with {_gpus(gpus)} gets {gpus} times as much."
+    if gpus > 1:
+        detail += f" The value is per GPU: a pod with {_gpus(gpus)} gets {gpus} times as much."
     short = memory_finding(stack, "RES001", path, memory, minimum, what=" per GPU", detail=detail, target=target)
     if short or card is None or not card.members:
         return short
