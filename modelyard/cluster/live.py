@@ -1,6 +1,8 @@
 """Reading a live cluster through its API server.
 
 Loaded only by verbs that were asked to look at a cluster: the client costs more to import than a whole offline plan.
+Of the client only the credentials and the HTTP are used. Its typed answers are not: it makes a type when the first
+answer of it arrives and takes no lock for that, so that two first answers at once can end the process.
 """
 
 import json
@@ -8,7 +10,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,10 +17,10 @@ import httpx2
 from lightkube import Client, KubeConfig
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import NameValue
-from lightkube.core.exceptions import ApiError, ConfigError
-from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+from lightkube.core.exceptions import ConfigError
 from yaml import YAMLError
 
+from modelyard.cluster.pods import holds_resources, request_of
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
@@ -27,19 +28,13 @@ _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authent
 TIMEOUT = 10.0
 """Seconds to wait for one answer of the API server."""
 
-_NODES = create_global_resource("", "v1", "Node", "nodes")
-_NAMESPACES = create_global_resource("", "v1", "Namespace", "namespaces")
-_PODS = create_namespaced_resource("", "v1", "Pod", "pods")
-_SERVED: dict[tuple[str, str], Any] = {
-    (f"{group}/{version}".removeprefix("/"), kind): create_namespaced_resource(group, version, kind, plural)
-    for group, version, kind, plural in (
-        ("apps", "v1", "Deployment", "deployments"),
-        ("apps", "v1", "StatefulSet", "statefulsets"),
-        ("apps", "v1", "DaemonSet", "daemonsets"),
-        ("", "v1", "Service", "services"),
-        ("", "v1", "ConfigMap", "configmaps"),
-        ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
-    )
+_PLURALS = {
+    ("apps/v1", "Deployment"): "deployments",
+    ("apps/v1", "StatefulSet"): "statefulsets",
+    ("apps/v1", "DaemonSet"): "daemonsets",
+    ("v1", "Service"): "services",
+    ("v1", "ConfigMap"): "configmaps",
+    ("policy/v1", "PodDisruptionBudget"): "poddisruptionbudgets",
 }
 T = TypeVar("T")
 
@@ -140,7 +135,7 @@ def identity(client: Client) -> str:
     Raises:
         ClusterError: the API server does not answer, or not to us.
     """
-    return _ask(lambda: str(_plain(client.get(_NAMESPACES, "kube-system"))["metadata"]["uid"]), "namespaces")
+    return ask_server(lambda: str(_got(client, "/api/v1/namespaces/kube-system")["metadata"]["uid"]), "namespaces")
 
 
 def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
@@ -152,15 +147,15 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
     keys = tuple(dict.fromkeys(wanted))
     with ThreadPoolExecutor(max_workers=8) as pool:
         uid = pool.submit(identity, client)
-        version = pool.submit(_ask, lambda: _version(client), "version")
-        nodes = pool.submit(_ask, lambda: [_plain(node) for node in client.list(_NODES)], "nodes")
-        pods = pool.submit(_ask, lambda: [_plain(pod) for pod in client.list(_PODS, namespace="*")], "pods")
-        objects = [pool.submit(_ask, lambda key=key: _get(client, key), key.name) for key in keys]
+        version = pool.submit(ask_server, lambda: str(_got(client, "/version")["gitVersion"]), "version")
+        nodes = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/nodes")["items"]), "nodes")
+        pods = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/pods")["items"]), "pods")
+        objects = [pool.submit(read, client, key) for key in keys]
         return Snapshot(
             uid.result(),
             version.result(),
-            tuple(nodes.result()),
-            tuple(_request(pod) for pod in pods.result() if _holds_resources(pod)),
+            tuple({"apiVersion": "v1", **node} for node in nodes.result()),
+            tuple(request_of(pod) for pod in pods.result() if holds_resources(pod)),
             tuple(found for found in (job.result() for job in objects) if found is not None),
         )
 
@@ -173,8 +168,7 @@ def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dic
     """
     found = {}
     for api_version, kind, namespace in sorted({key[:3] for key in keys}):
-        for each in _ask(partial(_list, client, _served(api_version, kind), namespace), kind):
-            body = {**each, "apiVersion": api_version, "kind": kind}
+        for body in listed(client, api_version, kind, namespace):
             found[key_of(body, namespace)] = body
     return found
 
@@ -191,90 +185,68 @@ def state_of(taken: Snapshot) -> ClusterState:
     )
 
 
-def _plain(body: Any) -> dict[str, Any]:
-    value = body.to_dict() if hasattr(body, "to_dict") else dict(body)
-    value.setdefault("apiVersion", "v1")
-    return dict(value)
+def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
+    """An object as the API server has it; None where there is none.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us, or nobody reads objects of this kind.
+    """
+    path = path_of(key)
+
+    def get() -> dict[str, Any] | None:
+        try:
+            return {**_got(client, path), "apiVersion": key.api_version, "kind": key.kind}
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code == 404 and _message(error.response):
+                return None
+            raise
+
+    return ask_server(get, key.name)
 
 
-def _version(client: Client) -> str:
-    response = client._client._client.get("/version")
-    response.raise_for_status()
-    return str(response.json()["gitVersion"])
+def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[dict[str, Any]]:
+    """The objects of a kind in a namespace.
+
+    Raises:
+        ClusterError: as for :func:`read`.
+    """
+    path = path_of(ObjectKey(api_version, kind, namespace, "")).rstrip("/")
+    found = ask_server(lambda: list(_got(client, path)["items"]), kind)
+    return [{**body, "apiVersion": api_version, "kind": kind} for body in found]
 
 
-def _served(api_version: str, kind: str) -> Any:
-    served = _SERVED.get((api_version, kind))
-    if served is None:
-        kinds = ", ".join(kind for _, kind in _SERVED)
-        raise ClusterError(f"{kind} {api_version} is not a kind that modelyard reads", f"it reads {kinds}")
-    return served
+def path_of(key: ObjectKey) -> str:
+    """Where the API server has an object.
+
+    Raises:
+        ClusterError: nobody reads objects of this kind.
+    """
+    plural = _PLURALS.get(key[:2])
+    if plural is None:
+        kinds = ", ".join(kind for _, kind in _PLURALS)
+        raise ClusterError(f"{key.kind} {key.api_version} is not a kind that modelyard reads", f"it reads {kinds}")
+    root = "apis" if "/" in key.api_version else "api"
+    return f"/{root}/{key.api_version}/namespaces/{key.namespace}/{plural}/{key.name}"
 
 
-def _get(client: Client, key: ObjectKey) -> dict[str, Any] | None:
-    served = _served(key.api_version, key.kind)
-    try:
-        return dict(client.get(served, key.name, namespace=key.namespace).to_dict())
-    except ApiError as error:
-        if error.status.code == 404:
-            return None
-        raise
+def transport(client: Client) -> httpx2.Client:
+    """The client's HTTP. Paths count from the API server's root."""
+    found: httpx2.Client = client._client._client
+    return found
 
 
-def _list(client: Client, served: Any, namespace: str) -> list[dict[str, Any]]:
-    return [body.to_dict() for body in client.list(served, namespace=namespace)]
+def _got(client: Client, path: str) -> dict[str, Any]:
+    answer = transport(client).get(path)
+    answer.raise_for_status()
+    return dict(answer.json())
 
 
-def _holds_resources(pod: Mapping[str, Any]) -> bool:
-    return bool(pod.get("spec", {}).get("nodeName")) and pod.get("status", {}).get("phase") not in (
-        "Succeeded",
-        "Failed",
-    )
-
-
-def _request(pod: Mapping[str, Any]) -> dict[str, Any]:
-    from modelyard.quantity import parse
-
-    total: dict[str, Any] = {}
-    for container in pod["spec"]["containers"]:
-        for name, value in (container.get("resources", {}).get("requests") or {}).items():
-            total[name] = str(value) if name not in total else str(float(parse(total[name]) + parse(value)))
-    return {"node": pod["spec"]["nodeName"], "owner": _owner(pod), "requests": dict(sorted(total.items()))}
-
-
-def _owner(pod: Mapping[str, Any]) -> str:
-    for reference in pod["metadata"].get("ownerReferences") or ():
-        if reference["kind"] == "ReplicaSet":
-            return str(reference["name"]).rpartition("-")[0]
-        return str(reference["name"])
-    return str(pod["metadata"]["name"])
-
-
-def _ask(question: Callable[[], T], what: str) -> T:
-    """The answer, with every way of not getting one told as a ClusterError."""
+def ask_server(question: Callable[[], T], what: str) -> T:
+    """The answer to a question, with every way of not getting one told as a ClusterError; ``what`` is asked for."""
     try:
         return question()
-    except ApiError as error:
-        status = error.status
-        if status.code == 401:
-            raise ClusterError(
-                "the cluster does not accept these credentials; they may have expired", "log in to the cluster again"
-            ) from error
-        if status.code == 403:
-            raise ClusterError(
-                f"these credentials may not read {what}: {status.message}", "ask for the right to get and list them"
-            ) from error
-        raise ClusterError(
-            f"the API server refused to show {what}: {status.message}", "look at the API server"
-        ) from error
     except httpx2.HTTPStatusError as error:
-        code = error.response.status_code
-        raise ClusterError(
-            "the cluster does not accept these credentials; they may have expired"
-            if code == 401
-            else f"the API server answered {code} for {what}",
-            "log in to the cluster again" if code == 401 else "look at the API server",
-        ) from error
+        raise _refused(error.response, what) from error
     except (httpx2.TransportError, httpx2.InvalidURL) as error:
         raise ClusterError(
             f"the API server cannot be reached: {error}", "check the context, the network and the cluster"
@@ -287,3 +259,24 @@ def _ask(question: Callable[[], T], what: str) -> T:
             f"what answers for {what} is no API server of Kubernetes: {type(error).__name__} {error}",
             "check the server in the kubeconfig",
         ) from error
+
+
+def _refused(answer: httpx2.Response, what: str) -> ClusterError:
+    code, message = answer.status_code, _message(answer)
+    if code == 401:
+        summary = "the cluster does not accept these credentials; they may have expired"
+        return ClusterError(summary, "log in to the cluster again")
+    if code == 403 and message:
+        summary = f"these credentials may not read {what}: {message}"
+        return ClusterError(summary, "ask for the right to get and list them")
+    words = f"refused to show {what}: {message}" if message else f"answered {code} for {what}"
+    return ClusterError(f"the API server {words}", "look at the API server")
+
+
+def _message(answer: httpx2.Response) -> str:
+    """The API server's own words; empty where they are somebody else's."""
+    try:
+        found = answer.json()
+    except ValueError:
+        return ""
+    return str(found.get("message", "")) if isinstance(found, dict) and found.get("kind") == "Status" else ""

@@ -1,0 +1,31 @@
+"""What running pods hold of their nodes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from modelyard.quantity import parse
+
+
+def holds_resources(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has a place on a node and has not ended."""
+    return bool(pod.get("spec", {}).get("nodeName")) and pod.get("status", {}).get("phase") not in (
+        "Succeeded",
+        "Failed",
+    )
+
+
+def request_of(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """``{node, owner, requests}`` of a pod, the quantities of its containers together."""
+    total: dict[str, Any] = {}
+    for container in pod["spec"]["containers"]:
+        for name, value in (container.get("resources", {}).get("requests") or {}).items():
+            total[name] = str(value) if name not in total else str(float(parse(total[name]) + parse(value)))
+    return {"node": pod["spec"]["nodeName"], "owner": _owner(pod), "requests": dict(sorted(total.items()))}
+
+
+def _owner(pod: Mapping[str, Any]) -> str:
+    for reference in pod["metadata"].get("ownerReferences") or ():
+        if reference["kind"] == "ReplicaSet":
+            return str(reference["name"]).rpartition("-")[0]
+        return str(reference["name"])
+    return str(pod["metadata"]["name"])
