@@ -2,5 +2,5 @@
 
 ``rules/`` has one module a concern, each rule a pure function; ``assertions/`` has rules without code; ``policy.yaml``
 sets levels and parameters for every stack. ``__main__.py`` runs them all inside Pulumi, and is the only file here that
-imports it. ``modelyard check`` runs the same rules over a plan.
+imports it. ``modelyard check``, ``plan`` and ``apply`` run the same rules over a plan.
 """

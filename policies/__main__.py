@@ -1,7 +1,7 @@
 """The policy pack: shows Pulumi's resources to the rules, and their findings to Pulumi.
 
-It holds no rule and decides nothing. ``pulumi preview --policy-pack policies`` runs it; ``modelyard check`` runs the
-same rules without Pulumi.
+It holds no rule and decides nothing. ``pulumi preview --policy-pack policies`` runs it; ``modelyard check``, ``plan``
+and ``apply`` run the same rules without Pulumi.
 """
 
 import sys

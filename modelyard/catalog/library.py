@@ -270,12 +270,14 @@ def _compare_with_lock(
             findings.append(
                 _error(
                     "PAT003",
-                    lock_name,
+                    # The digest is of all its files. Who reads the change looks at the patch, not at the lock.
+                    f"{patch.file}/{TEMPLATE}",
                     f"released patch {patch.id} was changed",
                     f"restore it (git checkout -- {patch.file}); "
                     f"change it in patches/{patch.name}/v{newest + 1} instead",
-                    lines[name],
-                    detail=f"the lock has SHA-256 {locked[name][:12]}…, the files have {patch.sha256[:12]}…",
+                    1,
+                    detail=f"{lock_name}:{lines[name]} has SHA-256 {locked[name][:12]}…, "
+                    f"its files have {patch.sha256[:12]}…",
                 )
             )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, need_engine, plan_one, project_root, stack_files
+from modelyard.cli.common import json_option, judged, need_engine, plan_one, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.output import show
 from modelyard.cli.signals import ended_by_signal
@@ -41,7 +41,7 @@ def _agreed_plan(args: Namespace, root: Path) -> Plan:
     name = approved.stack if approved is not None else args.stack
     (path,) = stack_files(root, [name], False).values()
     need_engine()
-    result = plan_one(root, path, live=True)
+    result = judged(root, plan_one(root, path, live=True))
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", result.findings)
     plan = result.plan

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import exit_code, json_option, plan_one, project_root, stack_files, stack_options
+from modelyard.cli.common import exit_code, json_option, judged, plan_one, project_root, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.formats import folder_in_repository, format_options, publish, wanted_formats
 from modelyard.cli.many import each
@@ -84,14 +84,11 @@ class One(NamedTuple):
 
 def _check(root: Path, what: What, file: Path) -> One:
     result = plan_one(root, file, what.live)
+    if what.policies:
+        result = judged(root, result)
     if result.plan is None or result.stack is None:
         return One(False, result.findings)
-    findings = result.plan.findings
-    if what.policies:
-        from modelyard.policy.check import check_plan
-
-        findings = check_plan(root, result.stack, result.plan, date.today())
-    return One(True, (*findings, *_prices(root, result), *_answers(result, what.server)))
+    return One(True, (*result.plan.findings, *_prices(root, result), *_answers(result, what.server)))
 
 
 def _prices(root: Path, result: Planned) -> tuple[Finding, ...]:

@@ -10,7 +10,7 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
 from modelyard.plan.project import Planned, plan_live, plan_recorded
 from modelyard.plan.values import Plan
-from modelyard.stack import discover, find_project
+from modelyard.stack import discover, find_project, misnamed
 
 
 def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
@@ -53,7 +53,8 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     if everything:
         if not known:
             raise Stop(Exit.USAGE, "the project has no stack files", "add stacks/Pulumi.<name>.yaml")
-        return dict(sorted(known.items()))
+        # One that nobody would find by its name must not be passed over in silence.
+        return dict(sorted({**{found.name: found.path for found in misnamed(root)}, **known}.items()))
     if not names:
         have = ", ".join(sorted(known)) or "none"
         raise Stop(Exit.USAGE, "no stack was named", f"name one of {have}, or give --all")
@@ -70,6 +71,19 @@ def near_stack(name: str, known: Iterable[str]) -> str:
     have = sorted(known)
     close = get_close_matches(name, have, 1)
     return (f"did you mean {close[0]}? " if close else "") + f"The stacks are {', '.join(have) or 'none'}."
+
+
+def judged(root: Path, planned: Planned) -> Planned:
+    """The same plan with what the project's policies find in it, where there is anything to ask them."""
+    if planned.plan is None or planned.stack is None:
+        return planned
+    config = planned.stack.config
+    if not ((root / "policies").is_dir() or config.policy.rules or config.waivers):
+        return planned
+    from modelyard.policy.check import check_plan
+
+    findings = check_plan(root, planned.stack, planned.plan, date.today())
+    return planned._replace(plan=planned.plan._replace(findings=findings))
 
 
 def plan_one(root: Path, file: Path, live: bool) -> Planned:

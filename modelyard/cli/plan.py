@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import stop_text, style_for
-from modelyard.cli.common import chosen_target, json_option, plan_one, project_root, say, stack_files, stack_options
+from modelyard.cli.common import (
+    chosen_target,
+    json_option,
+    judged,
+    plan_one,
+    project_root,
+    say,
+    stack_files,
+    stack_options,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.many import each
 from modelyard.plan.values import Plan
@@ -153,7 +162,7 @@ def _one(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
 
 
 def _planned(root: Path, args: Namespace, file: Path) -> "Planned":
-    result = plan_one(root, file, args.live)
+    result = judged(root, plan_one(root, file, args.live))
     if not args.cost:
         return result
     from modelyard.cost.project import priced

@@ -87,6 +87,7 @@ def _print(args: Namespace, found: Promotion, before: str, after: str, source: S
             "target": target.name,
             "file": target.file,
             "taken": [_difference(one) for one in found.taken],
+            "lowered": [one.setting for one in found.lowered],
             "kept": [_difference(one) for one in found.kept],
             "diff": "\n".join(diff),
             "written": bool(args.write and diff),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, plan_one, project_root, say, stack_files, stack_options
+from modelyard.cli.common import json_option, judged, plan_one, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.many import each
 from modelyard.findings import Finding
@@ -89,7 +89,7 @@ def _warn(findings: Sequence[Finding], args: Namespace) -> None:
 
 def _render(root: Path, live: bool, form: str, stack: tuple[str, Path]) -> Rendered:
     name, file = stack
-    result = plan_one(root, file, live)
+    result = judged(root, plan_one(root, file, live))
     if result.plan is None or result.stack is None:
         return Rendered(name, {}, result.findings, Exit.USAGE)
     errors = tuple(finding for finding in result.plan.findings if finding.blocks)

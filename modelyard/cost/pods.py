@@ -26,23 +26,25 @@ _NOBODY = Count(0, 0)
 _ZERO = Fraction(0)
 
 
-def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST) -> StackCost:
+def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Prices | None = None) -> StackCost:
     """What the targets of a plan cost before it, after it, and the difference.
 
     Args:
         plan: what changes.
         state: the starting state that the plan was made from; its nodes are those that pods may land on.
         prices: the project's own prices, which win over list prices.
+        earlier: the project's own prices before, where they change with the plan.
     """
-    return stack_cost(cost for target in plan.targets for cost in _target(target, state.nodes, prices))
+    before = prices if earlier is None else earlier
+    return stack_cost(cost for target in plan.targets for cost in _target(target, state.nodes, before, prices))
 
 
-def _target(target: TargetPlan, nodes: Iterable[Node], prices: Prices) -> Iterator[TargetCost]:
+def _target(target: TargetPlan, nodes: Iterable[Node], before: Prices, after: Prices) -> Iterator[TargetCost]:
     """Nothing for an object that has no pods."""
     if not pod_spec(target.after) and not pod_spec(target.before):
         return
-    now = _side(target.before, _count_before(target), nodes, prices)
-    then = _side(target.after, _count_after(target), nodes, prices)
+    now = _side(target.before, _count_before(target), nodes, before)
+    then = _side(target.after, _count_after(target), nodes, after)
     yield TargetCost(
         target.key.kind,
         target.name,

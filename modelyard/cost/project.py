@@ -9,7 +9,7 @@ from modelyard.plan.project import Planned
 from modelyard.stack import Stack
 
 
-def priced(root: Path, planned: Planned) -> Planned:
+def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Planned:
     """The same plan, and what it costs; no plan but the findings where the stack's price file has mistakes.
 
     What could not be planned stays as it is.
@@ -17,13 +17,14 @@ def priced(root: Path, planned: Planned) -> Planned:
     Args:
         root: the project's folder, where price files lie.
         planned: as ``plan_recorded`` or ``plan_live`` returns it.
+        earlier: the prices before, where they change with the plan.
     """
     if planned.stack is None or planned.plan is None or planned.state is None:
         return planned
     prices, findings = prices_of(root, planned.stack)
     if prices is None:
         return planned._replace(plan=None, findings=findings)
-    plan = planned.plan._replace(cost=cost_of(planned.plan, planned.state, prices))
+    plan = planned.plan._replace(cost=cost_of(planned.plan, planned.state, prices, earlier))
     return planned._replace(plan=plan._replace(findings=ordered((*plan.findings, *findings))) if findings else plan)
 
 

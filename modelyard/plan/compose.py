@@ -96,7 +96,7 @@ def _clash(earlier: str, patch: PatchVersion, path: Path, first: Any, second: An
         f"{earlier} and {patch.id} set {field} differently: {_words(first)} and {_words(second)}",
         target=target,
         field=field,
-        file=f"{patch.file}/meta.yaml",
+        file=f"{patch.file}/patch.yaml.j2",
         remedy=f"drop one of the patches, or let {patch.name} say overrides: [{earlier.partition('@')[0]}]",
     )
 

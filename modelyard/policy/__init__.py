@@ -1,7 +1,7 @@
 """Rules over Kubernetes objects: what a project demands of everything that it sends to a cluster.
 
 Owns what a rule is (``rule``, ``rule_of_all``), the object that it sees (``Subject``), reading a project's rules and
-assertions from ``policies/``, levels and parameters, and running them: over a plan for ``modelyard check``, over the
+assertions from ``policies/``, levels and parameters, and running them: over a plan for the command line, over the
 engine's resources for the Pulumi policy pack. Both give the same findings with the same codes.
 
 It does not say what is right: the rules themselves stand in the project's ``policies/``, and what the hardware asks

@@ -1,4 +1,4 @@
-"""The policies over a plan: what ``modelyard check`` adds to the plan's own findings."""
+"""The policies over a plan: what ``check``, ``plan``, ``preview`` and ``apply`` add to the plan's own findings."""
 
 from collections.abc import Iterable, Iterator
 from datetime import date
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from modelyard import merge
 from modelyard.catalog import Selected
+from modelyard.catalog.places import line_of
 from modelyard.findings import Finding, ordered
 from modelyard.plan.project import chosen_patches
 from modelyard.plan.trace import Trace, trace
@@ -76,7 +77,7 @@ def _placed(findings: Iterable[Finding], root: Path, stack: Stack, plan: Plan) -
         if finding.target in targets and finding.field:
             chosen = chosen_patches(root, stack) if chosen is None else chosen
             traced = _traced(finding.field, targets[finding.target], stack, chosen)
-        yield _at(finding, stack, traced)
+        yield _at(finding, stack, traced, chosen or ())
 
 
 def _traced(field: str, target: TargetPlan, stack: Stack, chosen: tuple[Selected, ...]) -> Trace | None:
@@ -89,7 +90,7 @@ def _traced(field: str, target: TargetPlan, stack: Stack, chosen: tuple[Selected
         return None
 
 
-def _at(finding: Finding, stack: Stack, traced: Trace | None) -> Finding:
+def _at(finding: Finding, stack: Stack, traced: Trace | None, chosen: Iterable[Selected]) -> Finding:
     if traced is None:
         return finding._replace(stack=stack.name, file=stack.file)
     if not traced.settings:
@@ -100,5 +101,6 @@ def _at(finding: Finding, stack: Stack, traced: Trace | None) -> Finding:
     setting = traced.settings[-1]
     source = next((one for one in setting.sources if one.line), None)
     if source is None:
-        return finding._replace(stack=stack.name, file=setting.file)
+        patch = next(one.patch for one in chosen if one.patch.id == setting.patch)
+        return finding._replace(stack=stack.name, file=setting.file, line=line_of(patch.template, traced.path))
     return finding._replace(stack=stack.name, file=stack.file, line=source.line)

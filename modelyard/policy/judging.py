@@ -1,8 +1,9 @@
 """Running rules over objects."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from modelyard.findings import Finding, Severity
+from modelyard.policy.printed import kept_apart
 from modelyard.policy.settings import Setting, Settings
 from modelyard.policy.subject import Subject
 from modelyard.stack.words import plain
@@ -46,16 +47,21 @@ def of_all(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
     return _told(setting, "", lambda: judge_all(subjects, setting.params))
 
 
-def _told(setting: Setting, target: str, run: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def _told(setting: Setting, target: str, run: Callable[[], Iterable[Finding]]) -> list[Finding]:
     # A rule is somebody's code and meets objects that nobody thought of: one that breaks must not hide the others.
+    found: list[Finding] = []
     try:
-        for finding in run():
-            yield finding._replace(code=setting.rule.code, severity=setting.severity(finding.severity))
-    except Exception as error:
-        yield _broken(setting, target, error)
+        with kept_apart():
+            found.extend(
+                finding._replace(code=setting.rule.code, severity=setting.severity(finding.severity))
+                for finding in run()
+            )
+    except (Exception, SystemExit) as error:
+        found.append(_broken(setting, target, error))
+    return found
 
 
-def _broken(setting: Setting, target: str, error: Exception) -> Finding:
+def _broken(setting: Setting, target: str, error: BaseException) -> Finding:
     from modelyard.policy.loading import line_of
 
     rule = setting.rule

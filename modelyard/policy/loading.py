@@ -1,7 +1,6 @@
 """The policies of a project: ``policies/rules/*.py``, ``policies/assertions/*.yaml`` and ``policies/policy.yaml``.
 
-A rule's file is Python and runs as such: whoever may change it may do what ``modelyard check`` may do. Assertions are
-data.
+A rule's file is Python and runs as such: whoever may change it may do what ``modelyard`` may do. Assertions are data.
 """
 
 import sys
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple, get_args
 
 from modelyard.findings import Finding, Severity
 from modelyard.policy.assertions import load_assertion
+from modelyard.policy.printed import kept_apart
 from modelyard.policy.rules import CODE, LEVELS, PARTS, Declared, Rule, declared_by, missing_parts
 from modelyard.policy.settings import Place, Settings, settings_of
 from modelyard.policy.shapes import RULES_SCHEMA, misfits
@@ -94,7 +94,8 @@ def _module(path: Path, shown: str, package: str, findings: list[Finding]) -> Mo
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
+        with kept_apart():
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else line_of(error, path)
         what = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -4,17 +4,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
+from posixpath import normpath
 from typing import NamedTuple
 
-from modelyard.cost.project import priced
-from modelyard.findings import Finding
+from modelyard.cost.project import priced, prices_of
+from modelyard.findings import Finding, ordered
 from modelyard.plan.project import Planned, chosen_patches, plan_after, plan_recorded, shown
 from modelyard.policy.check import check_plan
 from modelyard.preview.compare import Side, changes_anything, compare
 from modelyard.preview.revisions import Range, between, laid_out
 from modelyard.preview.topology import topology
 from modelyard.preview.values import Preview, StackDiff
-from modelyard.stack import discover, load, stack_folder
+from modelyard.stack import discover, load, misnamed, stack_folder, stack_of
+from modelyard.stack.source import MAX_BYTES
 
 Each = Callable[[Sequence["Job"], Callable[["Job"], StackDiff | None]], Iterable[StackDiff | None]]
 """Does one thing for many stacks, in order, perhaps with more processes."""
@@ -53,7 +55,11 @@ def preview(root: Path, base: str, head: str | None, today: date, each: Each | N
     if head is None:
         return _previewed(root, span, today, each or _one_by_one)
     folder = _folder(root)
-    with laid_out(root, span.head.commit, span.prefix, lambda path: path.startswith((*_SHARED, folder))) as tree:
+
+    def wanted(path: str) -> bool:
+        return path.startswith((*_SHARED, folder))
+
+    with laid_out(root, span.head.commit, span.prefix, wanted, _price_files) as tree:
         return _previewed(tree, span, today, each or _one_by_one)
 
 
@@ -69,7 +75,8 @@ def _folder(root: Path) -> str:
 def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview:
     folder = _folder(head_root)
     recorded = {path.split("/")[-2] for path in span.paths if path.startswith(f"{folder}recorded/")}
-    touched = {_stack_of(path, folder) for path in span.paths} | recorded
+    repriced = {name for name, path in _prices(head_root) if path in span.paths}
+    touched = {_stack_of(path, folder) for path in span.paths} | recorded | repriced
     shared = any(path.startswith(_SHARED) for path in span.paths)
     rules = any(path.startswith("policies/") for path in span.paths)
 
@@ -78,9 +85,8 @@ def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview
             return path.split("/")[-2] in touched
         return path.startswith(_SHARED) or (path.startswith(folder) and (shared or _stack_of(path, folder) in touched))
 
-    with laid_out(head_root, span.base.commit, span.prefix, wanted) as base_root:
-        before = {found.name: found.path for found in discover(base_root)}
-        after = {found.name: found.path for found in discover(head_root)}
+    with laid_out(head_root, span.base.commit, span.prefix, wanted, _price_files) as base_root:
+        before, after = _files(base_root), _files(head_root)
         # Where nothing differs that all share, only a stack's own files can make a difference.
         names = sorted({*before, *after})
         jobs = [
@@ -93,10 +99,38 @@ def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview
     return Preview(span.base, span.head, tuple(found), tuple(name for name in names if name not in told))
 
 
+def _files(root: Path) -> dict[str, Path]:
+    """The stack files by name, those included that nobody would find by their names."""
+    return {found.name: found.path for found in (*misnamed(root), *discover(root))}
+
+
 def _stack_of(path: str, folder: str) -> str:
     """The stack that a stack file is of, empty for other files."""
     name = path.removeprefix(folder)
-    return name.removeprefix("Pulumi.").removesuffix(".yaml") if name.startswith("Pulumi.") else ""
+    return stack_of(name) if name != path and "/" not in name else ""
+
+
+def _prices(root: Path) -> Iterator[tuple[str, str]]:
+    """The stacks that name a price file, each with its path from the project's root."""
+    for name, file in _files(root).items():
+        # Few stacks have the key, and looking for it is cheaper than loading them all.
+        stack = load(file, file.name)[0] if _says(file, b"modelyard:prices") else None
+        if stack is not None and stack.config.prices is not None:
+            yield name, normpath(stack.config.prices)
+
+
+def _says(file: Path, text: bytes) -> bool:
+    try:
+        if not file.is_file():
+            return False
+        with file.open("rb") as stream:
+            return text in stream.read(MAX_BYTES)
+    except OSError:
+        return False
+
+
+def _price_files(root: Path) -> Iterator[str]:
+    return (path for _, path in _prices(root))
 
 
 def _compared(base_root: Path, head_root: Path, today: date, job: Job) -> StackDiff | None:
@@ -120,13 +154,20 @@ def _compared(base_root: Path, head_root: Path, today: date, job: Job) -> StackD
         base = base._replace(findings=_findings(base_root, plan_recorded(base_root, job.base, today), today))
     root, file = (head_root, job.head) if job.head is not None else (base_root, job.base)
     difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded)
-    if not changes_anything(difference):
-        return None
     ahead = after._replace(plan=following) if after is not None else None
-    cost = priced(head_root, ahead) if ahead is not None else None
+    earlier = prices_of(base_root, before.stack)[0] if before is not None and before.stack is not None else None
+    cost = priced(head_root, ahead, earlier) if ahead is not None else None
+    if not changes_anything(difference) and not _other_amounts(cost):
+        return None
     return difference._replace(
         topology=topology(before, ahead), cost=cost.plan.cost if cost is not None and cost.plan is not None else None
     )
+
+
+def _other_amounts(planned: Planned | None) -> bool:
+    """Whether something costs another amount afterwards."""
+    cost = planned.plan.cost if planned is not None and planned.plan is not None else None
+    return cost is not None and any(one.usd[0] != one.usd[1] for one in cost.targets)
 
 
 def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Planned | None:
@@ -141,7 +182,10 @@ def _same_inputs(base_root: Path, head_root: Path, job: Job) -> bool:
         stack, _ = load(file, file.name)
         if stack is None:
             return False
-        digests.append((stack.sha256, [(one.patch.id, one.patch.sha256) for one in chosen_patches(root, stack)]))
+        prices = prices_of(root, stack)
+        digests.append(
+            (stack.sha256, [(one.patch.id, one.patch.sha256) for one in chosen_patches(root, stack)], prices)
+        )
     return digests[0] == digests[1]
 
 
@@ -156,4 +200,5 @@ def _findings(root: Path, planned: Planned, today: date) -> tuple[Finding, ...]:
     """The findings as ``modelyard check`` tells them, policies included."""
     if planned.plan is None or planned.stack is None:
         return planned.findings
-    return check_plan(root, planned.stack, planned.plan, today)
+    found, prices = check_plan(root, planned.stack, planned.plan, today), prices_of(root, planned.stack)[1]
+    return ordered((*found, *prices)) if prices else found

@@ -4,12 +4,14 @@ Taken is what a release is made of: the platform's release, the versions of Kube
 versions. Sizes, names, cards, waivers and everything else belong to an environment; they are told, not touched.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.decode import SECTIONS
 from modelyard.stack.edit import with_value
+from modelyard.stack.formatting import formatted, stack_order
 from modelyard.stack.schema import PREFIX
 
 TAKEN = (
@@ -24,6 +26,8 @@ TAKEN = (
     "patches",
 )
 """Settings that a promotion takes over unless it is told to keep them."""
+_VERSIONS = ("platform.release", "platform.cuda", "kubernetesVersion")
+"""Of these, the ones whose values have an order; the versions of patches have one too."""
 
 
 class Difference(NamedTuple):
@@ -38,12 +42,23 @@ class Difference(NamedTuple):
     value: Any
     """What goes to ``path``."""
 
+    @property
+    def lowers(self) -> bool:
+        """Whether the source has an older version than the target."""
+        ordered = self.setting in _VERSIONS or self.setting.startswith("patches.")
+        return ordered and isinstance(self.target, str) and _number(str(self.source)) < _number(self.target)
+
 
 class Promotion(NamedTuple):
     """What a promotion would take over, and what else differs."""
 
     taken: tuple[Difference, ...]
     kept: tuple[Difference, ...]
+
+    @property
+    def lowered(self) -> tuple[Difference, ...]:
+        """What is taken although the target is ahead in it."""
+        return tuple(one for one in self.taken if one.lowers)
 
 
 def settings() -> tuple[str, ...]:
@@ -81,14 +96,20 @@ def promotion(
 
 
 def promoted(text: str, promotion: Promotion) -> str:
-    """The target's file with everything taken over.
+    """The target's file with everything taken over, in the layout of ``modelyard fmt`` where it was in it before.
 
     Raises:
         modelyard.stack.edit.EditError: a value cannot be put where it belongs.
     """
+    made = text
     for difference in promotion.taken:
-        text = with_value(text, difference.path, difference.value)
-    return text
+        made = with_value(made, difference.path, difference.value)
+    return formatted(made, stack_order).text if formatted(text, stack_order).text == text else made
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """``23.10`` as (23, 10), ``v2`` as (2,)."""
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def _settings(source: Stack, target: Stack) -> Iterator[Difference]:

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -63,10 +63,13 @@ def between(root: Path, base: str, head: str | None) -> Range:
 
 
 @contextmanager
-def laid_out(root: Path, commit: str, prefix: str, wanted: Callable[[str], bool]) -> Iterator[Path]:
+def laid_out(
+    root: Path, commit: str, prefix: str, wanted: Callable[[str], bool], named: Callable[[Path], Iterable[str]]
+) -> Iterator[Path]:
     """The project at a commit, in a git worktree of its own that is gone afterwards: its root.
 
-    Only the files that ``wanted`` takes (by path from the project's root) are written.
+    Only the files that ``wanted`` takes (by path from the project's root) are written, and those that ``named`` finds
+    named in them, given the root with the first ones.
     """
     folder = Path(tempfile.mkdtemp(prefix="modelyard-"))
     tree = folder / "tree"
@@ -74,15 +77,22 @@ def laid_out(root: Path, commit: str, prefix: str, wanted: Callable[[str], bool]
         _git(root, "worktree", "add", "--quiet", "--detach", "--no-checkout", str(tree), commit)
         (tree / prefix).mkdir(parents=True, exist_ok=True)
         listed = _names(_git(root, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", prefix or "."))
-        files = sorted(name for name in listed if wanted(name.removeprefix(prefix)))
-        if files:
-            names = "\0".join(files).encode(errors="surrogateescape")
-            _git(tree, "checkout", "--quiet", commit, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names)
+        files = {name for name in listed if wanted(name.removeprefix(prefix))}
+        _write(tree, commit, files)
+        _write(tree, commit, listed & {prefix + path for path in named(tree / prefix)} - files)
         yield tree / prefix
     finally:
         _try(root, "worktree", "remove", "--force", str(tree))
         shutil.rmtree(folder, ignore_errors=True)
         _try(root, "worktree", "prune")
+
+
+def _write(tree: Path, commit: str, files: Iterable[str]) -> None:
+    """Writes files of a commit into its worktree."""
+    # As they are: git would take a * in a name for a pattern.
+    names = "\0".join(f":(top,literal){name}" for name in sorted(files)).encode(errors="surrogateescape")
+    if names:
+        _git(tree, "checkout", "--quiet", commit, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names)
 
 
 def _commit(root: Path, name: str) -> str:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 
 from modelyard.preview.promote import Difference, Promotion
-from modelyard.report.style import PLAIN, Style, hanging, safe
+from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
 from modelyard.report.values import count, fitted
 
 _VALUE = 40
 """Columns of the longest value."""
+_WARNING = "  warning  "
 
 
 def promotion_text(
@@ -32,11 +33,27 @@ def promotion_text(
     if found.kept:
         lines += [style.bold(f"kept in {safe(target)}"), *_table(found.kept, style, f"{safe(source)} has"), ""]
     if found.taken:
+        lines += _lowered(found.lowered, source, target, style)
         words = f"{count(len(found.taken), 'setting')} {'written' if written else 'to take'}, {len(found.kept)} kept"
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
         step = f"modelyard plan {target}" if written else f"modelyard promote {source} {target} --write"
         lines.append(f"Next: {style.link(safe(step))}")
     return lines
+
+
+def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Style) -> list[str]:
+    """A warning for each version that would go down."""
+    lines, keep = [], []
+    for one in lowered:
+        words = f"{one.setting} goes down from {_value(one.target)} to {_value(one.source)}"
+        first, *rest = wrapped(words, len(_WARNING), style.columns, _WARNING)
+        lines += [first.replace(_WARNING, style.changed(_WARNING), 1), *rest]
+        # The versions of patches are kept together.
+        keep.append(f"--keep {'patches' if one.setting.startswith('patches.') else one.setting}")
+    if not lines:
+        return []
+    remedy = f"→ {target} is ahead in it: promote {target} to {source}, or give {' '.join(dict.fromkeys(keep))}"
+    return [*lines, *wrapped(remedy, len(_WARNING), style.columns), ""]
 
 
 def _table(differences: Iterable[Difference], style: Style, between: str) -> list[str]:

@@ -9,8 +9,8 @@ worker has memory enough is for ``hardware``, that a patch exists for ``catalog`
 """
 
 from modelyard.stack.config import Config, RuleChoice, Secret, Stack, Waiver
-from modelyard.stack.loader import load, load_text
-from modelyard.stack.project import StackFile, discover, find_project, stack_folder
+from modelyard.stack.loader import load, load_text, stack_of
+from modelyard.stack.project import StackFile, discover, find_project, misnamed, stack_folder
 from modelyard.stack.schema import schema_text
 from modelyard.stack.waivers import apply_policy_waivers, apply_waivers, waive
 
@@ -27,7 +27,9 @@ __all__ = [
     "find_project",
     "load",
     "load_text",
+    "misnamed",
     "schema_text",
     "stack_folder",
+    "stack_of",
     "waive",
 ]

@@ -24,6 +24,8 @@ Loaded = tuple[Stack | None, tuple[Finding, ...]]
 
 FILE_NAME = re.compile(r"Pulumi\.([A-Za-z0-9_.-]{1,100})\.yaml")
 """The names that Pulumi gives stack files, by the stack's name."""
+_MISNAMED = re.compile(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
+_STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _LISTS = ("patches", "waivers")
@@ -46,7 +48,9 @@ def load(path: FilePath, shown: str) -> Loaded:
     if found is None:
         summary = f"{plain(path.name)} is not the name of a stack file"
         remedy = "name it Pulumi.<stack>.yaml; a stack's name has letters, digits, - _ and ."
-        return None, (Finding(codes.UNREADABLE, Severity.ERROR, summary, file=plain(shown, 200), remedy=remedy),)
+        about = stack_of(path.name)
+        wrong = Finding(codes.UNREADABLE, Severity.ERROR, summary, about, file=plain(shown, 200), remedy=remedy)
+        return None, (wrong,)
     stack = found[1]
     content = _read(path, stack)
     if isinstance(content, Problem):
@@ -115,6 +119,17 @@ def _read(path: FilePath, stack: str) -> bytes | Problem:
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         return Problem(codes.UNREADABLE, f"{plain(path.name)} cannot be read: {reason}", remedy="make it readable")
+
+
+def stack_of(file: str) -> str:
+    """What the stack of a file in the folder of the stack files is called, by the file's name; empty for other files.
+
+    The name of a misnamed file comes without what might steer a terminal or a page.
+    """
+    found = FILE_NAME.fullmatch(file)
+    if found is not None:
+        return found[1]
+    return _STRANGE.sub("_", file) if _MISNAMED.fullmatch(file) else ""
 
 
 def stacks_in(folder: FilePath) -> list[str]:

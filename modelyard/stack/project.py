@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.stack.document import parse_plain
-from modelyard.stack.loader import stacks_in
+from modelyard.stack.loader import FILE_NAME, stack_of, stacks_in
 
 PROJECT_FILES = ("Pulumi.yaml", "Pulumi.yml")
 DEFAULT_FOLDER = "stacks"
@@ -50,6 +50,20 @@ def discover(root: Path) -> tuple[StackFile, ...]:
     folder = stack_folder(root)
     paths = ((name, folder / f"Pulumi.{name}.yaml") for name in stacks_in(folder))
     return tuple(StackFile(name, path, _shown(path, root)) for name, path in paths)
+
+
+def misnamed(root: Path) -> tuple[StackFile, ...]:
+    """Files that look like stack files but whose names cannot be those of any, sorted.
+
+    Each is called by its whole file name, so that none is taken for a stack. To load one is a finding.
+    """
+    folder = stack_folder(root)
+    try:
+        names = sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        return ()
+    paths = ((stack_of(name), folder / name) for name in names if not FILE_NAME.fullmatch(name))
+    return tuple(StackFile(name, path, _shown(path, root)) for name, path in paths if name)
 
 
 def _shown(path: Path, root: Path) -> str:

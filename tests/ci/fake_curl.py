@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 SERVER = Path(os.environ["FAKE_SERVER"])
 
@@ -20,7 +21,9 @@ def main(words: list[str]) -> int:
     method = options.get("--request", "GET")
     state["requests"].append({"method": method, "path": url, "token": options["--header"]})
     if method == "GET":
-        sys.stdout.write(json.dumps(state["comments"]))
+        asked = {name: int(value) for name, (value,) in parse_qs(urlsplit(url).query).items() if value.isdigit()}
+        end = asked.get("page", 1) * asked["per_page"]
+        sys.stdout.write(json.dumps(state["comments"][end - asked["per_page"] : end]))
     else:
         name, _, value = options["--form"].partition("=")
         assert name == "body", name

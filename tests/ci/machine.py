@@ -50,7 +50,7 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True)
-        for name in ("stacks", "patches", "components"):
+        for name in ("stacks", "patches", "components", "policies"):
             self._copy(name)
         for name in ("Pulumi.yaml", ".gitignore"):
             (folder / name).write_bytes((ROOT / name).read_bytes())

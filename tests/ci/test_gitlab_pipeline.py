@@ -101,6 +101,55 @@ def test_one_comment_is_written_and_renewed(tmp_path: Path, repository: Reposito
     assert all(request["path"].startswith(notes) for request in requests)
 
 
+def test_a_comment_behind_many_others_is_found(tmp_path: Path, repository: Repository) -> None:
+    given = env(tmp_path, repository, CHANGE)
+    run("preview", repository.folder, given)
+    assert run("comment", repository.folder, given).returncode == 0
+    state = server(tmp_path)
+    others = [{"id": number, "body": "fine"} for number in range(1000, 1200)]
+    (tmp_path / "server.json").write_text(json.dumps(state | {"comments": [*others, *state["comments"]]}))
+    assert run("comment", repository.folder, given).returncode == 0
+    assert len(server(tmp_path)["comments"]) == 201
+    assert [request["method"] for request in server(tmp_path)["requests"]] == [
+        "GET",
+        "POST",
+        "GET",
+        "GET",
+        "GET",
+        "PUT",
+    ]
+
+
+def test_without_a_token_there_is_no_comment(tmp_path: Path, repository: Repository) -> None:
+    given = env(tmp_path, repository, CHANGE)
+    del given["MODELYARD_TOKEN"]
+    run("preview", repository.folder, given)
+    done = run("comment", repository.folder, given)
+    assert done.returncode == 0, done.stdout
+    assert "no MODELYARD_TOKEN" in done.stdout
+    assert not (tmp_path / "server.json").exists()
+
+
+def test_only_the_job_that_writes_the_comment_has_the_token() -> None:
+    found = jobs()
+    scope = found["comment"]["environment"]["name"]
+    assert f"environment scope {scope}" in FILE.read_text()
+    for name, job in found.items():
+        if name != "comment":
+            assert job.get("environment", {}).get("name") != scope
+            assert "MODELYARD_TOKEN" not in json.dumps(job)
+    # What has the token runs nothing that a merge request brings along.
+    assert found["comment"]["variables"]["GIT_STRATEGY"] == "none"
+    assert "before_script" not in found["comment"]
+    assert not any("modelyard " in line.split("#")[0] for line in found["comment"]["script"])
+
+
+def test_what_is_applied_is_checked_before() -> None:
+    for name, job in jobs().items():
+        if name.startswith("plan "):
+            assert [line.split()[1] for line in job["script"]] == ["check", "plan"]
+
+
 def test_without_a_preview_there_is_no_comment(tmp_path: Path, repository: Repository) -> None:
     assert run("comment", repository.folder, env(tmp_path, repository, CHANGE)).returncode == 0
     assert not (tmp_path / "server.json").exists()

@@ -1,6 +1,7 @@
 """The verbs that compare: preview, promote, and plan --matrix."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -159,3 +160,32 @@ def test_where_stacks_diverge(project: Any, run: Any) -> None:
         if (one["target"], one["field"]) == ("deployment-model-service", "spec.replicas")
     )
     assert replicas["values"] == [{"value": 2, "stacks": ["dev", "staging"]}, {"value": 3, "stacks": ["prod"]}]
+
+
+def test_a_promotion_is_written_in_the_layout_of_fmt(project: Any, run: Any) -> None:
+    shutil.copytree(project.root / "patches/ray-worker/v1", project.root / "patches/ray-worker/v2")
+    project.add("modelyard:patches:\n  - name: ray-worker\n    version: v1", stack="staging")
+    assert run("fmt").code == 0
+    assert run("promote", "staging", "dev", "--write").code == 0
+    assert "modelyard:patches:" in project.stack_file("dev").read_text()
+    assert run("fmt", "--check").code == 0
+
+
+def test_a_promotion_leaves_the_layout_of_a_file_that_has_its_own(project: Any, run: Any) -> None:
+    project.edit(("model: A30", "model:   A30"), stack="prod")
+    before = project.stack_file("prod").read_text()
+    assert run("promote", "dev", "prod", "--write").code == 0
+    assert project.stack_file("prod").read_text() == before.replace('"23.07"', '"23.10"')
+
+
+def test_a_promotion_that_goes_down_says_so(project: Any, run: Any) -> None:
+    shutil.copytree(project.root / "patches/ray-worker/v1", project.root / "patches/ray-worker/v2")
+    project.add("modelyard:patches:\n  - name: ray-worker\n    version: v1", stack="staging")
+    result = run("promote", "prod", "dev")
+    assert "warning  platform.release goes down from 23.10 to 23.07" in result.out
+    assert "promote dev to prod, or give --keep platform.release" in result.words
+    result = run("promote", "staging", "dev")
+    assert "warning  patches.ray-worker goes down from v2 to v1" in result.out
+    assert json.loads(run("promote", "staging", "dev", "--json").out)["lowered"] == ["patches.ray-worker"]
+    assert run("promote", "staging", "dev", "--keep", "patches", "--json").out.count('"lowered": []') == 1
+    assert "goes down" not in run("promote", "dev", "prod").out

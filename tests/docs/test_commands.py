@@ -25,6 +25,13 @@ def test_commands_do_what_the_page_says(page: Path, commands: ModuleType, root: 
     assert real == text, "shown output is not the real one; python docs/commands.py renews it"
 
 
+def test_no_command_hides_in_a_block_that_is_not_run(page: Path, commands: ModuleType) -> None:
+    for block in commands.blocks(page.read_text(encoding="utf-8"), page.name):
+        if not block.is_command and "file" not in block.options:
+            shown = re.findall(r"^(?:\$ )?(?:modelyard|pulumi|make|git|pip|kubectl) .*", block.body, re.MULTILINE)
+            assert shown == [], f"{block.place}: nobody runs this"
+
+
 def test_make_targets_are_in_the_makefile(page: Path, commands: ModuleType, root: Path) -> None:
     known = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert known >= commands.MAKE | commands.MAKE_IN_LAB

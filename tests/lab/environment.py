@@ -1,6 +1,7 @@
 """One environment under test: a project folder of its own, and a lab with the vendor's platform to apply it to."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from lab import Lab
 from modelyard.cluster import ObjectKey, essence
 from modelyard.plan import Plan
 from modelyard.plan.project import plan_live
+from tests.ci.machine import machine
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "ml-platform"
@@ -176,6 +178,17 @@ def environment(name: str, folder: Path) -> Iterator[Environment]:
     with Lab.start(folder / "lab", context=name) as lab:
         lab.install_platform(name)
         yield Environment(name, lab, folder / "project")
+
+
+def ci_machine(env: Environment, folder: Path) -> dict[str, str]:
+    """The variables of a CI runner that has the engine, keeps state in a folder, and reaches no cluster yet."""
+    backend = folder / "state"
+    backend.mkdir(exist_ok=True)
+    lab = {name: value for name, value in env.env.items() if name.startswith(("PULUMI_", "XDG_"))}
+    made = machine(folder, lab)
+    del made["KUBECONFIG"]
+    tools = f"{env.lab.tools.bin}{os.pathsep}{Path(sys.executable).parent}"
+    return made | {"PATH": f"{made['PATH']}{os.pathsep}{tools}", "PULUMI_BACKEND_URL": backend.as_uri()}
 
 
 def _steps(log: Path) -> Iterator[tuple[str, str, str]]:

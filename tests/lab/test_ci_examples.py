@@ -1,6 +1,5 @@
 """What the guide for CI hands out: linted by its linter, applied to a real cluster, hooked into a real pre-commit."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ from lab.toolset import ready_toolset
 from tests.ci.machine import ROOT, Repository, machine
 from tests.ci.pipeline import run as run_gitlab
 from tests.ci.runner import WORKFLOWS, Runner
-from tests.lab.environment import Environment, environment
+from tests.lab.environment import Environment, ci_machine, environment
 
 PRE_COMMIT = "4.7.0"
 
@@ -54,13 +53,7 @@ def platform(dev: Environment, tmp_path: Path) -> tuple[Repository, dict[str, st
     for stack in ("staging", "prod"):
         (repository.folder / "stacks" / f"Pulumi.{stack}.yaml").unlink()
     repository.commit("Only dev")
-    backend = tmp_path / "state"
-    backend.mkdir(exist_ok=True)
-    lab = {name: value for name, value in dev.env.items() if name.startswith(("PULUMI_", "XDG_"))}
-    env = machine(tmp_path, lab)
-    tools = f"{dev.lab.tools.bin}{os.pathsep}{Path(sys.executable).parent}"
-    del env["KUBECONFIG"]
-    return repository, env | {"PATH": f"{env['PATH']}{os.pathsep}{tools}", "PULUMI_BACKEND_URL": backend.as_uri()}
+    return repository, ci_machine(dev, tmp_path)
 
 
 def test_the_workflow_plans_waits_and_applies_exactly_that(dev: Environment, tmp_path: Path) -> None:

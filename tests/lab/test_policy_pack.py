@@ -222,6 +222,47 @@ def test_objects_that_somebody_adds_to_the_program_are_judged(dev: Environment) 
     assert "both HorizontalPodAutoscaler mine and the stack set spec.replicas" in words(done)
 
 
+def test_the_rules_for_autoscalers_queries_deadlines_and_gpus_stop_the_engine(dev: Environment) -> None:
+    dev.lab.install_crds()
+    program = dev.folder / "stacks" / "__main__.py"
+    program.write_text(program.read_text() + (Path(__file__).parent / "beside_the_plan.py").read_text())
+    done = preview(dev)
+    assert done.returncode != 0
+    assert {code for level, code in told(done) if level == "mandatory"} == {"POL103", "POL104", "POL111"}, words(done)
+    # A waiver covers one of them, and the others stay.
+    add(dev, "modelyard:waivers: [{code: POL104, target: short, reason: a smoke test, expires: 2036-12-01, by: Ada}]")
+    program.write_text(program.read_text().replace('"maxReplicaCount": 2', '"maxReplicaCount": 0'))
+    mandatory = {code for level, code in told(preview(dev)) if level == "mandatory"}
+    assert "POL106" in mandatory
+    assert "POL104" not in mandatory
+
+
+def test_several_gpus_without_nvlink_are_told(dev: Environment) -> None:
+    dev.edit("perWorker: 1", "perWorker: 2")
+    dev.edit("allocation: single", "allocation: multi_gpu")
+    assert ("advisory", "GPU008") in told(preview(dev))
+    dev.edit("config:\n", "config:\n  modelyard:policy: {rules: {GPU008: {level: mandatory}}}\n")
+    assert [level for level, code in told(preview(dev)) if code in ("GPU008", "errors")] == ["mandatory"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        (
+            "memory: 32Gi\n    image: images.example.com/ml-platform/ray",
+            "memory: 4Gi\n    image: images.example.com/ml-platform/ray",
+            "RES001",
+        ),
+        ("volume: 50Gi", "volume: 5Gi", "RES005"),
+    ],
+)
+def test_minima_are_violations_of_the_stack(dev: Environment, before: str, after: str, code: str) -> None:
+    dev.edit(before, after)
+    done = preview(dev)
+    assert done.returncode != 0
+    assert told(done) == [("mandatory", code)]
+
+
 def test_a_pack_that_cannot_read_its_rules_says_so(dev: Environment) -> None:
     (dev.folder / "policies" / "rules" / "mine.py").write_text("def mine(:\n")
     done = preview(dev)
@@ -287,6 +328,23 @@ def test_saved_state_that_broke_a_rule_while_policies_were_off(applied: Environm
         policy.write_text(text)
 
 
+def test_a_mandatory_policy_stops_an_apply_before_anything_is_sent(applied: Environment) -> None:
+    text = applied.stack_file.read_text()
+    versions = {body["metadata"]["name"]: body["metadata"]["resourceVersion"] for body in deployments(applied)}
+    applied.edit("config:\n", f"config:\n  {OUTSIDE}\n")
+    applied.edit("replicas: 2", "replicas: 3")
+    try:
+        done = applied.modelyard("apply", "dev", "--yes", check=False)
+        assert done.returncode == 1, words(done)
+        assert f"POL112 {HEAD} is in namespace {NAMESPACE}, which is not allowed" in words(done)
+        assert "nothing was changed" in words(done)
+        assert {
+            body["metadata"]["name"]: body["metadata"]["resourceVersion"] for body in deployments(applied)
+        } == versions
+    finally:
+        applied.stack_file.write_text(text)
+
+
 def test_saved_state_tells_what_pods_really_get(applied: Environment) -> None:
     """What somebody did by hand is in the state after a refresh, whatever the stack file says."""
     applied.lab.kubectl("scale", "--namespace", NAMESPACE, "deployment", HEAD, "--replicas", "2")
@@ -297,3 +355,16 @@ def test_saved_state_tells_what_pods_really_get(applied: Environment) -> None:
     assert told(done) == [("mandatory", "RAY001")]
     assert "rayHead.replicas is 2, a Ray cluster has exactly one head" in words(done)
     assert f"{HEAD} is so, whatever the stack file says" in words(done)
+
+
+def test_saved_state_tells_of_sizes_that_somebody_gave_by_hand(applied: Environment) -> None:
+    """A GPU for the model service, and too little memory for a worker."""
+    gpu, memory = "nvidia.com/gpu=1", "memory=4Gi"
+    for name, size in (("model-service", gpu), ("ray-model-training-worker", memory)):
+        where = ("--namespace", NAMESPACE, "deployment", f"deployment-{name}")
+        applied.lab.kubectl("set", "resources", *where, f"--limits={size}", f"--requests={size}")
+    applied.pulumi("refresh", "--yes", "--skip-preview", "--stack", "dev")
+    done = analyze(applied, "--stack", "dev")
+    assert done.returncode != 0
+    assert ("mandatory", "RES001") in told(done)
+    assert "RES006 modelService.gpu is 1, the model service runs on CPUs only" in words(done)

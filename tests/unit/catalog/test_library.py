@@ -65,7 +65,8 @@ def test_a_changed_release_is_an_error_that_asks_for_v2(project: Path, file: str
     path = project / "patches" / "ray-worker" / "v1" / file
     path.write_bytes(path.read_bytes() + b"\n")
     (finding,) = load_library(project).findings
-    assert (finding.code, finding.location) == ("PAT003", "patches/patches.lock:9")
+    assert (finding.code, finding.location) == ("PAT003", "patches/ray-worker/v1/patch.yaml.j2:1")
+    assert finding.detail.startswith("patches/patches.lock:9 has SHA-256 ")
     assert "patches/ray-worker/v2" in finding.remedy
 
 

@@ -26,7 +26,7 @@ def only(plan: Any) -> tuple[str, str, int]:
         ("\n  template:\n    $patch: replace", "", "PAT015", TEMPLATE, 5),
         (f"{CONTAINERS}        - name: ray-haed\n          tty: true", "", "PAT014", TEMPLATE, 7),
         (f"{CONTAINERS}        - name: [", "", "PAT007", TEMPLATE, 9),
-        ("\n  strategy:\n    rollingUpdate:\n      maxSurge: 1", "overrides: []\n", "PAT010", META, 2),
+        ("\n  strategy:\n    rollingUpdate:\n      maxSurge: 1", "overrides: []\n", "PAT010", TEMPLATE, 7),
         ("\n  paused: true", "params:\n  a: gpu.model\n  b: gpu.nope\n", "PAT012", META, 4),
         ("\n  paused: true", "when:\n  gpu.nope: 1\n", "PAT012", META, 2),
         ("\n  paused: true", "phase: never\n", "PAT009", META, 2),
@@ -52,13 +52,18 @@ def test_a_kind_that_is_not_there_stands_on_the_line_that_names_it(dev: Any, tmp
     assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT008", TEMPLATE, 3)
 
 
-def test_a_released_version_that_was_changed_stands_on_its_line_of_the_lock(dev: Any, tmp_path: Path) -> None:
+def test_a_released_version_that_was_changed_stands_in_the_version_and_names_the_line_of_the_lock(
+    dev: Any, tmp_path: Path
+) -> None:
     site = dev.patched(tmp_path, "{paused: true}")
     changed = tmp_path / "patches" / "ray-head" / "v1" / "meta.yaml"
     changed.write_text(changed.read_text() + "\n")
     lock = (tmp_path / "patches" / "patches.lock").read_text().splitlines()
     line = next(number for number, text in enumerate(lock, 1) if text.startswith("ray-head/"))
-    assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT003", "patches/patches.lock", line)
+    plan = site._replace(library=load_library(tmp_path)).plan()
+    assert only(plan) == ("PAT003", "patches/ray-head/v1/patch.yaml.j2", 1)
+    (finding,) = (finding for finding in plan.findings if finding.blocks)
+    assert f"patches/patches.lock:{line} has SHA-256" in finding.detail
 
 
 @pytest.mark.parametrize(("manager", "code"), [("keda-operator", "OWN002"), ("argocd-controller", "OWN003")])

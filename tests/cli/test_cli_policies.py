@@ -1,0 +1,133 @@
+"""The project's policies from the command line: what they stop, where they point, and what their rules print."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.policy.loading import policies_of
+
+PRINTING = """
+import sys
+from modelyard.policy import rule
+
+print("::error::printed at import")
+
+@rule("POL901", kinds=["Deployment"], roles=["rayHead"])
+def mine(subject, params):
+    '''Mine.
+
+    **Why.** A.
+
+    **Example.** B.
+
+    **Fix.** C.
+    '''
+    print("::set-env name=A::b")
+    sys.stderr.write("##[group]mine")
+    return []
+"""
+PINNED = """
+code: POL902
+title: The model service has one replica
+match: {roles: [modelService]}
+assert: [{field: spec.replicas, operator: atMost, value: 1}]
+message: "{name} has {value} replicas"
+why: A.
+example: B.
+fix: C.
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    policies_of.cache_clear()
+
+
+def write(project: Any, name: str, text: str) -> Path:
+    path: Path = project.root / "policies" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("check", "dev", "--format", form) for form in ("json", "sarif", "junit", "text", "github")),
+        ("plan", "dev", "--json"),
+        ("explain", "GPU001", "--json"),
+        ("explain",),
+    ],
+    ids=" ".join,
+)
+def test_what_a_rule_prints_is_kept_out_of_the_output(project: Any, run: Any, words: tuple[str, ...]) -> None:
+    silent = [line for line in PRINTING.splitlines() if "print" not in line and "sys.stderr" not in line]
+    write(project, "rules/mine.py", "\n".join(silent))
+    quiet = run(*words)
+    assert quiet.err == ""
+    write(project, "rules/mine.py", PRINTING)
+    policies_of.cache_clear()
+    result = run(*words)
+    assert (result.code, result.out) == (quiet.code, quiet.out)
+    said = result.err.splitlines()
+    assert "  policies print: ::error::printed at import" in said
+    assert all(line.startswith("  policies print: ") for line in said)
+    if words[0] != "explain":
+        assert "  policies print: ::set-env name=A::b" in said
+        assert "  policies print: # #[group]mine" in said
+
+
+def test_what_a_rule_prints_is_kept_out_of_a_preview(project: Any, run: Any) -> None:
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        subprocess.run(["git", *identity, "-C", str(project.root), *words], check=True, capture_output=True)
+
+    write(project, "rules/mine.py", PRINTING)
+    git("init", "--quiet", "--initial-branch", "main")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "one")
+    project.edit(("memory: 32Gi", "memory: 48Gi"))
+    result = run("preview", "--base", "main", "--format", "json")
+    assert json.loads(result.out)["summary"]["changed"] == 1
+    assert "  policies print: ::set-env name=A::b" in result.err.splitlines()
+
+
+def test_a_rule_that_ends_the_program_is_a_finding(project: Any, run: Any) -> None:
+    write(project, "rules/mine.py", PRINTING.replace("return []", "sys.exit(0)"))
+    result = run("check", "dev")
+    assert (result.code, result.errors) == (1, ["POL005"])
+
+
+def test_a_mandatory_policy_stops_a_plan_as_it_stops_a_check(project: Any, run: Any) -> None:
+    assertion = write(project, "assertions/mine.yaml", PINNED)
+    checked = run("check", "dev")
+    policies_of.cache_clear()
+    planned = run("plan", "dev")
+    assert checked.errors == planned.errors == ["POL902"]
+    assert checked.code == planned.code == 1
+    assert "modelyard apply" not in planned.out
+    policies_of.cache_clear()
+    assert [one["code"] for one in json.loads(run("plan", "dev", "--json").out)["findings"] if one["code"][0] == "P"]
+    policies_of.cache_clear()
+    assert run("render", "dev").code == 1
+    assertion.write_text(PINNED + "level: advisory\n")
+    policies_of.cache_clear()
+    planned = run("plan", "dev")
+    assert (planned.code, planned.errors) == (0, [])
+    assert "POL902" in planned.out
+
+
+@pytest.mark.parametrize("policies", [False, True])
+def test_a_plan_loads_what_runs_rules_only_where_there_are_rules(project: Any, policies: bool) -> None:
+    if policies:
+        write(project, "assertions/mine.yaml", PINNED)
+    code = (
+        "import sys; from modelyard.cli import main; main(['plan', 'dev']); "
+        "sys.exit(any(name.startswith('modelyard.policy') for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, check=False)
+    assert done.returncode == policies

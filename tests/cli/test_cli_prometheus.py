@@ -1,0 +1,92 @@
+"""``modelyard check --prometheus``: how a run ends when the server gives no answer, and that it keeps its secrets."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECRET = "s3cret-w0rd"
+NOBODY = "127.0.0.1:9"
+
+
+class Asked:
+    """A server that lets nobody in, and the credentials that it was given."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.credentials: list[str] = []
+
+
+@pytest.fixture
+def closed() -> Iterator[Asked]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.credentials.append(self.headers.get("Authorization", ""))
+            self.send_response(403)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        asked = Asked(f"127.0.0.1:{server.server_address[1]}")
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield asked
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    for name in ("MODELYARD_PROMETHEUS_TOKEN", "MODELYARD_PROMETHEUS_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("words", [("staging",), ("--all",), ("staging", "--json"), ("staging", "--format", "sarif")])
+def test_a_server_out_of_reach_ends_with_3_and_tells_no_token(
+    run: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("MODELYARD_PROMETHEUS_TOKEN", SECRET)
+    result = run("check", *words, "--prometheus", f"http://{NOBODY}")
+    assert result.code == 3
+    assert f"http://{NOBODY} is out of reach" in result.words
+    assert SECRET not in result.text
+
+
+def test_a_server_that_lets_nobody_in_ends_with_3_and_tells_no_token(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, closed: Asked
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(SECRET)
+    monkeypatch.setenv("MODELYARD_PROMETHEUS_TOKEN_FILE", str(file))
+    monkeypatch.setenv("MODELYARD_DEBUG", "1")
+    result = run("check", "staging", "--prometheus", f"http://{closed.place}")
+    assert closed.credentials
+    assert set(closed.credentials) == {f"Bearer {SECRET}"}
+    assert result.code == 3
+    assert "does not let us in (HTTP 403)" in result.words
+    assert SECRET not in result.text
+
+
+def test_a_password_in_the_address_is_not_told(run: Any, closed: Asked) -> None:
+    for place in (NOBODY, closed.place):
+        result = run("check", "staging", "--prometheus", f"http://ada:{SECRET}@{place}")
+        assert result.code == 3
+        assert SECRET not in result.text
+        assert "ada" not in result.text
+    assert closed.credentials[0].startswith("Basic ")
+
+
+def test_an_address_that_is_none_ends_with_2_and_tells_no_password(run: Any) -> None:
+    result = run("check", "staging", "--prometheus", f"ftp://ada:{SECRET}@prometheus.example.com")
+    assert result.code == 2
+    assert SECRET not in result.text
+
+
+def test_a_stack_without_queries_asks_nobody(run: Any) -> None:
+    assert run("check", "dev", "--prometheus", f"http://{NOBODY}").code == 0
