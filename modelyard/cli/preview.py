@@ -38,7 +38,10 @@ def configure(parser: ArgumentParser) -> None:
         "--report-url", default="", metavar="URL", help="where the full report can be read, for markdown"
     )
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="most characters of the markdown (default 65000, what GitHub takes)"
+        "--limit",
+        type=int,
+        metavar="N",
+        help="most characters of the markdown (default 65000, what GitHub takes; at least 4000 and the length of URL)",
     )
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="end with 5 when a stack changes and nothing is wrong"
@@ -53,6 +56,7 @@ def run(args: Namespace) -> Exit:
 
     root = project_root(args)
     wanted = _wanted(args)
+    _check_comment(args)
     try:
         found = preview(root, args.base, args.head, date.today(), each)
     except RevisionError as error:
@@ -88,12 +92,35 @@ def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
     return found
 
 
+def _check_comment(args: Namespace) -> None:
+    """Ends the run where a comment cannot be made as asked."""
+    if not args.report_url and args.limit is None:
+        return
+    from urllib.parse import urlsplit
+
+    from modelyard.report.preview_markdown import LIMIT, least
+
+    try:
+        address = urlsplit(args.report_url)
+    except ValueError:
+        address = urlsplit("")
+    if args.report_url and not (address.scheme in ("http", "https") and address.netloc):
+        raise Stop(
+            Exit.USAGE, f"--report-url {args.report_url!r} is no web address", "begin it with https:// or http://"
+        )
+    smallest = least(args.report_url)
+    if (LIMIT if args.limit is None else args.limit) < smallest:
+        given = "the default" if args.limit is None else f"--limit {args.limit}"
+        remedy = f"allow at least {smallest} characters, or give a shorter --report-url"
+        raise Stop(Exit.USAGE, f"{given} is too little: the summary may need {smallest} characters", remedy)
+
+
 def _text(root: Path, preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> str:
     match form:
         case "markdown":
             from modelyard.report.preview_markdown import LIMIT, preview_markdown
 
-            return preview_markdown(preview, limit=args.limit or LIMIT, report=args.report_url)
+            return preview_markdown(preview, limit=LIMIT if args.limit is None else args.limit, report=args.report_url)
         case "json" | "html":
             from modelyard.policy.pages import explained
             from modelyard.report.preview_json import preview_document

@@ -64,6 +64,8 @@ def _count_before(target: TargetPlan) -> Count | None:
 
 
 def _count_after(target: TargetPlan) -> Count | None:
+    if not target.after:
+        return _NOBODY
     left = target.replicas[1] is None and replicas_of(target.after) is not None
     ours = "replicas" in (target.applied.get("spec") or {})
     return _count(target.after, left or (wakes(target.after) and not ours))

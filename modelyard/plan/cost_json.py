@@ -18,9 +18,9 @@ def cost_to_json(cost: StackCost) -> dict[str, Any]:
     return {
         "currency": "USD",
         "per": "hour",
-        "before": _total(cost.before),
-        "after": _total(cost.after),
-        "delta": _total(cost.delta),
+        "before": total_to_json(cost.before),
+        "after": total_to_json(cost.after),
+        "delta": total_to_json(cost.delta),
         "gpus": _pair(cost.gpus, _count),
         "targets": [_target(target) for target in cost.targets],
     }
@@ -35,8 +35,18 @@ def cost_from_json(value: Mapping[str, Any]) -> StackCost:
     return stack_cost(_read_target(target) for target in value["targets"])
 
 
-def _total(total: Total) -> dict[str, Any]:
+def total_to_json(total: Total) -> dict[str, Any]:
+    """One sum as plain JSON values."""
     return {"usd": _money(total.usd), "unknownPods": _count(total.unknown)}
+
+
+def total_from_json(value: Mapping[str, Any]) -> Total:
+    """What ``total_to_json`` was given.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is something else.
+    """
+    return Total(_read_money(value["usd"]), _read_count(value["unknownPods"]))
 
 
 def _target(target: TargetCost) -> dict[str, Any]:

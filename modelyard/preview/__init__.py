@@ -6,7 +6,7 @@ many stacks once (``group``). It never changes the user's tree, never talks to a
 """
 
 from modelyard.preview.compare import compare
-from modelyard.preview.group import Group, grouped
+from modelyard.preview.group import Group, News, grouped
 from modelyard.preview.values import FieldDiff, Preview, StackDiff, TargetDiff, VersionDiff
 
-__all__ = ["FieldDiff", "Group", "Preview", "StackDiff", "TargetDiff", "VersionDiff", "compare", "grouped"]
+__all__ = ["FieldDiff", "Group", "News", "Preview", "StackDiff", "TargetDiff", "VersionDiff", "compare", "grouped"]

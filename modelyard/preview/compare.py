@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.cluster import ObjectKey
-from modelyard.findings import Finding
+from modelyard.findings import Finding, Severity
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.pods import pods_of, replicas_of
@@ -37,30 +37,80 @@ def compare(
             stack, its only plan; None where the head cannot be planned.
         recorded: whether the recorded platform differs between the commits.
     """
-    status: Status = "added" if base is None else "removed" if head is None else "changed"
+    if head is None:
+        return _left_behind(stack, file, base.plan if base else None, recorded)
+    status: Status = "added" if base is None else "changed"
     before, after = _targets(base.plan if base else None), _targets(following)
     targets = [_changed(target, before.get(key)) for key, target in after.items()]
-    if head is None or following is not None:
+    if following is not None:
         # What a plan could not say anything about is not given up.
-        version = next((side.version for side in (head, base) if side is not None and side.version), "")
+        version = _version(base, head)
         targets += [_given_up(target, version) for key, target in before.items() if key not in after]
-    old, new = base.findings if base else (), head.findings if head else ()
+    changed = tuple(target for target in targets if target.fields or target.versions)
+    old, new = base.findings if base else (), head.findings
     known, present = {_identity(finding) for finding in old}, {_identity(finding) for finding in new}
-    plan = (head.plan if head is not None else None) or (base.plan if base is not None else None)
+    plan = head.plan or (base.plan if base is not None else None)
     return StackDiff(
         stack,
         file,
         status,
         plan.headline if plan is not None else "",
-        tuple(target for target in targets if target.fields or target.versions),
+        changed,
         tuple(finding for finding in new if _identity(finding) not in known),
         # Of a head that cannot be planned nobody knows what it mends.
-        tuple(finding for finding in old if _identity(finding) not in present) if head and head.plan else (),
+        tuple(finding for finding in old if _identity(finding) not in present) if head.plan else (),
         tuple(finding for finding in new if _identity(finding) in known),
-        head is not None and head.plan is None,
+        head.plan is None,
         recorded,
-        tuple(_in_use(base.plan if base else None, following)) if head is None or following is not None else (),
+        tuple(_in_use(base.plan if base else None, following)) if following is not None else (),
+        others=sum(target.gpus[1] for target in targets) - sum(target.gpus[1] for target in changed),
     )
+
+
+def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> StackDiff:
+    """What becomes of a stack whose file is gone: nothing is sent, so nothing in its cluster changes."""
+    finding = Finding(
+        "CFG104",
+        Severity.WARNING,
+        f"the file of stack {stack} is gone, and what was applied of it stays in the cluster",
+        stack=stack,
+        detail="no later apply touches it: its objects, the fields that modelyard set, and the GPUs they hold stay",
+        remedy=f"run `modelyard destroy {stack}` before the file goes: it needs the file",
+        file=file,
+    )
+    return StackDiff(
+        stack,
+        file,
+        "removed",
+        plan.headline if plan is not None else "",
+        (),
+        (finding,),
+        (),
+        (),
+        False,
+        recorded,
+        others=sum(target.gpus[1] for target in plan.targets) if plan is not None else None,
+    )
+
+
+def given_up(base: Side | None, head: Side, following: Plan) -> tuple[TargetPlan, ...]:
+    """What becomes of the objects that no patch of the head asks for, as plans that have no patch."""
+    kept, version = _targets(following), _version(base, head)
+    found = []
+    for key, target in _targets(base.plan if base else None).items():
+        if key not in kept:
+            left = _left_of(target, version)
+            found.append(
+                target._replace(
+                    patches=(),
+                    applied={},
+                    before=target.after,
+                    after=left or {},
+                    changes=(),
+                    replicas=(target.replicas[1], replicas_of(left)),
+                )
+            )
+    return tuple(found)
 
 
 def changes_anything(difference: StackDiff) -> bool:
@@ -98,14 +148,24 @@ def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
     )
 
 
+def _version(base: Side | None, head: Side) -> str:
+    return next((side.version for side in (head, base) if side is not None and side.version), "")
+
+
+def _left_of(target: TargetPlan, version: str) -> dict[str, Any] | None:
+    """An object that no patch of the head asks for: without our fields, or None where it is deleted."""
+    if target.managed:
+        return None
+    schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
+    metadata = {"name": target.key.name, "namespace": target.key.namespace}
+    empty = {"apiVersion": target.key.api_version, "kind": target.key.kind, "metadata": metadata}
+    return merge.server_side(target.after, empty, FIELD_MANAGER, schema, force=True).object
+
+
 def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     """What becomes of an object that no patch of the head asks for: our fields are released, or it is deleted."""
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
-    left: dict[str, Any] | None = None
-    if not target.managed:
-        metadata = {"name": target.key.name, "namespace": target.key.namespace}
-        empty = {"apiVersion": target.key.api_version, "kind": target.key.kind, "metadata": metadata}
-        left = merge.server_side(target.after, empty, FIELD_MANAGER, schema, force=True).object
+    left = _left_of(target, version)
     fields = tuple(
         FieldDiff(change.path, change.before, change.after, None)
         for change in merge.diff(target.after, left, schema)

@@ -1,11 +1,21 @@
 """Alike changes of many stacks, told once."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from modelyard import merge
+from modelyard.findings import Finding
+from modelyard.plan.cost import TargetCost, Total, stack_cost
 from modelyard.preview.values import StackDiff, TargetDiff
+
+
+class News(NamedTuple):
+    """Findings by whether the head has them, the base had them, or both."""
+
+    new: tuple[Finding, ...] = ()
+    fixed: tuple[Finding, ...] = ()
+    still: tuple[Finding, ...] = ()
 
 
 class Group(NamedTuple):
@@ -18,23 +28,65 @@ class Group(NamedTuple):
     """In all these stacks together."""
     gpus: tuple[int, int]
     """In all these stacks together."""
+    cost: Total | None
+    """What it adds or saves an hour in all of them; None for an object without pods."""
+    findings: News
+    """About this target, in all of them."""
+
+
+class _Member(NamedTuple):
+    """The change in one stack."""
+
+    stack: str
+    target: TargetDiff
+    priced: bool
+    """Whether anybody knows what the stack costs."""
+    cost: TargetCost | None
+    findings: News
 
 
 def grouped(stacks: Iterable[StackDiff]) -> tuple[Group, ...]:
     """The targets' changes, alike ones together: in the order of the first stack that has them."""
-    found: dict[str, list[tuple[str, TargetDiff]]] = {}
+    found: dict[str, list[_Member]] = {}
     for stack in stacks:
+        costs = {(one.kind, one.name): one for one in (stack.cost.targets if stack.cost else ())}
+        new, fixed, still = map(_by_target, (stack.new, stack.fixed, stack.still))
         for target in stack.targets:
-            found.setdefault(_likeness(target), []).append((stack.stack, target))
-    return tuple(
-        Group(
-            members[0][1],
-            tuple(name for name, _ in members),
-            sum(target.replaces_pods for _, target in members),
-            (sum(target.gpus[0] for _, target in members), sum(target.gpus[1] for _, target in members)),
-        )
-        for members in found.values()
+            name = target.name
+            own = News(new.get(name, ()), fixed.get(name, ()), still.get(name, ()))
+            member = _Member(stack.stack, target, stack.cost is not None, costs.get((target.kind, name)), own)
+            found.setdefault(_likeness(target), []).append(member)
+    return tuple(map(_group, found.values()))
+
+
+def _group(members: list[_Member]) -> Group:
+    return Group(
+        members[0].target,
+        tuple(one.stack for one in members),
+        sum(one.target.replaces_pods for one in members),
+        (sum(one.target.gpus[0] for one in members), sum(one.target.gpus[1] for one in members)),
+        _cost(members),
+        News(
+            tuple(finding for one in members for finding in one.findings.new),
+            tuple(finding for one in members for finding in one.findings.fixed),
+            tuple(finding for one in members for finding in one.findings.still),
+        ),
     )
+
+
+def _cost(members: list[_Member]) -> Total | None:
+    known = [one.cost for one in members if one.cost is not None]
+    total = stack_cost(known).delta
+    if all(one.priced for one in members):
+        return total if known else None
+    return Total(total.usd if known else None, None)
+
+
+def _by_target(findings: Iterable[Finding]) -> Mapping[str, tuple[Finding, ...]]:
+    found: dict[str, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.target, []).append(finding)
+    return {target: tuple(own) for target, own in found.items()}
 
 
 def _likeness(target: TargetDiff) -> str:

@@ -7,11 +7,14 @@ from pathlib import Path
 from posixpath import normpath
 from typing import NamedTuple
 
+from modelyard.cost.prices import Prices
 from modelyard.cost.project import priced, prices_of
 from modelyard.findings import Finding, ordered
+from modelyard.plan.cost import StackCost
 from modelyard.plan.project import Planned, chosen_patches, plan_after, plan_recorded, shown
+from modelyard.plan.values import TargetPlan
 from modelyard.policy.check import check_plan
-from modelyard.preview.compare import Side, changes_anything, compare
+from modelyard.preview.compare import Side, changes_anything, compare, given_up
 from modelyard.preview.revisions import Range, between, laid_out
 from modelyard.preview.topology import topology
 from modelyard.preview.values import Preview, StackDiff
@@ -156,17 +159,43 @@ def _compared(base_root: Path, head_root: Path, today: date, job: Job) -> StackD
     difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded)
     ahead = after._replace(plan=following) if after is not None else None
     earlier = prices_of(base_root, before.stack)[0] if before is not None and before.stack is not None else None
-    cost = priced(head_root, ahead, earlier) if ahead is not None else None
+    if ahead is None or head is None:
+        cost = _running_cost(base_root, before, today)
+    else:
+        also = given_up(base, head, following) if following is not None else ()
+        cost = _cost(head_root, ahead, also, earlier)
     if not changes_anything(difference) and not _other_amounts(cost):
         return None
-    return difference._replace(
-        topology=topology(before, ahead), cost=cost.plan.cost if cost is not None and cost.plan is not None else None
-    )
+    return difference._replace(topology=topology(before, ahead), cost=cost)
 
 
-def _other_amounts(planned: Planned | None) -> bool:
+def _cost(
+    root: Path, planned: Planned, also: tuple[TargetPlan, ...] = (), earlier: Prices | None = None
+) -> StackCost | None:
+    """What a plan costs, some more targets included; None where it has none.
+
+    Args:
+        root: the project whose prices count.
+        planned: the plan.
+        also: more targets.
+        earlier: the prices of what runs before it, where they are others.
+    """
+    if planned.plan is None:
+        return None
+    whole = planned._replace(plan=planned.plan._replace(targets=(*planned.plan.targets, *also)))
+    found = priced(root, whole, earlier)
+    return found.plan.cost if found.plan is not None else None
+
+
+def _running_cost(root: Path, planned: Planned | None, today: date) -> StackCost | None:
+    """What a stack costs that was applied and is left as it is."""
+    if planned is None or planned.plan is None:
+        return None
+    return _cost(root, planned._replace(plan=plan_after(root, planned, planned.plan, today)))
+
+
+def _other_amounts(cost: StackCost | None) -> bool:
     """Whether something costs another amount afterwards."""
-    cost = planned.plan.cost if planned is not None and planned.plan is not None else None
     return cost is not None and any(one.usd[0] != one.usd[1] for one in cost.targets)
 
 

@@ -65,16 +65,21 @@ class StackDiff(NamedTuple):
     recorded: bool
     """Whether the recorded platform of the stack differs between the commits."""
     patches: tuple[VersionDiff, ...] = ()
-    """Every patch in use, also those whose version stays. Of a head that cannot be planned none is known."""
+    """Every patch in use, also those whose version stays; none where the head cannot be planned or has no file."""
     topology: Topology | None = None
     """None where neither side could be planned."""
     cost: StackCost | None = None
-    """Of what runs once the base has been applied, and then the head; None where the head cannot be planned."""
+    """Of what runs once the base has been applied, and then the head; None where nobody knows it."""
+    others: int | None = 0
+    """GPUs that the targets hold in which nothing changes; None where the stack was planned at neither commit."""
 
     @property
-    def gpus(self) -> tuple[int, int]:
-        """GPUs of the changed targets before and after."""
-        return sum(target.gpus[0] for target in self.targets), sum(target.gpus[1] for target in self.targets)
+    def gpus(self) -> tuple[int, int] | None:
+        """GPUs that all its targets hold before and after; None where nobody knows."""
+        if self.unplanned or self.others is None:
+            return None
+        before, after = (self.others + sum(target.gpus[side] for target in self.targets) for side in (0, 1))
+        return before, after
 
     @property
     def replaces_pods(self) -> int:

@@ -1,6 +1,6 @@
 """Findings as text."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from modelyard.findings import Finding, Severity
 from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
@@ -21,8 +21,12 @@ def findings_text(findings: Iterable[Finding], style: Style = PLAIN) -> list[str
     Findings about the owners of fields are one a target and owner; what to do stands below the last of several that
     say the same.
     """
+    return told_text(gathered(findings), style)
+
+
+def told_text(told: Sequence[Told], style: Style = PLAIN) -> list[str]:
+    """The same of findings that are gathered already."""
     lines: list[str] = []
-    told = gathered(findings)
     for at, one in enumerate(told):
         again = one.fields and any(after.fields and _advice(after) == _advice(one) for after in told[at + 1 : at + 2])
         lines.extend(_one(one, style, advise=not again))
@@ -41,8 +45,7 @@ def _one(told: Told, style: Style, *, advise: bool) -> list[str]:
     first, *rest = _statement(told, head, indent, columns)
     paint = style.dim if finding.waived else _paint(finding.severity, style)
     lines = [first.replace(head, paint(head), 1), *rest]
-    stacks = f"in {named(told.stacks)}" if told.stacks else ""
-    where = "  ".join(part for part in (finding.location, finding.target, stacks) if part)
+    where = "  ".join(part for part in _where(told) if part)
     if where:
         lines.extend(" " * indent + style.link(line.strip()) for line in wrapped(where, indent, columns))
     if finding.waived:
@@ -51,6 +54,15 @@ def _one(told: Told, style: Style, *, advise: bool) -> list[str]:
         lines.extend(style.dim(line) for line in _filled(finding.detail, indent, columns))
         lines.extend(_filled(f"→ {finding.remedy}" if finding.remedy else "", indent, columns))
     return lines
+
+
+def _where(told: Told) -> tuple[str, ...]:
+    """Place, target, and the stacks where there are several, each with its own place where these differ."""
+    finding = told.finding
+    if not told.places:
+        return finding.location, finding.target, f"in {named(told.stacks)}" if told.stacks else ""
+    each = tuple(f"{name} ({at})" if at else name for name, at in zip(told.stacks, told.places, strict=True))
+    return finding.target, f"in {named(each)}"
 
 
 def _filled(text: str, indent: int, columns: int) -> list[str]:

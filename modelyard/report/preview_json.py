@@ -6,7 +6,7 @@ from typing import Any
 from modelyard import merge
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding, Severity
-from modelyard.plan.cost_json import cost_to_json
+from modelyard.plan.cost_json import cost_to_json, total_to_json
 from modelyard.plan.store import finding_to_json
 from modelyard.preview import FieldDiff, Group, Preview, StackDiff, TargetDiff, grouped
 from modelyard.preview.topology import topology_to_json
@@ -46,7 +46,7 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
 
 def _summary(preview: Preview) -> dict[str, Any]:
     stacks = preview.stacks
-    before, after = sum(stack.gpus[0] for stack in stacks), sum(stack.gpus[1] for stack in stacks)
+    gpus = [gpus for gpus in (stack.gpus for stack in stacks) if gpus is not None]
     return {
         "added": sum(stack.status == "added" for stack in stacks),
         "removed": sum(stack.status == "removed" for stack in stacks),
@@ -54,8 +54,8 @@ def _summary(preview: Preview) -> dict[str, Any]:
         "unchanged": len(preview.unchanged),
         "unplanned": sum(stack.unplanned for stack in stacks),
         "podsReplaced": sum(stack.replaces_pods for stack in stacks),
-        "gpusBefore": before,
-        "gpusAfter": after,
+        "gpusBefore": sum(before for before, _ in gpus),
+        "gpusAfter": sum(after for _, after in gpus),
         "new": _tally(finding for stack in stacks for finding in stack.new),
         "fixed": _tally(finding for stack in stacks for finding in stack.fixed),
         "still": _tally(finding for stack in stacks for finding in stack.still),
@@ -78,10 +78,29 @@ def _group(group: Group) -> dict[str, Any]:
         "status": change.status,
         "stacks": list(group.stacks),
         "podsReplaced": group.replaces_pods,
-        "gpus": {"before": group.gpus[0], "after": group.gpus[1]},
+        "gpus": _pair(group.gpus),
+        "cost": None if group.cost is None else total_to_json(group.cost),
+        "findings": {name: _codes(findings) for name, findings in group.findings._asdict().items()},
         "versions": [version._asdict() for version in change.versions],
         "fields": [_field(field) for field in change.fields],
     }
+
+
+def _pair(gpus: tuple[int, int]) -> dict[str, int]:
+    return {"before": gpus[0], "after": gpus[1]}
+
+
+def _codes(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Which findings a change has, by code, the gravest first; the stacks' own lists say the rest."""
+    stacks: dict[tuple[bool, Severity, str], set[str]] = {}
+    for finding in findings:
+        stacks.setdefault((bool(finding.waived), finding.severity, finding.code), set()).add(finding.stack)
+    order = list(Severity)
+    found = sorted(stacks.items(), key=lambda pair: (pair[0][0], order.index(pair[0][1]), pair[0][2]))
+    return [
+        {"code": code, "severity": severity.value, "waived": waived, "stacks": len(names)}
+        for (waived, severity, code), names in found
+    ]
 
 
 def _field(field: FieldDiff) -> dict[str, Any]:
@@ -104,7 +123,7 @@ def _stack(stack: StackDiff, places: dict[tuple[str, str, str], int]) -> dict[st
         "recordedChanged": stack.recorded,
         "blocked": stack.blocked,
         "podsReplaced": None if stack.unplanned else stack.replaces_pods,
-        "gpus": None if stack.unplanned else {"before": stack.gpus[0], "after": stack.gpus[1]},
+        "gpus": None if stack.gpus is None else _pair(stack.gpus),
         "targets": [_target(target, places[stack.stack, target.kind, target.name]) for target in stack.targets],
         "patches": [version._asdict() for version in stack.patches],
         "topology": topology_to_json(stack.topology),
@@ -124,5 +143,5 @@ def _target(target: TargetDiff, place: int) -> dict[str, Any]:
         "change": place,
         "podsReplaced": target.replaces_pods,
         "replicas": {"before": target.replicas[0], "after": target.replicas[1]},
-        "gpus": {"before": target.gpus[0], "after": target.gpus[1]},
+        "gpus": _pair(target.gpus),
     }

@@ -1,32 +1,31 @@
 """A preview as a comment under a pull request: the summary always fits, details folded, not longer than hosts allow."""
 
-from collections.abc import Iterable, Iterator
-from html import escape
+from collections.abc import Iterator
 
-from modelyard import merge
 from modelyard.cost.words import UNKNOWN, difference
-from modelyard.findings import Finding, loud
-from modelyard.preview import Group, Preview, StackDiff, grouped
-from modelyard.report.preview_words import (
-    change_words,
-    effects,
-    headline,
-    rows_by_patch,
-    span,
-    version_words,
-)
-from modelyard.report.style import safe
-from modelyard.report.takeovers import Told, gathered
-from modelyard.report.values import count, fitted, named
+from modelyard.findings import loud
+from modelyard.preview import Preview, StackDiff
+from modelyard.report import markdown
+from modelyard.report.fill import Item, chosen, filled
+from modelyard.report.preview_sections import sections
+from modelyard.report.preview_words import effects, gravest_first, headline, hours, moved, sources, span
+from modelyard.report.values import count, named
 
 MARK = "<!-- modelyard preview -->"
 """First line of every comment, by which a workflow finds the one to replace."""
 LIMIT = 65_000
 """Characters of the longest comment: GitHub takes 65,536, other hosts more."""
+LEAST = 4_000
+"""Characters that every comment may have, besides the address of the full report."""
 _ROWS = 40
 """Stacks in the table of the summary."""
-_VALUE = 160
-"""Characters of the longest value."""
+_CODES = 20
+"""Codes of new errors that are told with their stacks."""
+
+
+def least(report: str = "") -> int:
+    """The smallest limit that every comment keeps."""
+    return LEAST + len(markdown.address(report))
 
 
 def preview_markdown(preview: Preview, *, limit: int = LIMIT, report: str = "") -> str:
@@ -36,71 +35,97 @@ def preview_markdown(preview: Preview, *, limit: int = LIMIT, report: str = "") 
         preview: what to tell.
         limit: most characters of it.
         report: address of the full report, empty where there is none.
+
+    Raises:
+        ValueError: the limit is less than ``least(report)``.
     """
-    top = "\n".join(_top(preview, report))
-    blocks = list(_blocks(preview))
-    tail = _tail(preview)
-    room = limit - len(top) - len(tail) - 200
-    kept: list[str] = []
-    for number, block in enumerate(blocks):
-        if len(block) + 1 > room:
-            left = count(len(blocks) - number, "section")
-            where = f"the [full report]({report}) has them" if report else "`modelyard preview` shows them"
-            kept.append(f"_{left} more would be too long for this comment; {where}._\n")
-            break
-        room -= len(block) + 1
-        kept.append(block)
-    return "\n".join([top, *kept, tail]).rstrip("\n") + "\n"
+    if limit < least(report):
+        raise ValueError(f"a comment may need {least(report)} characters, and only {limit} are allowed")
+    top, tail = "\n".join(_top(preview, report, limit)), _tail(preview, limit)
+    room = limit - len(top) - len(tail) - 11  # line breaks between the parts
+    table = _table(preview, room // 2)
+    room -= len(table)
+    parts = filled(sections(preview, room, linked=bool(report)), room)
+    return "\n".join([top, *filter(None, (table, *parts, tail))]).rstrip("\n") + "\n"
 
 
-def _top(preview: Preview, report: str) -> Iterator[str]:
+def _top(preview: Preview, report: str, limit: int) -> Iterator[str]:
     yield MARK
     yield f"## modelyard: {headline(preview)}"
     yield ""
-    link = f" · [full report]({report})" if report else ""
-    yield f"{_text(span(preview))}{link}"
+    link = f" · [full report]({markdown.address(report)})" if report else ""
+    yield f"{markdown.text(span(preview))}{link}"
     yield ""
-    if not preview.stacks:
+    if preview.stacks:
+        yield f"**{markdown.text(', '.join(effects(preview)))}**"
+        yield ""
+        yield from _errors(preview, limit // 8)
+
+
+def _errors(preview: Preview, room: int) -> Iterator[str]:
+    """Every code of a new error with its stacks, as far as there is room."""
+    stacks: dict[str, list[str]] = {}
+    for stack in preview.stacks:
+        for code in dict.fromkeys(finding.code for finding in stack.new if finding.blocks):
+            stacks.setdefault(code, []).append(stack.stack)
+    if not stacks:
         return
-    yield f"**{_text(', '.join(effects(preview)))}**"
+    found = sorted(stacks.items())
+    each = [f"{markdown.text(code)} in {markdown.text(named(tuple(names), 3))}" for code, names in found]
+    bare = [markdown.text(code) for code, _ in found]
+    words = "; ".join(each if len(each) <= _CODES else bare)
+    if len(words) > room:
+        kept = chosen([Item((code,)) for code in bare], room)
+        left = len(bare) - len(kept)
+        words = "; ".join(kept.values()) + (f" and {left} more" if left else "")
+    yield f"**New errors:** {words}"
     yield ""
-    yield "| Stack | What | Pods replaced | GPUs | Cost | Findings |"
-    yield "|---|---|--:|--:|---|---|"
-    for stack in preview.stacks[:_ROWS]:
-        cells = (
-            _text(stack.stack),
-            _what(stack),
-            UNKNOWN if stack.unplanned else str(stack.replaces_pods),
-            _gpus(stack),
-            _cost(stack),
-            _verdict(stack),
-        )
-        yield f"| {' | '.join(cells)} |"
-    if len(preview.stacks) > _ROWS:
-        yield f"| and {len(preview.stacks) - _ROWS} more | | | | | |"
-    yield ""
+
+
+def _table(preview: Preview, room: int) -> str:
+    """A row for each stack, the gravest first, as far as there is room."""
+    if not preview.stacks:
+        return ""
+    head = (
+        "| Stack | What | Pods replaced | GPUs | GPU-hours a day | Cost | Findings |\n|---|---|--:|--:|--:|---|---|\n"
+    )
+    rows = [Item((_row(stack),)) for stack in gravest_first(preview.stacks)[:_ROWS]]
+    kept = list(chosen(rows, room - len(head) - 60).values())
+    left = len(preview.stacks) - len(kept)
+    return head + "".join(f"{row}\n" for row in (*kept, *([f"| and {left} more | | | | | | |"] if left else [])))
+
+
+def _row(stack: StackDiff) -> str:
+    cells = (
+        markdown.text(stack.stack),
+        _what(stack),
+        UNKNOWN if stack.unplanned else str(stack.replaces_pods),
+        UNKNOWN if stack.gpus is None else moved(*stack.gpus),
+        UNKNOWN if stack.cost is None else hours(stack.cost).replace(" GPU-hours a day", ""),
+        _cost(stack),
+        _verdict(stack),
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 def _what(stack: StackDiff) -> str:
     words = count(len(stack.targets), "target")
     if stack.unplanned:
         words = "cannot be planned"
-    elif stack.status != "changed":
-        words = f"{stack.status}, {words}"
+    elif stack.status == "removed":
+        words = "its file is gone"
+    elif stack.status == "added":
+        words = f"added, {words}"
     elif not stack.targets:
         words = "findings only"
     return words + (", another recorded platform" if stack.recorded else "")
 
 
-def _gpus(stack: StackDiff) -> str:
-    if stack.unplanned:
-        return UNKNOWN
-    before, after = stack.gpus
-    return f"{before} → {after}" if before != after else str(after)
-
-
 def _cost(stack: StackDiff) -> str:
-    return UNKNOWN if stack.cost is None else difference(stack.cost.delta.usd)
+    """The difference, and from which prices it is where there is one."""
+    if stack.cost is None:
+        return UNKNOWN
+    return difference(stack.cost.delta.usd) + markdown.text(sources(stack.cost))
 
 
 def _verdict(stack: StackDiff) -> str:
@@ -118,99 +143,12 @@ def _verdict(stack: StackDiff) -> str:
     return ", ".join(words) or "none"
 
 
-def _blocks(preview: Preview) -> Iterator[str]:
-    """The parts that may be left out, the gravest first."""
-    new = [finding for stack in preview.stacks for finding in loud(stack.new)]
-    if new:
-        yield "### New findings\n\n" + _findings(new) + "\n"
-    groups = grouped(preview.stacks)
-    for number, group in enumerate(groups):
-        yield ("### Changes\n\n" if not number else "") + _group(group, opened=len(groups) <= 3)
-    for title, findings in (
-        ("Fixed", [finding for stack in preview.stacks for finding in loud(stack.fixed)]),
-        ("Still there", [finding for stack in preview.stacks for finding in loud(stack.still)]),
-    ):
-        if findings:
-            yield _folded(f"{title}: {count(len(findings), 'finding')}", _findings(findings))
-
-
-def _group(group: Group, *, opened: bool) -> str:
-    change = group.change
-    kind = "" if change.kind == "Deployment" else f"{change.kind} "
-    versions, words = version_words(change), change_words(group)
-    title = f"<code>{_html(kind + change.name)}</code> in {_html(named(group.stacks))}"
-    title += "".join(f" · {_html(part)}" for part in (versions, words) if part)
-    body = []
-    if len(group.stacks) > 6:
-        body += [f"In all of: {_text(', '.join(group.stacks))}", ""]
-    body += list(_fields(group)) or ["No field differs."]
-    return _folded(title, "\n".join(body).rstrip("\n"), opened=opened)
-
-
-def _fields(group: Group) -> Iterator[str]:
-    for patch, rows in rows_by_patch(group.change):
-        yield f"**{_text(patch)}**"
-        yield ""
-        yield "| Field | Before | After |"
-        yield "|---|---|---|"
-        for row in rows:
-            for item in row.items:
-                name = " ".join(filter(None, (row.label, item.name)))
-                before, after = (
-                    "" if value is merge.ABSENT else _code(fitted(value, _VALUE, item.write))
-                    for value in (item.before, item.after)
-                )
-                yield f"| {_text(name)} | {before} | {after} |"
-        yield ""
-
-
-def _findings(findings: Iterable[Finding]) -> str:
-    return "\n".join(map(_finding, gathered(findings)))
-
-
-def _finding(told: Told) -> str:
-    finding = told.finding
-    stacks = named(told.stacks) if told.stacks else finding.stack
-    summary = ": ".join(filter(None, (finding.summary, "; ".join(name for name, _ in told.fields))))
-    parts = [
-        f"- **{finding.severity.value} {finding.code}** {_text(stacks)}: {_text(summary)}",
-        _code(finding.location) if finding.location else "",
-        _text(finding.target),
-    ]
-    return " · ".join(filter(None, parts)) + (f"<br>{_text(finding.remedy)}" if finding.remedy else "")
-
-
-def _tail(preview: Preview) -> str:
+def _tail(preview: Preview, limit: int) -> str:
+    """What is not affected: by name, as far as there is room."""
     if not preview.stacks or not preview.unchanged:
         return ""
-    return f"Not affected: {_text(named(preview.unchanged, 12))}."
-
-
-def _folded(title: str, body: str, *, opened: bool = False) -> str:
-    return f"<details{' open' if opened else ''}>\n<summary>{title}</summary>\n\n{body}\n\n</details>\n"
-
-
-_ESCAPES = str.maketrans(
-    {character: f"\\{character}" for character in "\\`*_[]|#~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-)
-
-
-_QUIET = str.maketrans({"@": "@\u200b", "#": "#\u200b"})
-"""Hosts make mentions and references of these even where they are escaped; an invisible space prevents it."""
-
-
-def _text(text: str) -> str:
-    """Text that Markdown shows as it is: no markup, no HTML, no mentions of people or issues."""
-    return safe(text).translate(_ESCAPES).translate(_QUIET)
-
-
-def _html(text: str) -> str:
-    return escape(safe(text), quote=False).translate(_QUIET)
-
-
-_IN_CODE = str.maketrans({character: f"&#{ord(character)};" for character in "|`*_[]#"})
-
-
-def _code(text: str) -> str:
-    """Text in code style inside a table's cell, where a pipe would end the cell whatever stands around it."""
-    return f"<code>{_html(text).translate(_IN_CODE)}</code>"
+    for most in (12, 6, 3):
+        words = markdown.text(named(preview.unchanged, most))
+        if len(words) < limit // 8:
+            return f"Not affected: {words}."
+    return f"Not affected: {count(len(preview.unchanged), 'stack')}."

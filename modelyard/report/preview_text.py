@@ -1,8 +1,9 @@
 """A preview for the eyes."""
 
+from modelyard.cost.words import UNKNOWN, short_cost
 from modelyard.findings import loud
 from modelyard.preview import Group, Preview, grouped
-from modelyard.report.finding import findings_text, tally
+from modelyard.report.finding import tally, told_text
 from modelyard.report.preview_words import (
     change_words,
     effects,
@@ -13,6 +14,7 @@ from modelyard.report.preview_words import (
 )
 from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+from modelyard.report.takeovers import alike
 from modelyard.report.values import named
 
 
@@ -23,7 +25,7 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
     if not preview.stacks:
         return lines
     lines += ["", *(line for group in grouped(preview.stacks) for line in (*_group(group, style), ""))]
-    lines += _findings(preview, style)
+    lines += [*_findings(preview, style), *_costs(preview, style)]
     if preview.unchanged:
         lines += map(style.dim, hanging(f"not affected: {named(preview.unchanged)}", 2, style.columns))
     lines += [
@@ -52,8 +54,21 @@ def _findings(preview: Preview, style: Style) -> list[str]:
         ("Fixed", [finding for stack in preview.stacks for finding in loud(stack.fixed)]),
     ):
         if findings:
-            lines += [style.bold(title), *findings_text(findings, style), ""]
+            lines += [style.bold(title), *told_text(alike(findings), style), ""]
     still = [finding for stack in preview.stacks for finding in loud(stack.still)]
     if still:
         lines += map(style.dim, hanging(f"still there: {tally(still)} (modelyard check tells them)", 2, style.columns))
+        lines.append("")
     return lines
+
+
+def _costs(preview: Preview, style: Style) -> list[str]:
+    """What each stack costs; those that cost the same are told together."""
+    stacks: dict[str, list[str]] = {}
+    for stack in preview.stacks:
+        words = short_cost(stack.cost) if stack.cost is not None else f"cost {UNKNOWN}"
+        stacks.setdefault(words, []).append(stack.stack)
+    lines = [style.bold("Cost")] if stacks else []
+    for words, names in stacks.items():
+        lines += hanging(f"  {named(tuple(names))}: {words}", 4, style.columns)
+    return [*lines, ""] if lines else []

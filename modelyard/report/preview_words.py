@@ -3,14 +3,23 @@
 from collections.abc import Iterable
 
 from modelyard import merge
-from modelyard.cost.words import change
-from modelyard.findings import loud
+from modelyard.cost.words import change as cost_change
+from modelyard.cost.words import difference, gpu_hours, origin
+from modelyard.findings import Finding, Severity, loud
 from modelyard.plan import FieldChange
-from modelyard.plan.cost import stack_cost
+from modelyard.plan.cost import StackCost, Total, stack_cost
 from modelyard.preview import Group, Preview, StackDiff, TargetDiff
 from modelyard.report.fields import Row, rows_of
 from modelyard.report.finding import tally
-from modelyard.report.values import count
+from modelyard.report.style import shorten
+from modelyard.report.values import count, some
+
+_NAME = 60
+"""Characters of the longest name of a branch that is told in full."""
+_SOURCES = 100
+"""Characters of the longest note on where prices come from."""
+_CODES = 6
+"""Codes that a change names."""
 
 
 def headline(preview: Preview) -> str:
@@ -23,40 +32,65 @@ def headline(preview: Preview) -> str:
 
 def span(preview: Preview) -> str:
     """Which commits were compared."""
-    head = preview.head
-    against = head.name if head.name != "working tree" else f"working tree on {head.commit[:8]}"
-    return f"{against} against {preview.base.name} ({preview.base.commit[:8]})"
+    head, base = preview.head, shorten(preview.base.name, _NAME)
+    against = shorten(head.name, _NAME) if head.name != "working tree" else f"working tree on {head.commit[:8]}"
+    return f"{against} against {base} ({preview.base.commit[:8]})"
 
 
 def effects(preview: Preview) -> list[str]:
-    """What it comes to: stacks, pods, GPUs, findings."""
+    """What it comes to: stacks, pods, GPUs, cost, GPU-hours, findings."""
     stacks = preview.stacks
     known = [stack for stack in stacks if not stack.unplanned]
-    before, after = sum(stack.gpus[0] for stack in known), sum(stack.gpus[1] for stack in known)
     pods = sum(stack.replaces_pods for stack in known)
     new = tally(loud(finding for stack in stacks for finding in stack.new))
     fixed = tally(loud(finding for stack in stacks for finding in stack.fixed))
     return [
         *(f"{number} {word}" for word, number in _statuses(stacks) if number),
         *([count(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
-        *([f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"] if known else []),
-        *([f"cost {words}"] if (words := cost_words(known)) else []),
+        *_gpus(stacks),
+        *_cost(stacks),
         *([f"new: {new}"] if new else []),
         *([f"fixed: {fixed}"] if fixed else []),
     ]
 
 
-def cost_words(stacks: Iterable[StackDiff]) -> str:
-    """What the changes cost an hour: ``+USD 3.67/h``; empty where no stack could be planned."""
+def _gpus(stacks: Iterable[StackDiff]) -> list[str]:
+    """GPUs of the stacks of which they are known."""
+    found = [gpus for gpus in (stack.gpus for stack in stacks) if gpus is not None]
+    return [f"GPUs {moved(sum(one[0] for one in found), sum(one[1] for one in found), 'stay at ')}"] if found else []
+
+
+def moved(before: int, after: int, same: str = "") -> str:
+    """``3 → 4``, or what there is and stays."""
+    return f"{before} → {after}" if before != after else f"{same}{after}"
+
+
+def _cost(stacks: Iterable[StackDiff]) -> list[str]:
+    """What the changes cost an hour, from which prices, and GPU-hours; nothing where no stack could be planned."""
     known = [stack.cost for stack in stacks if stack.cost is not None]
-    return change(stack_cost(target for cost in known for target in cost.targets).delta) if known else ""
+    if not known:
+        return []
+    total = stack_cost(target for cost in known for target in cost.targets)
+    return [f"cost {cost_change(total.delta)}{sources(total)}", hours(total)]
+
+
+def sources(cost: StackCost) -> str:
+    """`` (list price 2026-07-20)``, empty where the difference is unknown or nothing."""
+    found = origin(cost.prices) if cost.delta.usd and any(cost.delta.usd) else ""
+    return f" ({shorten(found, _SOURCES)})" if found else ""
+
+
+def hours(cost: StackCost) -> str:
+    """``24 → 48 GPU-hours a day``."""
+    before, after = (gpu_hours(gpus) for gpus in cost.gpus)
+    return after if before == after else f"{before.partition(' ')[0]} → {after}"
 
 
 def _statuses(stacks: Iterable[StackDiff]) -> list[tuple[str, int]]:
     stacks = tuple(stacks)
     return [
         ("added", sum(stack.status == "added" for stack in stacks)),
-        ("removed", sum(stack.status == "removed" for stack in stacks)),
+        ("without a file any more", sum(stack.status == "removed" for stack in stacks)),
         ("not planned (what changes there is unknown)", sum(stack.unplanned for stack in stacks)),
     ]
 
@@ -75,7 +109,7 @@ def version_words(change: TargetDiff) -> str:
 
 
 def change_words(group: Group) -> str:
-    """What a change means: pods and GPUs in all its stacks."""
+    """What a change means: pods, GPUs and cost in all its stacks, and the findings about its target there."""
     change = group.change
     words = {"added": ["new"], "removed": ["no longer patched"], "same": ["comes out alike"], "changed": []}[
         change.status
@@ -87,7 +121,40 @@ def change_words(group: Group) -> str:
     before, after = change.replicas
     if len(group.stacks) == 1 and change.status == "changed" and before != after and None not in (before, after):
         words.append(f"pods {before} → {after}")
-    return " · ".join(words)
+    return " · ".join([*words, *_worth(group.cost), *_news(group)])
+
+
+def _worth(cost: Total | None) -> list[str]:
+    """What a change costs; nothing where it costs nothing."""
+    if cost is None or (cost.usd is not None and not any(cost.usd) and _complete(cost)):
+        return []
+    some_pods = "" if cost.usd is None or _complete(cost) else " and more of unknown price"
+    return [f"cost {difference(cost.usd)}{some_pods}"]
+
+
+def _complete(cost: Total) -> bool:
+    return cost.unknown is not None and not cost.unknown.high
+
+
+def _news(group: Group) -> list[str]:
+    parts = (("new", group.findings.new), ("fixed", group.findings.fixed), ("still there", group.findings.still))
+    return [f"{name}: {codes}" for name, codes in ((name, codes_of(found)) for name, found in parts) if codes]
+
+
+def codes_of(findings: Iterable[Finding]) -> str:
+    """``GPU001, RES101``: the codes of what somebody has to look at, the gravest first."""
+    found = sorted({(tuple(Severity).index(one.severity), one.code) for one in loud(findings)})
+    return some(dict.fromkeys(code for _, code in found), _CODES)
+
+
+def gravest_first(stacks: Iterable[StackDiff]) -> list[StackDiff]:
+    """What cannot be planned, then what cannot be applied, then by new findings, then as they come."""
+    return sorted(stacks, key=_gravity)
+
+
+def _gravity(stack: StackDiff) -> tuple[int, ...]:
+    errors = sum(finding.blocks for finding in stack.new)
+    return not stack.unplanned, not stack.blocked, -errors, errors - len(loud(stack.new))
 
 
 def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]:

@@ -21,18 +21,30 @@ _MANY = {
 
 
 class Told(NamedTuple):
-    """A finding as readers see it: its own, or one that stands for several."""
+    """A finding as readers see it: one of its own, or one that stands for several."""
 
     finding: Finding
     fields: tuple[tuple[str, int], ...] = ()
     """Short names of the fields that it stands for, some together, with their number; empty for what stands alone."""
     stacks: tuple[str, ...] = ()
     """The stacks that have it, where there are several."""
+    places: tuple[str, ...] = ()
+    """Where each of these stacks has it, where that differs."""
 
 
 def gathered(findings: Iterable[Finding]) -> list[Told]:
     """The findings in their order, those that are told as one in the place of the first."""
     return [_told(found) for found in together(findings)]
+
+
+def alike(findings: Iterable[Finding]) -> list[Told]:
+    """The findings the gravest first; what several stacks have is one, also where each has it in its own file."""
+    found = sorted(gathered(findings), key=lambda told: _gravity(told.finding))
+    places: dict[object, list[Told]] = {}
+    for told in found:
+        like = told.finding._replace(stack="", file="", line=0, column=0), told.fields
+        places.setdefault(like if not told.stacks else told, []).append(told)
+    return [_of_several(those) if len(those) > 1 else those[0] for those in places.values()]
 
 
 def together(findings: Iterable[Finding]) -> list[list[Finding]]:
@@ -55,6 +67,17 @@ def taken_over(findings: Iterable[Finding]) -> dict[str, int]:
     """How many fields a plan takes over as a matter of course, by their owner."""
     owners = sorted(_owner(one) for one in findings if one.severity is Severity.ADVICE and not one.waived)
     return {owner: owners.count(owner) for owner in owners if owner}
+
+
+def _of_several(found: list[Told]) -> Told:
+    first = found[0].finding
+    stacks = tuple(one.finding.stack for one in found)
+    return Told(first, found[0].fields, stacks, tuple(one.finding.location for one in found))
+
+
+def _gravity(finding: Finding) -> tuple[object, ...]:
+    rank = tuple(Severity).index(finding.severity)
+    return bool(finding.waived), rank, finding.code, finding.target, finding.field, finding.summary
 
 
 def _told(found: list[Finding]) -> Told:

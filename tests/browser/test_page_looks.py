@@ -16,6 +16,15 @@ TOO_WIDE = """() => {
   const wide = (one) => one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one);
   return [...document.querySelectorAll('body *')].filter(wide).map((one) => one.outerHTML.slice(0, 120));
 }"""
+SPILLED = """() => {
+  const inside = (text, box) =>
+    text.left >= box.left && text.right <= box.right + 0.5 && text.top >= box.top && text.bottom <= box.bottom + 0.5;
+  const spilled = (box) => {
+    const frame = box.querySelector(':scope > rect').getBoundingClientRect();
+    return [...box.querySelectorAll('text')].filter((one) => !inside(one.getBoundingClientRect(), frame));
+  };
+  return [...document.querySelectorAll('.box')].flatMap(spilled).map((one) => one.textContent);
+}"""
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
@@ -49,6 +58,20 @@ def test_nothing_is_cut_off(document: Mapping[str, Any], tmp_path: Path, opened:
     page.evaluate(UNFOLD)
     assert page.evaluate(TOO_WIDE) == []
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("width", [1280, 800, 400, 320])
+def test_words_in_the_picture_stay_in_their_boxes_and_numbers_are_whole(
+    report: Path, opened: Opened, width: int
+) -> None:
+    page = opened(report, viewport={"width": width, "height": 900})
+    for stack in ("prod", "dev", "staging"):
+        page.locator("#pictured").select_option(stack)
+        expect(page.locator("figcaption").first).to_have_text(f"Before {stack}")
+        assert page.evaluate(SPILLED) == []
+        facts = page.locator(".box .fact").all_text_contents()
+        assert facts
+        assert not [fact for fact in facts if "…" in fact]
 
 
 def test_the_first_column_of_the_versions_stays_in_view(report: Path, opened: Opened) -> None:

@@ -80,6 +80,10 @@ def test_the_forms_for_machines_are_as_published(repository: Any, run: Any) -> N
     assert wrong(json.loads(run("preview", "--base", "main", "--json").out), "preview") == []
     assert wrong(json.loads(run("plan", "--all", "--matrix", "--json").out), "outputs#/$defs/matrix") == []
     assert wrong(json.loads(run("promote", "dev", "prod", "--json").out), "outputs#/$defs/promote") == []
+    (repository.root / "stacks/Pulumi.prod.yaml").unlink()
+    document = json.loads(run("preview", "--base", "main", "--json").out)
+    assert wrong(document, "preview") == []
+    assert [stack["status"] for stack in document["stacks"]] == ["changed", "removed", "changed"]
 
 
 def test_the_same_input_gives_the_same_bytes(repository: Any, run: Any, tmp_path: Path) -> None:
@@ -97,6 +101,48 @@ def test_a_file_whose_form_nobody_can_tell(repository: Any, run: Any, tmp_path: 
     result = run("preview", "--base", "main", "--output", str(tmp_path / "preview"))
     assert result.code == 2
     assert "nothing says the format of" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "remedy"),
+    [
+        (("--limit", "3999"), "--limit 3999 is too little: the summary may need 4000 characters", "at least 4000"),
+        (("--limit", "0"), "--limit 0 is too little", "at least 4000"),
+        (("--limit", "4000", "--report-url", "https://ci.example.com"), "may need 4022", "a shorter --report-url"),
+        (
+            ("--report-url", "https://ci.example.com/" + "x" * 65_000),
+            "the default is too little",
+            "a shorter --report-url",
+        ),
+        (("--report-url", "javascript:alert(1)"), "'javascript:alert(1)' is no web address", "https://"),
+        (("--report-url", "//ci.example.com"), "is no web address", "https://"),
+        (("--report-url", "http://["), "is no web address", "https://"),
+    ],
+)
+def test_a_comment_that_cannot_be_made_as_asked(repository: Any, run: Any, words: Any, said: str, remedy: str) -> None:
+    result = run("preview", "--base", "main", "--format", "markdown", *words)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert remedy in result.err
+
+
+def test_a_comment_keeps_the_limit_and_links_the_report(repository: Any, run: Any) -> None:
+    repository.edit(("model: A10", "model: L4"), stack="dev")
+    repository.edit(("maxReplicas: 2", "maxReplicas: 4"), stack="staging")
+    words = ("--limit", "4050", "--report-url", "https://ci.example.com/a) [b](c")
+    result = run("preview", "--base", "main", "--format", "markdown", *words)
+    assert len(result.out) <= 4050
+    assert "[full report](https://ci.example.com/a%29%20%5Bb%5D%28c)\n" in result.out
+    assert "GPU001" in result.out
+
+
+def test_a_stack_file_that_goes_is_a_warning_and_stops_nothing(repository: Any, run: Any) -> None:
+    (repository.root / "stacks/Pulumi.staging.yaml").unlink()
+    result = run("preview", "--base", "main")
+    assert result.code == 0
+    assert "CFG104" in result.out
+    assert "modelyard destroy staging" in result.out
+    assert "no pod replaced, GPUs stay at 4, cost no change" in result.out
 
 
 def test_a_base_that_is_not_there(repository: Any, run: Any) -> None:

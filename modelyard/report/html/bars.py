@@ -57,18 +57,16 @@ class Chart(NamedTuple):
     """Of all stacks that change, None where another chart says it."""
 
 
-NO_GPUS = {"before": 0, "after": 0}
-"""What pages count where a stack's GPUs are unknown; they do not show it."""
-
-
 class Gpus(NamedTuple):
-    """GPUs of the changed targets."""
+    """GPUs before and after."""
 
     any: bool
     targets: Chart
-    """By name of the target, those that hold one."""
+    """By name of the changed target, those that hold one."""
     stacks: Chart
     """Only those that hold more or fewer than before."""
+    known: bool
+    """Whether the GPUs of every stack are known."""
 
 
 def gpus_of(document: Mapping[str, Any]) -> Gpus:
@@ -83,9 +81,10 @@ def gpus_of(document: Mapping[str, Any]) -> Gpus:
         for at, stack in enumerate(document["stacks"])
         if stack["gpus"] is not None and stack["gpus"]["before"] != stack["gpus"]["after"]
     ]
-    before, after = document["summary"]["gpusBefore"], document["summary"]["gpusAfter"]
+    before, after = (sum(pair[side] for pair in sums.values()) for side in (0, 1))
     total = (f"{before:,}", f"{after:,}", difference(after - before))
-    return Gpus(bool(targets), _gpu_chart(targets, total), _gpu_chart(stacks, None))
+    planned = all(stack["gpus"] is not None for stack in document["stacks"])
+    return Gpus(bool(targets), _gpu_chart(targets, total), _gpu_chart(stacks, None), planned)
 
 
 def _gpu_chart(pairs: Sequence[Pair], total: tuple[str, str, str] | None) -> Chart:

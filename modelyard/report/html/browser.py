@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from modelyard.report.html.bars import NO_GPUS
-from modelyard.report.html.changes import patches_of
+from modelyard.report.html.changes import STATUSES, patches_of
 from modelyard.report.html.costs import Cost
 from modelyard.report.html.findings import Part
 
+_NO_GPUS = {"before": 0, "after": 0}
+"""What stacks are sorted by where their GPUs are unknown; the page does not show it."""
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
@@ -25,7 +26,7 @@ def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequ
             {
                 "target": one["target"],
                 "kind": one["kind"],
-                "status": one["status"],
+                "status": STATUSES[one["status"]],
                 "patches": patches_of(one),
                 "fields": len(one["fields"]),
             }
@@ -67,7 +68,7 @@ class _Told:
 def _stack(
     stack: Mapping[str, Any], found: list[list[Any]], cost: Cost | None, places: _Told, scenes: _Told
 ) -> dict[str, Any]:
-    picture, gpus = stack.get("topology"), stack["gpus"] or NO_GPUS
+    picture, gpus = stack.get("topology"), stack["gpus"] or _NO_GPUS
     return {
         "name": stack["stack"],
         "file": stack["file"],

@@ -1,9 +1,11 @@
 """The changes of a preview, side by side."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from modelyard.cost.words import difference
+from modelyard.plan.cost_json import total_from_json
 from modelyard.report.html.text import value_text
 
 MANY = 8
@@ -17,6 +19,11 @@ _PART = re.compile(r"(?:[^.\[]|\[[^\]]*\])+")
 """A part of a path with the keys behind it."""
 _GIST = 32
 """Characters of a value that a gist shows."""
+NOBODY = "nobody any more"
+DEFAULT = "the API server’s default"
+"""What sets a field that no patch asks for."""
+STATUSES = {"added": "new", "removed": "no longer patched", "changed": "changed", "same": "comes out alike"}
+PARTS = {"new": "new", "fixed": "fixed", "still": "still there"}
 MARKS = {"added": "+", "removed": "−", "changed": "±", "same": "="}
 
 
@@ -29,7 +36,7 @@ class Field(NamedTuple):
     before: str | None
     after: str | None
     patch: str
-    """Empty where no patch asks for it any more."""
+    """What sets it: a patch, or in words who does where none asks for it."""
 
 
 class Version(NamedTuple):
@@ -46,11 +53,17 @@ class Change(NamedTuple):
     target: str
     kind: str
     status: str
+    words: str
+    """The same for readers."""
     mark: str
     stacks: tuple[tuple[int, str], ...]
     """Each one's index in the document, and its name."""
     pods: int
     gpus: tuple[int, int]
+    cost: str
+    """What it adds or saves an hour, empty where it is nothing."""
+    findings: tuple[tuple[str, tuple[str, ...]], ...]
+    """New, fixed, still there: the codes of what somebody has to look at, the gravest first."""
     versions: tuple[Version, ...]
     fields: tuple[Field, ...]
     gist: str
@@ -93,15 +106,36 @@ def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]],
         one["target"],
         one["kind"],
         one["status"],
+        STATUSES[one["status"]],
         MARKS[one["status"]],
         tuple(members),
         one["podsReplaced"],
         (one["gpus"]["before"], one["gpus"]["after"]),
+        _cost(one.get("cost")),
+        tuple(_codes(one.get("findings", {}))),
         tuple(Version(each["name"], version_words(each["before"], each["after"])) for each in one["versions"]),
         fields,
         _gist(fields),
         is_open,
     )
+
+
+def _cost(cost: Mapping[str, Any] | None) -> str:
+    if cost is None:
+        return ""
+    total = total_from_json(cost)
+    lacks = total.unknown is None or total.unknown.high > 0
+    if total.usd is None or any(total.usd):
+        return f"cost {difference(total.usd)}" + (" and more of unknown price" if lacks and total.usd else "")
+    return "cost unknown in part" if lacks else ""
+
+
+def _codes(findings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for part, words in PARTS.items():
+        loud = (one["code"] for one in findings.get(part, ()) if one["severity"] != "advice" and not one["waived"])
+        codes = tuple(dict.fromkeys(loud))
+        if codes:
+            yield words, codes
 
 
 def _gist(fields: tuple[Field, ...]) -> str:
@@ -128,5 +162,5 @@ def _field(field: Mapping[str, Any]) -> Field:
         path.removeprefix(lead),
         value_text(field["before"]) if "before" in field else None,
         value_text(field["after"]) if "after" in field else None,
-        field["patch"] or "",
+        field["patch"] or (DEFAULT if "after" in field else NOBODY),
     )

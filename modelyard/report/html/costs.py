@@ -44,7 +44,9 @@ def total_cost(document: Mapping[str, Any]) -> Cost:
         return _words(None, None, None, (why,))
     before, after, delta = (_sum(side) for side in zip(*known, strict=True))
     lacks = len(costs) - len(known)
-    return _words(before, after, delta, (f"without {count(lacks, 'stack')} of unknown cost",) if lacks else ())
+    prices = {price for cost in costs if cost is not None for price in cost.prices}
+    about = (words.origin(sorted(prices)), f"without {count(lacks, 'stack')} of unknown cost" if lacks else "")
+    return _words(before, after, delta, tuple(filter(None, about)))
 
 
 def cost_chart(document: Mapping[str, Any]) -> Chart | None:

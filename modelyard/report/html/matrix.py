@@ -30,7 +30,9 @@ class Row(NamedTuple):
     """Its index in the document."""
     name: str
     cells: tuple[Cell, ...]
-    """One a patch; empty where the stack's head cannot be planned."""
+    """One a patch; empty where none is known."""
+    why: str
+    """Why none is known, empty where they are."""
 
 
 class Matrix(NamedTuple):
@@ -48,15 +50,21 @@ def matrix_of(document: Mapping[str, Any]) -> Matrix:
     moved: dict[str, int] = {}
     for stack in stacks:
         for one in stack.get("patches", ()):
-            if not stack["unplanned"]:
+            if not _why(stack):
                 moved[one["name"]] = moved.get(one["name"], 0) + (one["before"] != one["after"])
     names = tuple(sorted(moved, key=lambda name: (not moved[name], name)))
-    rows = tuple(Row(at, stack["stack"], _cells(stack, names)) for at, stack in enumerate(stacks))
+    rows = tuple(Row(at, stack["stack"], _cells(stack, names), _why(stack)) for at, stack in enumerate(stacks))
     return Matrix(names, rows, tuple(moved[name] for name in names))
 
 
-def _cells(stack: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Cell, ...]:
+def _why(stack: Mapping[str, Any]) -> str:
     if stack["unplanned"]:
+        return "cannot be planned"
+    return "its file is gone" if stack["status"] == "removed" else ""
+
+
+def _cells(stack: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Cell, ...]:
+    if _why(stack):
         return ()
     known = {one["name"]: (one["before"], one["after"]) for one in stack.get("patches", ())}
     cells = []

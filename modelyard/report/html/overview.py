@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from modelyard.report.html.bars import NO_GPUS, difference
+from modelyard.cost.words import UNKNOWN
+from modelyard.report.html.bars import difference
 from modelyard.report.html.costs import Cost, total_cost
 from modelyard.report.html.findings import SEVERITIES, WORDS
 from modelyard.report.values import count
 
+STATUSES = {"added": "added", "removed": "without a file any more"}
 CAP = 100
 """Rows that show before the reader asks for more."""
 
@@ -45,7 +47,8 @@ class Row(NamedTuple):
     targets: int
     fields: int
     pods: int
-    gpus: tuple[int, int]
+    gpus: tuple[int, int] | None
+    """Of all its targets before and after; None where nobody knows."""
     gpu_delta: str
     cost: Cost | None
     new: tuple[Tally, ...]
@@ -54,22 +57,24 @@ class Row(NamedTuple):
     still: int
 
 
-def verdict(document: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether anything stops an apply, and the sentence that says so."""
+def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
+    """How grave it is (``error``, ``warning`` or ``fixed``), and whether anything stops an apply, in a sentence."""
     stacks = [stack for stack in document["stacks"] if stack["blocked"]]
     if not document["stacks"]:
-        return False, "Nothing changes"
+        return "fixed", "Nothing changes"
+    gone = sum(stack["status"] == "removed" for stack in document["stacks"])
     if not stacks:
-        return False, "Nothing stops an apply"
+        left = f"; {count(gone, 'stack')} left behind without a file" if gone else ""
+        return ("warning" if gone else "fixed"), f"Nothing stops an apply{left}"
     unplanned = sum(stack["unplanned"] for stack in stacks)
     words = f"{count(len(stacks), 'stack')} cannot be applied"
-    return True, f"{words}, {unplanned} of them not even planned" if unplanned else words
+    return "error", f"{words}, {unplanned} of them not even planned" if unplanned else words
 
 
 def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
     """The numbers of the summary."""
     summary = document["summary"]
-    others = [f"{summary[name]:,} {name}" for name in ("added", "removed") if summary[name]]
+    others = [f"{summary[name]:,} {words}" for name, words in STATUSES.items() if summary[name]]
     before, after = summary["gpusBefore"], summary["gpusAfter"]
     cost = total_cost(document)
     new, fixed, still = summary["new"], summary["fixed"], summary["still"]
@@ -79,8 +84,12 @@ def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
             f"{len(document['stacks']):,}",
             ", ".join([*others, f"{summary['unchanged']:,} unchanged"]),
         ),
-        Stat("Pods replaced", f"{summary['podsReplaced']:,}", "running pods that a new template replaces"),
-        Stat("GPUs of changed targets", _arrow(f"{before:,}", f"{after:,}"), difference(after - before)),
+        _known(
+            document,
+            "podsReplaced",
+            Stat("Pods replaced", f"{summary['podsReplaced']:,}", "running pods that a new template replaces"),
+        ),
+        _known(document, "gpus", Stat("GPUs", _arrow(f"{before:,}", f"{after:,}"), difference(after - before))),
         Stat(
             "Cost in USD an hour",
             _arrow(cost.before, cost.after),
@@ -89,6 +98,16 @@ def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
         Stat("New errors", f"{new['error']:,}", f"{fixed['error']:,} fixed, {still['error']:,} still there", _bad(new)),
         Stat("New warnings", f"{new['warning']:,}", f"{fixed['warning']:,} fixed, {still['warning']:,} still there"),
     )
+
+
+def _known(document: Mapping[str, Any], name: str, stat: Stat) -> Stat:
+    """The number with the stacks that it leaves out because nobody knows it of them."""
+    unknown = sum(stack[name] is None for stack in document["stacks"])
+    if not unknown:
+        return stat
+    if unknown == len(document["stacks"]):
+        return stat._replace(value=UNKNOWN, note=f"{count(unknown, 'stack')} of which nobody knows it")
+    return stat._replace(note=f"{stat.note}, without {count(unknown, 'stack')} of which nobody knows it")
 
 
 def _bad(new: Mapping[str, int]) -> str:
@@ -111,8 +130,7 @@ def _gravity(row: Row) -> tuple[Any, ...]:
 
 
 def _row(at: int, stack: Mapping[str, Any], changes: list[Mapping[str, Any]], cost: Cost | None) -> Row:
-    gpus = stack["gpus"] or NO_GPUS
-    before, after = gpus["before"], gpus["after"]
+    gpus = (stack["gpus"]["before"], stack["gpus"]["after"]) if stack["gpus"] is not None else None
     findings = stack["findings"]
     new = [finding["severity"] for finding in findings["new"] if not finding.get("waived")]
     return Row(
@@ -127,8 +145,8 @@ def _row(at: int, stack: Mapping[str, Any], changes: list[Mapping[str, Any]], co
         len(stack["targets"]),
         sum(len(changes[target["change"]]["fields"]) for target in stack["targets"]),
         stack["podsReplaced"] or 0,
-        (before, after),
-        difference(after - before),
+        gpus,
+        difference(gpus[1] - gpus[0]) if gpus else "",
         cost,
         tuple(Tally(name, WORDS[name], new.count(name)) for name in SEVERITIES if name in new),
         len(findings["fixed"]),

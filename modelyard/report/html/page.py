@@ -40,7 +40,7 @@ def page(document: Mapping[str, Any], title: str) -> str:
     document = visible(document)
     parts, costs = told.parts_of(document), costs_of(document)
     styles, early, library, scripts = _assets()
-    blocked, words = overview.verdict(document)
+    tone, words = overview.verdict(document)
     return (
         _environment()
         .get_template("page.html.j2")
@@ -56,7 +56,7 @@ def page(document: Mapping[str, Any], title: str) -> str:
             diff_version=DIFF_VERSION,
             base=document["base"],
             head=document["head"],
-            blocked=blocked,
+            tone=tone,
             verdict=words,
             stats=overview.stats(document),
             rows=overview.rows_of(document, costs),
@@ -88,7 +88,7 @@ def _choices(document: Mapping[str, Any], parts: tuple[told.Part, ...]) -> dict[
     states |= {name for name in ("blocked", "unplanned") if any(stack[name] for stack in stacks)}
     words = {
         "added": "Added",
-        "removed": "Removed",
+        "removed": "File is gone",
         "changed": "Changed",
         "blocked": "Cannot be applied",
         "unplanned": "Cannot be planned",

@@ -10,9 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from modelyard.cost import words
+from modelyard.cost.pods import cost_of
 from modelyard.plan.cost_json import cost_from_json, cost_to_json
 from modelyard.plan.store import PlanFileError, moved, plan_from_json, plan_to_json, seal
 
+WORKER = "deployment-ray-model-training-worker"
 SCHEMA = json.loads((Path(__file__).parents[3] / "modelyard" / "plan" / "plan.schema.json").read_text(encoding="utf-8"))
 NAMES = ("dev", "staging", "prod", "priced", "unbounded")
 
@@ -120,3 +122,14 @@ def test_planning_alone_reads_no_price() -> None:
     root = Path(__file__).parents[3]
     run = subprocess.run([sys.executable, "-c", script, str(root)], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []
+
+
+def test_an_object_that_is_deleted_costs_nothing_afterwards(staging: Any) -> None:
+    site = staging.applied()
+    plan = site.plan()
+    targets = tuple(target._replace(before=target.after, after={}, applied={}) for target in plan.targets)
+    cost = cost_of(plan._replace(targets=targets), site.state, site.prices)
+    worker = next(one for one in cost.targets if one.name == WORKER)
+    assert worker.usd[0] is not None
+    assert worker.usd[1] == (0, 0)
+    assert worker.delta == (-worker.usd[0].high, -worker.usd[0].low)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from modelyard import merge
+from modelyard.findings import Severity
 from modelyard.preview import grouped
 from modelyard.preview.revisions import RevisionError
 
@@ -122,7 +123,68 @@ def test_stacks_come_and_go(repository: Any) -> None:
     assert {name: stack.status for name, stack in found.items()} == {"live": "added", "prod": "removed"}
     assert len(found["live"].targets) == 5
     assert {target.status for target in found["live"].targets} == {"added"}
-    assert {target.status for target in found["prod"].targets} == {"removed"}
+    assert found["prod"].targets == ()
+
+
+def test_a_stack_whose_file_is_gone_is_left_as_it_is_and_that_is_said(repository: Any) -> None:
+    (repository.root / "stacks/Pulumi.staging.yaml").unlink()
+    (stack,) = repository.preview().stacks
+    (finding,) = stack.new
+    assert (finding.code, finding.severity, finding.file) == ("CFG104", Severity.WARNING, "stacks/Pulumi.staging.yaml")
+    assert "modelyard destroy staging" in finding.remedy
+    # Nothing is sent: no pod is replaced, the worker keeps its GPUs, and they cost what they cost.
+    assert (stack.targets, stack.replaces_pods, stack.gpus, stack.patches) == ((), 0, (4, 4), ())
+    assert stack.cost is not None
+    assert stack.cost.before.usd == stack.cost.after.usd != (0, 0)
+    assert stack.cost.delta.usd == (0, 0)
+    assert not stack.blocked
+
+
+def test_of_a_stack_that_could_not_be_planned_and_is_gone_nothing_is_known(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: lots")
+    repository.commit()
+    repository.git("branch", "--force", "main")
+    (repository.root / "stacks/Pulumi.dev.yaml").unlink()
+    (stack,) = repository.preview().stacks
+    assert (stack.gpus, stack.cost) == (None, None)
+    assert [finding.code for finding in stack.new] == ["CFG104"]
+
+
+def test_gpus_are_those_of_the_whole_stack(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.prod.yaml", "    cpu: 8", "    cpu: 6")
+    (stack,) = repository.preview().stacks
+    assert all(target.gpus == (0, 0) for target in stack.targets)
+    assert stack.gpus == (3, 3)
+
+
+def test_a_change_has_its_own_cost_and_findings(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4")
+    repository.edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4")
+    (group,) = (one for one in grouped(repository.preview().stacks) if one.stacks == ("staging",))
+    assert group.cost is not None
+    assert group.cost.usd is not None
+    # Two more pods of four GPUs each.
+    assert (group.cost.usd.low, round(float(group.cost.usd.high), 2)) == (0, 29.39)
+    assert [finding.code for finding in group.findings.new if finding.blocks or finding.code == "RES101"] == ["RES101"]
+    assert "RES102" in {finding.code for finding in group.findings.still}
+
+
+def test_what_is_given_up_is_no_longer_paid_for(repository: Any) -> None:
+    repository.edit(
+        "stacks/Pulumi.staging.yaml",
+        "  modelyard:autoscaling:",
+        "  modelyard:patches: [{name: ray-worker, enabled: false}, {name: ray-worker-multi-gpu, enabled: false},"
+        " {name: autoscaling-ray, enabled: false}]\n  modelyard:autoscaling:",
+    )
+    (stack,) = (one for one in repository.preview().stacks if one.stack == "staging")
+    (target,) = (one for one in stack.targets if one.name == RAY)
+    assert target.status == "removed"
+    assert stack.cost is not None
+    (cost,) = (one for one in stack.cost.targets if one.name == RAY)
+    # What is left asks for nothing, so nobody knows what it costs; before, everybody did.
+    assert cost.usd[0] is not None
+    assert cost.usd[0].high > 0
+    assert cost.delta is None
 
 
 def test_findings_are_new_fixed_or_still_there(repository: Any) -> None:

@@ -39,11 +39,23 @@ def stack(name: str, **changes: Any) -> dict[str, Any]:
 
 def document(*stacks: dict[str, Any], changes: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
     summary = {"added": 0, "removed": 0, "unchanged": 0, "unplanned": 0, "podsReplaced": 0} | {
-        "gpusBefore": sum(one["gpus"]["before"] for one in stacks),
-        "gpusAfter": sum(one["gpus"]["after"] for one in stacks),
+        "gpusBefore": sum(one["gpus"]["before"] for one in stacks if one["gpus"]),
+        "gpusAfter": sum(one["gpus"]["after"] for one in stacks if one["gpus"]),
         **dict.fromkeys(("new", "fixed", "still"), NONE),
     }
     return {"stacks": list(stacks), "changes": list(changes), "summary": summary, "unchanged": []}
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    return {
+        "target": "t",
+        "kind": "Deployment",
+        "status": "changed",
+        "podsReplaced": 0,
+        "gpus": {"before": 0, "after": 0},
+        "versions": [],
+        "fields": [],
+    } | changes
 
 
 def at(name: str, line: int, **changes: Any) -> dict[str, Any]:
@@ -192,7 +204,67 @@ def test_blocked_stacks_stand_first_and_the_verdict_counts_them() -> None:
         stack("d", blocked=True, findings=new(at("d", 1))),
     )
     assert [row.name for row in rows_of(found, costs_of(found))] == ["c", "d", "b", "a"]
-    assert verdict(found) == (True, "2 stacks cannot be applied, 1 of them not even planned")
+    assert verdict(found) == ("error", "2 stacks cannot be applied, 1 of them not even planned")
+
+
+def test_a_stack_without_a_file_is_no_good_news() -> None:
+    found = document(stack("a", status="removed"), stack("b"))
+    assert verdict(found) == ("warning", "Nothing stops an apply; 1 stack left behind without a file")
+    patches = [{"name": "ray-worker", "before": "v1", "after": "v1"}]
+    rows = matrix_of(document(stack("a", status="removed"), stack("b", patches=patches))).rows
+    assert [(row.why, len(row.cells)) for row in rows] == [("its file is gone", 0), ("", 1)]
+
+
+def test_what_nobody_knows_of_a_stack_is_not_counted_as_nothing() -> None:
+    known, unknown = (
+        stack("a", gpus={"before": 3, "after": 3}),
+        stack("b", unplanned=True, gpus=None, podsReplaced=None),
+    )
+    some = {stat.label: stat for stat in stats(document(known, unknown))}
+    assert (some["GPUs"].value, some["GPUs"].note) == ("3", "no change, without 1 stack of which nobody knows it")
+    assert some["Pods replaced"].note.endswith(", without 1 stack of which nobody knows it")
+    assert not gpus_of(document(known, unknown)).known
+    none = {stat.label: stat.value for stat in stats(document(unknown))}
+    assert (none["GPUs"], none["Pods replaced"]) == ("unknown", "unknown")
+
+
+def test_who_sets_a_field_that_no_patch_asks_for() -> None:
+    fields = [
+        {"field": "spec.added", "after": {}, "patch": None},
+        {"field": "spec.moved", "before": 1, "after": 2, "patch": None},
+        {"field": "spec.gone", "before": 1, "patch": None},
+        {"field": "spec.ours", "before": 1, "after": 2, "patch": "x@v1"},
+    ]
+    (change,) = changes_of(document(stack("a"), changes=(changed(fields=fields),)))
+    default = "the API server’s default"
+    assert [field.patch for field in change.fields] == [default, default, "nobody any more", "x@v1"]
+
+
+def test_a_change_tells_what_it_costs_and_what_is_wrong_with_it() -> None:
+    def codes(*found: tuple[str, str]) -> list[dict[str, Any]]:
+        return [{"code": code, "severity": severity, "waived": False, "stacks": 1} for code, severity in found]
+
+    findings = {
+        "new": codes(("GPU001", "error"), ("RES101", "warning")),
+        "fixed": [],
+        "still": codes(("OWN001", "advice")),
+    }
+    dear = {"usd": {"low": 1.5, "high": 1.5}, "unknownPods": {"low": 0, "high": 0}}
+    unknown = {"usd": None, "unknownPods": {"low": 2, "high": 2}}
+    same = {"usd": {"low": 0, "high": 0}, "unknownPods": {"low": 0, "high": 0}}
+    found = changes_of(
+        document(
+            stack("a"),
+            changes=(
+                changed(cost=dear, findings=findings),
+                changed(cost=unknown),
+                changed(cost=same),
+                changed(cost=None),
+            ),
+        )
+    )
+    assert [change.cost for change in found] == ["cost +USD 1.50/h", "cost unknown", "", ""]
+    assert found[0].findings == (("new", ("GPU001", "RES101")),)
 
 
 def test_gpus_that_stay_are_told_as_one_number() -> None:
@@ -206,16 +278,7 @@ def test_a_change_tells_missing_null_and_empty_apart() -> None:
         {"field": "metadata.labels.a", "before": None, "patch": None},
         {"field": "metadata.labels.b", "after": "", "patch": "x@v1"},
     ]
-    change = {
-        "target": "t",
-        "kind": "Deployment",
-        "status": "changed",
-        "podsReplaced": 0,
-        "gpus": {"before": 0, "after": 0},
-        "versions": [],
-        "fields": fields,
-    }
-    first, second = changes_of(document(stack("a"), changes=(change,)))[0].fields
+    first, second = changes_of(document(stack("a"), changes=(changed(fields=fields),)))[0].fields
     assert (first.lead, first.name, first.before, first.after) == ("metadata.", "labels.a", "null", None)
     assert (second.before, second.after) == (None, '""')
 

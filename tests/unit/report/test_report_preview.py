@@ -53,7 +53,9 @@ def test_a_thousand_different_changes_fit_and_the_summary_is_whole() -> None:
     assert len(text) <= LIMIT
     assert text.startswith(f"{MARK}\n## modelyard: 1000 of 1001 stacks change\n")
     assert "and 960 more" in text
-    assert re.search(r"_\d+ sections more would be too long for this comment; the \[full report\]", text)
+    assert re.search(r"^_\d+ more changes: the full report has them\._$", text, re.MULTILINE)
+    # What there is room for is used.
+    assert len(text) > LIMIT - 1_000
     assert text.count("<details") == text.count("</details>")
     assert "Not affected: quiet." in text
 
@@ -62,7 +64,7 @@ def test_the_gravest_comes_first() -> None:
     found = preview(stack("dev", target(), new=(finding(),), fixed=(finding("was wrong"),), still=(finding("old"),)))
     text = preview_markdown(found)
     places = [
-        text.index(words) for words in ("### New findings", "### Changes", "Fixed: 1 finding", "Still there: 1 finding")
+        text.index(words) for words in ("### New findings", "### Changes", "Fixed: 1 error", "Still there: 1 error")
     ]
     assert places == sorted(places)
     assert "**1 new error**, 1 fixed, 1 still there" in text
@@ -72,7 +74,7 @@ def test_what_a_stack_that_cannot_be_planned_would_change_is_unknown_and_not_not
     broken = stack("dev", unplanned=True, new=(finding(),))
     for found in (preview(broken), preview(broken, stack("prod", target()))):
         text = preview_markdown(found)
-        assert "| dev | cannot be planned | unknown | unknown | unknown | **1 new error** |" in text
+        assert "| dev | cannot be planned | unknown | unknown | unknown | unknown | **1 new error** |" in text
         assert "1 not planned (what changes there is unknown), " in text
     assert "GPUs stay at" not in preview_markdown(preview(broken))
     assert "GPUs stay at" not in "\n".join(preview_text(preview(broken)))

@@ -11,6 +11,9 @@ const LAYOUTS = {
   wide: { width: 640, queue: [0, 164], workload: [206, 204], place: [452, 188] },
   narrow: { width: 352, queue: null, workload: [0, 172], place: [210, 142] },
 };
+/** Fonts of the lines as topology.css has them, in units of the drawing. Facts may become bold. */
+const FONTS = { name: "600 12px", small: "400 11px", fact: "600 11.5px" };
+const PADDING = 10;
 const LINE = 15;
 const SLOT = 13;
 
@@ -67,7 +70,7 @@ function drawScene(scene, other, title, key, layout) {
   const right = stacked(
     columns.place,
     4,
-    cards.map((load) => placeBox(load, other)),
+    cards.map((load) => placeBox(load, other, columns)),
   );
   const start = Math.max(left.end, right.end) + 8;
   const below = stacked(
@@ -90,12 +93,14 @@ function drawScene(scene, other, title, key, layout) {
       const row = upper.findIndex((one) => one.name === queue.workload);
       if (row < 0) continue;
       const y = left.middles[row];
+      const words = queue.takesNew ? "new jobs come here" : "no new jobs";
       const lines = [
         line(queueWords(queue), "name"),
         line(queue.name, "small"),
-        line(queue.takesNew ? "new jobs come here" : "no new jobs", "fact"),
+        ...facts(words, "fact", columns.queue),
       ];
-      boxes.push(box(columns.queue, y - 30, { kind: `queue ${queue.takesNew ? "" : "idle"}`, lines }));
+      const content = { kind: `queue ${queue.takesNew ? "" : "idle"}`, lines };
+      boxes.push(box(columns.queue, y - heightOf(content) / 2, content));
       edges.push(
         edge([columns.queue[0] + columns.queue[1], y], [columns.workload[0], y], queue.takesNew ? "feeds" : "idle"),
       );
@@ -130,22 +135,47 @@ function line(text, kind) {
   return { text, kind };
 }
 
+/** What must be read in full: broken at words into as many lines as it needs. */
+function facts(text, kind, [, width]) {
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && widthOf(longer, kind) <= width - 2 * PADDING) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines.map((one) => line(one, kind));
+}
+
+const pen = document.createElement("canvas").getContext("2d");
+
+/** How wide a text is drawn. */
+function widthOf(text, kind) {
+  pen.font = `${FONTS[kind.split(" ")[0]]} ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
+  return pen.measureText(text).width;
+}
+
 function workloadBox(one, scene, other, columns) {
   const was = other && (other.workloads.find((before) => before.name === one.name)?.pods ?? 0);
-  const lines = [line(one.title, "name"), line(one.name, "small"), line(podsWords(one, was ?? undefined), "fact")];
+  const lines = [
+    line(one.title, "name"),
+    line(one.name, "small"),
+    ...facts(podsWords(one, was ?? undefined), "fact", columns.workload),
+  ];
   const queue = scene.queues.find((each) => each.workload === one.name);
   if (queue && !columns.queue)
-    lines.push(line(`${queueWords(queue)}: ${queue.takesNew ? "new jobs" : "no new jobs"}`, "fact"));
-  if (one.pending) lines.push(line(`${one.pending} without a node`, "fact bad"));
+    lines.push(
+      ...facts(`${queueWords(queue)}: ${queue.takesNew ? "new jobs" : "no new jobs"}`, "fact", columns.workload),
+    );
+  if (one.pending) lines.push(...facts(`${one.pending} without a node`, "fact bad", columns.workload));
   return { kind: `${one.role} ${one.pods ? "" : "idle"} ${other && was !== one.pods ? "differs" : ""}`, lines };
 }
 
-function placeBox(load, other) {
+function placeBox(load, other, columns) {
   const was = other?.loads.find((before) => before.at === load.at)?.used;
   const lines = [
     line(load.name, "name"),
     line((load.product || "unknown card") + (load.cordoned ? ", cordoned" : ""), "small"),
-    line(usedWords(load, was), "fact"),
+    ...facts(usedWords(load, was), "fact", columns.place),
   ];
   return { kind: `place ${other && was !== load.used ? "differs" : ""}`, lines, load };
 }
@@ -170,9 +200,11 @@ function heightOf({ lines, load }) {
 
 function box([x, width], y, content) {
   const texts = content.lines.map((one, at) =>
-    fitted(one.text, width - 20, { x: x + 10, y: y + 18 + at * LINE, class: one.kind }),
+    fitted(one, width - 2 * PADDING, { x: x + PADDING, y: y + 18 + at * LINE, class: one.kind }),
   );
-  const held = content.load ? slots(content.load, x + 10, y + 12 + content.lines.length * LINE, width - 20) : "";
+  const held = content.load
+    ? slots(content.load, x + PADDING, y + 12 + content.lines.length * LINE, width - 2 * PADDING)
+    : "";
   return s(
     "g",
     { class: `box ${content.kind}` },
@@ -183,12 +215,11 @@ function box([x, width], y, content) {
 }
 
 /** A text that fits so many units, cut in its middle; the whole one shows on pointing at it. */
-function fitted(text, room, attributes) {
-  const most = Math.floor(room / 6.2);
-  const short =
-    text.length > most
-      ? `${text.slice(0, Math.ceil(most / 2) - 1)}…${text.slice(text.length - Math.floor(most / 2))}`
-      : text;
+function fitted({ text, kind }, room, attributes) {
+  let short = text;
+  for (let most = text.length - 1; widthOf(short, kind) > room && most > 1; most--) {
+    short = `${text.slice(0, Math.ceil(most / 2))}…${text.slice(text.length - Math.floor(most / 2))}`;
+  }
   return s("text", attributes, short, short === text ? "" : s("title", {}, text));
 }
 

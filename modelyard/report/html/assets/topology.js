@@ -64,7 +64,9 @@ function draw(stack) {
       after,
       before,
       "After",
-      stack.status === "removed" ? "There is no such stack any more." : "It cannot be planned.",
+      stack.status === "removed"
+        ? "Its file is gone: nothing is sent, and what was applied stays as it is."
+        : "It cannot be planned.",
     ),
   );
   $("#loads").replaceChildren(...numbers(before, after));

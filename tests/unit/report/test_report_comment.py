@@ -1,0 +1,179 @@
+"""What a comment keeps when there is more than hosts allow: the gravest, and how much more there is."""
+
+import re
+from fractions import Fraction
+
+import pytest
+
+from modelyard import merge
+from modelyard.findings import Finding, Severity
+from modelyard.plan.cost import Count, Money, Price, StackCost, TargetCost, stack_cost
+from modelyard.preview import FieldDiff, StackDiff
+from modelyard.preview.values import Revision
+from modelyard.report.preview_markdown import LEAST, LIMIT, least, preview_markdown
+from modelyard.report.preview_text import preview_text
+from tests.unit.report.test_report_preview import finding, preview, stack, target
+
+CODES = tuple(f"RES{number:03}" for number in range(1, 61))
+
+
+def wrong(name: str, code: str, summary: str, severity: Severity = Severity.ERROR) -> Finding:
+    return finding(
+        summary, code=code, severity=severity, stack=name, file=f"stacks/Pulumi.{name}.yaml", remedy="do better"
+    )
+
+
+def crowd(number: int) -> list[StackDiff]:
+    """So many stacks, each with a change and three warnings of its own."""
+    return [
+        stack(
+            name := f"team-{at:04}",
+            target(f"deployment-{at}", f"{at}Gi"),
+            new=tuple(wrong(name, "RES101", f"{at} of kind {kind}", Severity.WARNING) for kind in range(3)),
+            still=tuple(wrong(name, "RES102", f"{at} as before {kind}", Severity.WARNING) for kind in range(3)),
+        )
+        for at in range(number)
+    ]
+
+
+def test_every_code_of_a_new_error_is_named_among_thousands_of_findings() -> None:
+    stacks = crowd(1000)
+    for at, code in enumerate(CODES):
+        name = stacks[at * 16].stack
+        many = tuple(wrong(name, code, f"wrong in way {way}") for way in range(40))
+        stacks[at * 16] = stacks[at * 16]._replace(new=(*stacks[at * 16].new, *many))
+    text = preview_markdown(preview(*stacks))
+    assert len(text) <= LIMIT
+    head, _, details = text.partition("### New findings")
+    assert [code for code in CODES if code not in head] == []
+    # One of each code is told in full before a second one of any.
+    assert [code for code in CODES if f"**error {code}**" not in details] == []
+    assert re.search(r"^_[\d]+ more findings: `modelyard preview` shows them\._$", details, re.MULTILINE)
+    for section in ("### Changes", "Still there: 3000 warnings"):
+        assert section in details
+    assert text.count("<details") == text.count("</details>")
+
+
+def test_one_error_is_told_with_its_stack_among_many_warnings() -> None:
+    stacks = crowd(250)
+    stacks[249] = stacks[249]._replace(new=(*stacks[249].new, wrong("team-0249", "RES001", "no memory at all")))
+    text = preview_markdown(preview(*stacks))
+    assert "**New errors:** RES001 in team-0249" in text
+    # The table and the list of findings begin with it.
+    rows = [line for line in text.splitlines() if line.startswith("| team-")]
+    assert rows[0].startswith("| team-0249 | 1 target |")
+    assert len(rows) == 40
+    findings = [line for line in text.splitlines() if line.startswith("- **")]
+    assert findings[0].startswith("- **error RES001** team-0249: no memory at all")
+
+
+def test_what_a_thousand_stacks_have_alike_is_one_line_with_their_number() -> None:
+    names = [f"team-{at:04}" for at in range(1000)]
+    text = preview_markdown(preview(*(stack(name, new=(wrong(name, "RES001", "too little"),)) for name in names)))
+    (line,) = (line for line in text.splitlines() if line.startswith("- **"))
+    assert line.startswith("- **error RES001** team-0000, team-0001, ")
+    assert "and 994 more: too little" in line
+    assert "<code>stacks/Pulumi.team-0001.yaml:3</code>" in line
+    lines = "\n".join(preview_text(preview(*(stack(name, new=(wrong(name, "RES001", "x"),)) for name in names[:3]))))
+    assert lines.count("RES001") == 1
+    assert "team-0001 (stacks/Pulumi.team-0001.yaml:3)" in " ".join(lines.split())
+
+
+def test_errors_stand_before_warnings_whatever_stack_they_are_of() -> None:
+    found = preview(
+        stack("a", new=(wrong("a", "RES101", "late", Severity.WARNING),)), stack("b", new=(wrong("b", "RES001", "x"),))
+    )
+    for text in (preview_markdown(found).partition("### New findings")[2], "\n".join(preview_text(found))):
+        assert text.index("RES001") < text.index("RES101")
+
+
+@pytest.mark.parametrize("limit", [LEAST, LEAST + 1, 6_000, 20_000, LIMIT])
+@pytest.mark.parametrize("number", [1, 60, 1000])
+def test_no_comment_is_longer_than_its_limit(limit: int, number: int) -> None:
+    hostile = "&<|*" * 60
+    stacks = [one._replace(stack=f"{hostile}{one.stack}") for one in crowd(number)]
+    errors = tuple(wrong(stacks[0].stack, code, hostile) for code in (*CODES, hostile[:40]))
+    stacks[0] = stacks[0]._replace(new=errors, fixed=errors, targets=(target(versions=()),) * 3)
+    found = preview(*stacks, unchanged=tuple(f"{hostile}{at}" for at in range(50)))
+    found = found._replace(base=Revision(hostile, "a" * 40), head=Revision(hostile, "b" * 40))
+    text = preview_markdown(found, limit=limit)
+    assert len(text) <= limit
+    assert text.count("<details") == text.count("</details>")
+    assert f"## modelyard: {number} of {number + 50} stacks change" in text
+    assert re.search(r"^\*\*New errors:\*\* .*RES001", text, re.MULTILINE)
+
+
+def test_the_address_of_the_report_counts() -> None:
+    report = f"https://ci.example.com/{'r' * 3000}"
+    text = preview_markdown(preview(*crowd(50)), limit=least(report), report=report)
+    assert len(text) <= least(report)
+    assert f"[full report]({report})" in text
+    with pytest.raises(ValueError, match="may need 4000 characters"):
+        preview_markdown(preview(*crowd(1)), limit=LEAST - 1)
+
+
+def test_a_change_that_is_too_long_is_still_named() -> None:
+    labels = (merge.Path.parse(f"metadata.labels.l{at}") for at in range(500))
+    fields = tuple(FieldDiff(path, "a" * 99, "b" * 99, "labels@v1") for path in labels)
+    text = preview_markdown(preview(stack("dev", target(fields=fields))))
+    assert "_440 more fields._" in text
+    short = preview_markdown(preview(stack("dev", target(fields=fields))), limit=LEAST)
+    assert "<summary><code>deployment-worker</code> in dev" in short
+    assert "too long for this comment" in short
+
+
+def cost(usd: tuple[int, int], *, listed: bool = True, name: str = "deployment-worker") -> StackCost:
+    """Of one target with one GPU before and two after."""
+    before, after = (Money(Fraction(one), Fraction(one)) for one in usd)
+    delta = Money(after.low - before.low, after.high - before.high)
+    price = Price("machine", "g2", Fraction(1), "", "2026-08-03", "list", listed)
+    gpus = Count(1, 1), Count(2, 2)
+    return stack_cost([TargetCost("Deployment", name, gpus, gpus, (before, after), delta, (price,), "")])
+
+
+def test_cost_and_gpu_hours_are_told_by_stack_by_change_and_together() -> None:
+    found = preview(stack("a", target(), cost=cost((1, 3))), stack("b", target(), cost=cost((1, 4), listed=False)))
+    text = preview_markdown(found)
+    assert "cost +USD 5.00/h, +USD 3,650.00 a month (list price 2026-08-03; price 2026-08-03)" in text
+    assert "48 → 96 GPU-hours a day" in text
+    assert "| a | 1 target | 1 | 1 | 24 → 48 | +USD 2.00/h (list price 2026-08-03) | none |" in text
+    assert "in a, b · replaces 2 pods · cost +USD 5.00/h" in text
+    lines = "\n".join(preview_text(found))
+    assert "a: costs USD 3.00/h (list price 2026-08-03), +USD 2.00/h; 24 → 48 GPU-hours a day" in lines
+    assert "replaces 2 pods · cost +USD 5.00/h" in lines
+    assert "48 → 96 GPU-hours a day" in lines.replace("\n  ", " ")
+
+
+def test_a_change_whose_cost_nobody_knows_says_so_and_one_without_pods_says_nothing() -> None:
+    unpriced = target("settings", kind="ConfigMap", replaces_pods=0, gpus=(0, 0), replicas=(None, None))
+    found = preview(stack("a", target(), unpriced, cost=cost((1, 1))), stack("b", target(after="64Gi")))
+    titles = [line for line in preview_markdown(found).splitlines() if line.startswith("<summary>")]
+    assert [("cost" in title, "cost unknown" in title) for title in titles] == [
+        (False, False),
+        (True, True),
+        (False, False),
+    ]
+
+
+def test_a_change_names_the_findings_about_its_target() -> None:
+    own = finding(target="deployment-worker", code="RES101", severity=Severity.WARNING)
+    other = finding(target="deployment-other", code="RES005")
+    mended = finding(target="deployment-worker", code="GPU001")
+    found = preview(stack("dev", target(), new=(own, other), fixed=(mended,)))
+    for text in (preview_markdown(found), "\n".join(preview_text(found))):
+        assert "new: RES101 · fixed: GPU001" in text
+
+
+def test_the_gpus_of_a_stack_are_those_of_all_its_targets() -> None:
+    found = preview(stack("a", target(gpus=(0, 0)), others=3), stack("b", target(gpus=(1, 2)), others=4))
+    text = preview_markdown(found)
+    assert "| a | 1 target | 1 | 3 |" in text
+    assert "| b | 1 target | 1 | 5 → 6 |" in text
+    assert "GPUs 8 → 9" in text
+
+
+def test_a_stack_without_a_file_changes_nothing_in_its_cluster() -> None:
+    found = preview(stack("a", status="removed", others=4))
+    for text in (preview_markdown(found), "\n".join(preview_text(found))):
+        assert "1 without a file any more, no pod replaced, GPUs stay at 4" in text
+    assert "| a | its file is gone | 0 | 4 |" in preview_markdown(found)
