@@ -38,7 +38,7 @@ lint: $(READY) ## ruff, mypy --strict and the import contracts
 test: lint ## lint, then the fast tests
 	@$(BIN)/pytest -q -n auto -m "not lab and not browser"
 
-test-browser: $(READY) ## the tests of pages in headless Chromium (Debian: apt-get install chromium)
+test-browser: $(READY) ## the tests of pages: the site, and reports in headless Chromium (Debian: apt-get install chromium)
 	@$(BIN)/pytest -q -m browser
 
 lab: $(READY) ## build the lab's tools that are missing (20 minutes once, then a moment)

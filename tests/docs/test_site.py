@@ -7,6 +7,8 @@ from subprocess import CompletedProcess
 import pytest
 import yaml
 
+pytestmark = pytest.mark.browser
+
 Build = Callable[[Path, Path], CompletedProcess[str]]
 
 
