@@ -3,21 +3,20 @@
 from collections.abc import Callable, Mapping
 from datetime import date
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from modelyard.catalog import Library, load_library
-from modelyard.cluster import ClusterState, load_recorded
+from modelyard.catalog import Library
+from modelyard.cluster import ClusterState
 from modelyard.cost.file import load_text
 from modelyard.cost.pods import cost_of
 from modelyard.cost.prices import LIST, Prices
 from modelyard.plan import Plan, make_plan
 from modelyard.plan.cost import Price, StackCost, TargetCost
-from modelyard.stack import Stack, load
+from modelyard.stack import Stack
+from tests.unit.environments import environments
 
-ROOT = Path(__file__).parents[3]
 TODAY = date(2026, 11, 21)
 WORKER = "deployment-ray-model-training-worker"
 TASKS = "deployment-model-training-tasks-gpu"
@@ -86,15 +85,7 @@ class Site(NamedTuple):
 @pytest.fixture(scope="session")
 def sites() -> Mapping[str, Site]:
     """The three environments, at list prices."""
-    library = load_library(ROOT)
-    found = {}
-    for name in ("dev", "prod", "staging"):
-        stack, findings = load(ROOT / "stacks" / f"Pulumi.{name}.yaml", f"stacks/Pulumi.{name}.yaml")
-        state, problems = load_recorded(ROOT, name)
-        assert stack is not None, findings
-        assert state is not None, problems
-        found[name] = Site(stack, state, library)
-    return found
+    return {name: Site(*parts) for name, parts in environments().items()}
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.cluster import ClusterState, Pod, load_recorded
+from modelyard.cluster import ClusterState, Pod
 from modelyard.cluster.state import amounts
 from modelyard.plan import Plan, make_plan
-from modelyard.stack import Stack, load
+from modelyard.stack import Stack
+from tests.unit.environments import ROOT, environments
 
-ROOT = Path(__file__).parents[3]
 TODAY = date(2026, 11, 21)
 
 
@@ -74,15 +74,7 @@ class Site(NamedTuple):
 @pytest.fixture(scope="session")
 def sites() -> Mapping[str, Site]:
     """The three environments."""
-    library = load_library(ROOT)
-    found = {}
-    for name in ("dev", "prod", "staging"):
-        stack, findings = load(ROOT / "stacks" / f"Pulumi.{name}.yaml", f"stacks/Pulumi.{name}.yaml")
-        state, problems = load_recorded(ROOT, name)
-        assert stack is not None, findings
-        assert state is not None, problems
-        found[name] = Site(stack, state, library)
-    return found
+    return {name: Site(*parts) for name, parts in environments().items()}
 
 
 @pytest.fixture
