@@ -1,10 +1,23 @@
 """What is there: the starting state of a plan, live from an API server or recorded in the project.
 
 Owns reading Deployments and nodes, recording them, and the cluster's identity. It is the only package that talks to
-Kubernetes, and it never writes to it: applying is Pulumi's work.
+Kubernetes. Applying is Pulumi's work: all that is ever written here is what undoes an apply (``writing``).
 """
 
+from modelyard.cluster.answer import Answer, Ask, Claim, Refusal
 from modelyard.cluster.recorded import load_recorded
 from modelyard.cluster.state import ClusterState, Node, ObjectKey, Pod, essence, key_of
 
-__all__ = ["ClusterState", "Node", "ObjectKey", "Pod", "essence", "key_of", "load_recorded"]
+__all__ = [
+    "Answer",
+    "Ask",
+    "Claim",
+    "ClusterState",
+    "Node",
+    "ObjectKey",
+    "Pod",
+    "Refusal",
+    "essence",
+    "key_of",
+    "load_recorded",
+]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from modelyard.cluster.folder import replace_json
+from modelyard.cluster.hiding import hidden
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
 from modelyard.findings import Finding, Severity
 
@@ -81,13 +82,13 @@ def write_recorded(
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
 
-    Other files in the folder stay.
+    Other files in the folder stay. Secrets are hidden: the folder is committed.
 
     Raises:
         OSError: the folder cannot be written; the earlier recording is still there.
     """
     folder = recorded_folder(root, stack)
-    contents: dict[str, Mapping[str, Any]] = {_object_file(key_of(body, "")): body for body in objects}
+    contents: dict[str, Mapping[str, Any]] = {_object_file(key_of(body, "")): hidden(body) for body in objects}
     contents[CLUSTER_FILE] = {
         "formatVersion": FORMAT_VERSION,
         "identity": identity,

@@ -1,0 +1,44 @@
+"""How many requests a client sends, and how many of them at once."""
+
+import threading
+import time
+from typing import Any, NamedTuple
+
+import httpx2
+
+
+class Asked(NamedTuple):
+    """The requests that looking at one cluster took."""
+
+    requests: int
+    at_once: int
+    """The most that were under way together."""
+    seconds: float
+    """From the first request to the last answer."""
+
+
+class Counter:
+    """Counts what goes through an HTTP client from now on."""
+
+    def __init__(self, http: httpx2.Client) -> None:
+        self._lock = threading.Lock()
+        self._requests = self._open = self._most = 0
+        self._first = self._last = 0.0
+        http.event_hooks = {"request": [self._sent], "response": [self._answered]}
+
+    def total(self) -> Asked:
+        """What was counted until now."""
+        with self._lock:
+            return Asked(self._requests, self._most, self._last - self._first)
+
+    def _sent(self, _request: Any) -> None:
+        with self._lock:
+            self._first = self._first or time.monotonic()
+            self._requests += 1
+            self._open += 1
+            self._most = max(self._most, self._open)
+
+    def _answered(self, _response: Any) -> None:
+        with self._lock:
+            self._last = time.monotonic()
+            self._open -= 1

@@ -1,0 +1,49 @@
+"""Reading from a Service of the cluster through the API server, which can reach it where this machine cannot."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from modelyard.cluster.live import ask_server, listed, read, transport
+from modelyard.cluster.state import ObjectKey
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+
+def service_of(client: "Client", namespace: str, deployment: str, port: int) -> str | None:
+    """The Service that leads to a port of a Deployment's pods, the first by name; None where there is none.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    body = read(client, ObjectKey("apps/v1", "Deployment", namespace, deployment))
+    if body is None:
+        return None
+    labels = body["spec"]["template"]["metadata"].get("labels") or {}
+    found = listed(client, "v1", "Service", namespace)
+    return min(
+        (
+            str(one["metadata"]["name"])
+            for one in found
+            if (selector := one["spec"].get("selector"))
+            and selector.items() <= labels.items()
+            and any(each["port"] == port for each in one["spec"].get("ports") or ())
+        ),
+        default=None,
+    )
+
+
+def fetch(client: "Client", namespace: str, service: str, port: int, path: str) -> bytes:
+    """What a Service answers to a GET over plain HTTP.
+
+    Raises:
+        ClusterError: the API server or the Service does not answer, or not to us.
+    """
+    place = f"/api/v1/namespaces/{namespace}/services/http:{service}:{port}/proxy{path}"
+    return ask_server(partial(_get, client, place), f"services/proxy of {service}")
+
+
+def _get(client: "Client", place: str) -> bytes:
+    response = transport(client).get(place)
+    response.raise_for_status()
+    return bytes(response.content)

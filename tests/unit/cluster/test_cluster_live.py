@@ -1,0 +1,99 @@
+"""Reading a cluster: all at once, what is not there is left out, and what cannot be read is told in words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+from lightkube import Client, KubeConfig
+
+from modelyard.cluster import ObjectKey
+from modelyard.cluster.live import ClusterError, listed, path_of, read, snapshot
+
+
+def client_of(handler: Callable[[httpx2.Request], httpx2.Response]) -> Client:
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": "http://cluster.example"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "current-context": "c",
+    }
+    transport = httpx2.MockTransport(handler)
+    return Client(config=KubeConfig.from_dict(config).get(), transport=transport, trust_env=False)
+
+
+def key(name: str, kind: str = "Deployment", api_version: str = "apps/v1") -> ObjectKey:
+    return ObjectKey(api_version, kind, "ml", name)
+
+
+def deployment(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "ml"}, "spec": {"template": {"metadata": {"labels": None}}}}
+
+
+def missing(name: str) -> httpx2.Response:
+    return httpx2.Response(404, json={"kind": "Status", "message": f'deployments.apps "{name}" not found', "code": 404})
+
+
+def cluster(request: httpx2.Request) -> httpx2.Response:
+    """Four Deployments; of any number that is asked for, the others are not there."""
+    path = request.url.path
+    name = path.rpartition("/")[2]
+    pods = [
+        {"spec": {"nodeName": "n", "containers": []}, "status": {"phase": phase}, "metadata": {"name": phase}}
+        for phase in ("Running", "Succeeded")
+    ]
+    known: dict[str, Any] = {
+        "/version": {"gitVersion": "v1.35.4"},
+        "/api/v1/nodes": {"items": [{"metadata": {"name": "n"}}]},
+        "/api/v1/pods": {"items": pods},
+        "/api/v1/namespaces/kube-system": {"metadata": {"uid": "its-uid"}},
+        "/apis/apps/v1/namespaces/ml/deployments": {"items": [deployment(f"d{number}") for number in range(4)]},
+        **{f"/apis/apps/v1/namespaces/ml/deployments/d{at}": deployment(f"d{at}") for at in range(4)},
+    }
+    return httpx2.Response(200, json=known[path]) if path in known else missing(name)
+
+
+def test_what_is_not_there_is_left_out_however_many_are_asked_for_at_once() -> None:
+    taken = snapshot(client_of(cluster), [key(f"d{number}") for number in range(200)])
+    assert [body["metadata"]["name"] for body in taken.objects] == ["d0", "d1", "d2", "d3"]
+    assert taken.objects[0] == {**deployment("d0"), "apiVersion": "apps/v1", "kind": "Deployment"}
+    assert (taken.identity, taken.version) == ("its-uid", "v1.35.4")
+    assert taken.nodes == ({"apiVersion": "v1", "metadata": {"name": "n"}},)
+    assert taken.pods == ({"node": "n", "owner": "Running", "requests": {}},)
+
+
+def test_a_list_says_of_each_object_what_it_is() -> None:
+    found = listed(client_of(cluster), "apps/v1", "Deployment", "ml")
+    assert found == [{**deployment(f"d{at}"), "apiVersion": "apps/v1", "kind": "Deployment"} for at in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "path"),
+    [
+        (key("a"), "/apis/apps/v1/namespaces/ml/deployments/a"),
+        (key("a", "Service", "v1"), "/api/v1/namespaces/ml/services/a"),
+        (key("a", "PodDisruptionBudget", "policy/v1"), "/apis/policy/v1/namespaces/ml/poddisruptionbudgets/a"),
+    ],
+)
+def test_every_kind_has_its_place(wanted: ObjectKey, path: str) -> None:
+    assert path_of(wanted) == path
+
+
+def test_a_kind_that_nobody_reads_is_told() -> None:
+    with pytest.raises(ClusterError, match="Secret v1 is not a kind that modelyard reads"):
+        read(client_of(cluster), key("a", "Secret", "v1"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (httpx2.Response(403, json={"kind": "Status", "message": "no"}), "these credentials may not read a: no"),
+        (httpx2.Response(500, json={"kind": "Status", "message": "etcd"}), "refused to show a: etcd"),
+        (httpx2.Response(404, text="no such page"), "answered 404 for a"),
+        (httpx2.Response(200, text="hello"), "what answers for a is no API server"),
+        (httpx2.Response(200, json=["hello"]), "what answers for a is no API server"),
+    ],
+)
+def test_an_answer_that_is_no_object_is_told(answer: httpx2.Response, said: str) -> None:
+    with pytest.raises(ClusterError, match=said):
+        read(client_of(lambda _request: answer), key("a"))
