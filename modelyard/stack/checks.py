@@ -27,6 +27,8 @@ _DURATIONS: Final = (
     ("celery", "gracePeriod"),
     ("celery", "consumerTimeout"),
     ("autoscaling", "scrapeInterval"),
+    ("drain", "timeout"),
+    ("drain", "quiet"),
 )
 
 

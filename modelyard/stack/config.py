@@ -113,6 +113,39 @@ class Autoscaling(NamedTuple):
     """Seconds between two samples of what the queries ask for. The default is that of the Prometheus Operator."""
 
 
+class RayJobs(NamedTuple):
+    """How Ray is asked for its jobs; with neither, through the API server's proxy of the head's Service."""
+
+    jobs: str | None = None
+    """Address of the dashboard."""
+    query: str | None = None
+    """PromQL for the number of jobs; it wins over ``jobs``."""
+
+
+class CeleryJobs(NamedTuple):
+    """How the broker is asked for Celery's jobs; with neither, nobody can tell."""
+
+    management: str | None = None
+    """Address of RabbitMQ's management API."""
+    virtual_host: str = "/"
+    query: str | None = None
+    """PromQL for the number of jobs; it wins over ``management``."""
+
+
+class Drain(NamedTuple):
+    """Waiting for running jobs before GPU pods are stopped."""
+
+    enabled: bool = True
+    timeout: int = 21900
+    """Seconds after which an apply gives up: the longest job and five minutes."""
+    quiet: int | None = None
+    """Seconds without a job after which a side is idle; None: the grace period of the pods that send requests."""
+    ray: RayJobs = RayJobs()
+    celery: CeleryJobs = CeleryJobs()
+    prometheus: str | None = None
+    """Address of the server that answers the queries."""
+
+
 class Target(NamedTuple):
     """Names of one of the platform's Deployments and of the container that patches touch."""
 
@@ -175,6 +208,7 @@ class Config(NamedTuple):
     ray_worker: RayWorker = RayWorker()
     celery: Celery = Celery()
     autoscaling: Autoscaling = Autoscaling()
+    drain: Drain = Drain()
     targets: Targets = Targets()
     patches: tuple[PatchChoice, ...] = ()
     waivers: tuple[Waiver, ...] = ()

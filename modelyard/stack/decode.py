@@ -8,7 +8,9 @@ from modelyard.stack import durations
 from modelyard.stack.config import (
     Autoscaling,
     Celery,
+    CeleryJobs,
     Config,
+    Drain,
     Gpu,
     ModelService,
     PatchChoice,
@@ -16,6 +18,7 @@ from modelyard.stack.config import (
     Platform,
     Policy,
     RayHead,
+    RayJobs,
     RayWorker,
     RuleChoice,
     Secret,
@@ -121,6 +124,21 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
 }
 """Sections that are flat mappings, by key of the file: field of the config, its type, its fields."""
 
+DRAIN: Final[Fields] = {
+    "enabled": ("enabled", _flag),
+    "timeout": ("timeout", _seconds),
+    "quiet": ("quiet", _seconds),
+    "prometheus": ("prometheus", _same),
+}
+JOBS: Final[dict[str, tuple[Callable[..., Any], Fields]]] = {
+    "ray": (RayJobs, {"jobs": ("jobs", _same), "query": ("query", _same)}),
+    "celery": (
+        CeleryJobs,
+        {"management": ("management", _same), "virtualHost": ("virtual_host", _same), "query": ("query", _same)},
+    ),
+}
+"""Below ``drain``, by side."""
+
 TARGETS: Final[dict[str, str]] = {
     "apiServer": "api_server",
     "modelService": "model_service",
@@ -156,6 +174,8 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         key = PREFIX + section
         if key in config:
             made[field] = kind(**_fields(config[key], fields, texts, (key,)))
+    if (drain := config.get(PREFIX + "drain")) is not None:
+        made["drain"] = _drain(drain, texts)
     if (targets := config.get(PREFIX + "targets")) is not None:
         made["targets"] = Targets(
             **{TARGETS[name]: getattr(Targets(), TARGETS[name])._replace(**given) for name, given in targets.items()}
@@ -189,6 +209,17 @@ def _fields(given: Mapping[str, Any], fields: Fields, texts: Mapping[Path, str],
         field, convert = fields[key]
         made[field] = convert(value, texts.get((*path, key)))
     return made
+
+
+def _drain(given: Mapping[str, Any], texts: Mapping[Path, str]) -> Drain:
+    path: Path = (PREFIX + "drain",)
+    flat = {key: value for key, value in given.items() if key in DRAIN}
+    sides = {
+        side: kind(**_fields(given[side], fields, texts, (*path, side)))
+        for side, (kind, fields) in JOBS.items()
+        if side in given
+    }
+    return Drain(**_fields(flat, DRAIN, texts, path), **sides)
 
 
 def _patch(given: Mapping[str, Any], path: Path, secrets: tuple[Path, ...]) -> PatchChoice:

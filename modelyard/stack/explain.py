@@ -36,6 +36,8 @@ _FORMS: dict[str, tuple[str, str]] = {
     "path": ("a path inside the project", "write it from the project's folder on, such as stacks/prices.yaml"),
     "text": ("plain text", "remove control characters and marks of writing direction"),
     "gpu": ("the name of a GPU", "write one that `modelyard gpus` lists"),
+    "url": ("an address", "write http:// or https://, host and port; credentials come from the environment"),
+    "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
     "image": ("the name of an image", "write registry/repository:tag"),
     "patch-version": ("a version of a patch", "write v1, v2, …"),

@@ -29,7 +29,10 @@ _STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _LISTS = ("patches", "waivers")
-_MAPPINGS = ("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery", "autoscaling", "targets", "policy")
+_MAPPINGS = (
+    *("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery"),
+    *("autoscaling", "drain", "targets", "policy"),
+)
 _SECTIONS = (*_MAPPINGS, *_LISTS)
 _SCALARS = ("training", "kubernetesVersion", "prices")
 _LETTERS = frozenset("modelyard")

@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 
 from modelyard.merge import supported_versions
 from modelyard.stack import codes, discover, load, schema_text
-from modelyard.stack.config import Config
-from modelyard.stack.decode import PATCH, SECTIONS, TARGETS, WAIVER
+from modelyard.stack.config import Config, Drain
+from modelyard.stack.decode import DRAIN, JOBS, PATCH, SECTIONS, TARGETS, WAIVER
 from modelyard.stack.schema import FILE
 
 ROOT = Path(__file__).parents[3]
@@ -50,9 +50,33 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
-    sections = {*SECTIONS, "targets", "patches", "waivers", "training", "kubernetesVersion", "prices", "policy"}
+    sections = {
+        *SECTIONS,
+        "drain",
+        "targets",
+        "patches",
+        "waivers",
+        "training",
+        "kubernetesVersion",
+        "prices",
+        "policy",
+    }
     assert {key.removeprefix("modelyard:") for key in CONFIG["properties"] if key.startswith("modelyard:")} == sections
     assert {field for field, _, _ in SECTIONS.values()} < set(Config._fields)
+
+
+def test_the_drain_of_schema_and_code_has_the_same_keys_and_defaults() -> None:
+    assert set(section("drain")) == {*DRAIN, *JOBS}
+    parts = [(section("drain"), Drain, DRAIN)]
+    parts += [(resolved(section("drain")[side])["properties"], kind, fields) for side, (kind, fields) in JOBS.items()]
+    for stated, kind, fields in parts:
+        assert set(stated) - set(JOBS) == set(fields)
+        assert {field for field, _ in fields.values()} | set(kind._fields) & set(JOBS) == set(kind._fields)
+        code = {field: value for field, value in kind._field_defaults.items() if field not in JOBS}
+        found = {
+            fields[key][0]: resolved(stated[key])["default"] for key in fields if "default" in resolved(stated[key])
+        }
+        assert found == {field: value for field, value in code.items() if value is not None}
 
 
 @pytest.mark.parametrize("name", sorted(SECTIONS))

@@ -1,0 +1,140 @@
+"""Who is asked about the jobs of a training side, and what comes back."""
+
+from typing import Final, Literal, NamedTuple, assert_never
+
+NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
+"""Environment variable with which an apply waits for nothing; any text but an empty one."""
+STOP: Final = "MODELYARD_STOP"
+"""Environment variable ``PID:PATH``: every wait ends once the file is there, or the process is not.
+
+The engine does not tell a hook that somebody wants the run to end; whoever drives the engine can.
+"""
+Side = Literal["ray", "celery"]
+NAMES: dict[Side, str] = {"ray": "Ray", "celery": "Celery"}
+
+
+class Dashboard(NamedTuple):
+    """Ray's dashboard, which has the jobs API."""
+
+    url: str
+
+
+class HeadService(NamedTuple):
+    """The same dashboard behind the API server's proxy, at the Service that selects the head's pods."""
+
+    context: str | None
+    """Of the kubeconfig, None for its current one."""
+    namespace: str
+    deployment: str
+    """The head's."""
+
+
+class Broker(NamedTuple):
+    """A queue in RabbitMQ, by its management API."""
+
+    url: str
+    virtual_host: str
+    queue: str
+
+
+class Numbers(NamedTuple):
+    """A query whose one value is the number of jobs."""
+
+    server: str
+    """URL of the Prometheus server."""
+    query: str
+    interval: int
+    """Seconds between two samples."""
+
+
+class Unnamed(NamedTuple):
+    """Nobody: the stack names no one to ask."""
+
+    why: str
+    remedy: str
+
+
+Source = Dashboard | HeadService | Broker | Numbers | Unnamed
+
+
+class Busy(NamedTuple):
+    """The jobs of a side at one moment."""
+
+    running: int
+    waiting: int
+    jobs: tuple[str, ...] = ()
+    """Names of those that run, where they have names."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is no job."""
+        return not self.running and not self.waiting
+
+    def __str__(self) -> str:
+        if self.idle:
+            return "no job"
+        parts = [
+            f"{number} {word}" for number, word in ((self.running, "running"), (self.waiting, "waiting")) if number
+        ]
+        return f"{' and '.join(parts)} job{'' if self.running + self.waiting == 1 else 's'}"
+
+
+class Unanswered(Exception):
+    """There is no answer to be had: why, and what to do."""
+
+    def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.remedy = remedy
+        self.lasting = lasting
+        """Whether asking again is of no use: a wrong address, a wrong password."""
+
+
+class Drain(NamedTuple):
+    """One wait of a plan: targets that are not touched until a side is idle."""
+
+    side: Side
+    targets: tuple[str, ...]
+    """Names, in the order in which they are applied."""
+    limit: int
+    """Seconds after which it is given up."""
+    quiet: int
+    """Seconds without a job after which the side is idle."""
+    source: Source
+
+    @property
+    def name(self) -> str:
+        """The side's, as people write it."""
+        return NAMES[self.side]
+
+
+def described(source: Source) -> str:
+    """Who is asked, in a few words."""
+    match source:
+        case Dashboard(url):
+            return f"the jobs API of {url}"
+        case HeadService(_, namespace, deployment):
+            return f"the jobs API of {deployment} in {namespace}, through the API server"
+        case Broker(url, _, queue):
+            return f"the queue {queue} of {url}"
+        case Numbers(server, _, _):
+            return f"a query of {server}"
+        case Unnamed():
+            return "nobody"
+        case _:
+            assert_never(source)
+
+
+def lag(source: Source) -> float:
+    """Seconds by which an answer may be old.
+
+    RabbitMQ collects its statistics every five seconds (its ``collect_statistics_interval``), and a query knows the
+    last sample.
+    """
+    match source:
+        case Broker():
+            return 5.0
+        case Numbers(_, _, interval):
+            return float(interval)
+        case _:
+            return 0.0
