@@ -6,7 +6,7 @@ from typing import Any
 
 from modelyard import __version__, merge
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base, select
-from modelyard.cluster import ClusterState, ObjectKey, key_of
+from modelyard.cluster import Ask, ClusterState, ObjectKey, key_of
 from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import check
@@ -14,24 +14,28 @@ from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.capacity import room_of
+from modelyard.plan.drains import check_drains, drains
 from modelyard.plan.missing import unset
 from modelyard.plan.order import order
-from modelyard.plan.ownership import PATCHES_ANNOTATION, given_up
+from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch
 from modelyard.plan.sizes import check_sizes
-from modelyard.plan.target import Wish, plan_target
+from modelyard.plan.target import Wish, finish, prepare
 from modelyard.plan.trace import place_field
+from modelyard.plan.undoing import abandoned
 from modelyard.plan.values import Plan
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Workload, facts, workloads
 
 
-def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) -> Plan:
+def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, ask: Ask | None = None) -> Plan:
     """The plan of one environment against a starting state.
 
-    Everything that is wrong is in its findings; a target that cannot be planned is left out and told there.
+    Everything that is wrong is in its findings; a target that cannot be planned is left out and told there. With
+    ``ask``, what becomes of the targets is what the API server says; all requests are asked together. Without it
+    nobody is asked.
     """
     config = stack.config
     sized = workloads(config)
@@ -43,27 +47,35 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
     parts, bases = _documents(chosen, config, findings)
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     by_deployment = {workload.deployment: workload for workload in sized}
-    targets = []
+    prepared = []
     for wish in _wishes(chosen, parts, bases, by_deployment):
         try:
             schema = schemas.of(wish.key.api_version, wish.key.kind)
         except LookupError:
             findings.append(_unknown_kind(wish, config.kubernetes_version))
             continue
-        target, problems = plan_target(wish, schema, state)
+        request, problems = prepare(wish, schema, state)
         findings.extend(problems)
-        if target is not None:
-            targets.append(target)
+        if request is not None:
+            prepared.append(request)
+    answers = ask([request.applied for request in prepared]) if ask is not None else [None] * len(prepared)
+    targets = []
+    for request, answer in zip(prepared, answers, strict=True):
+        target, problems = finish(request, answer)
+        findings.extend(problems)
+        targets.append(target)
 
     if not any(finding.code.startswith("PAT") for finding in findings):
         # A patch that could not be rendered is not one that was dropped.
         findings.extend(_abandoned({*parts, *bases}, state))
 
     room = room_of(state)
-    arranged = order(targets, sized, room)
+    waits = drains(stack, targets)
+    arranged = order(targets, sized, room, waits)
     findings.extend(
         (
             *arranged.findings,
+            *check_drains(config, waits),
             *check_sizes(stack, targets, by_deployment, chosen),
             *check_placement(targets, by_deployment, room),
             *check_autoscaling(config, targets),
@@ -89,6 +101,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date) 
             )
         ),
         _inputs(stack, chosen),
+        drains=waits,
     )
 
 
@@ -109,9 +122,8 @@ def _wishes(
 def _abandoned(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
     """Objects that we hold fields of and that the stack does not ask for."""
     for key in sorted(state.objects.keys() - wanted):
-        annotations = annotations_of(state.objects[key])
-        if PATCHES_ANNOTATION in annotations:
-            yield given_up(key.name, annotations[PATCHES_ANNOTATION])
+        if PATCHES_ANNOTATION in annotations_of(state.objects[key]):
+            yield abandoned(key.name, state.objects[key])
 
 
 _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")

@@ -1,9 +1,10 @@
 """In which order the targets change: by free GPUs, so that no pod waits for a card that its rival still holds."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
+from modelyard.drain import Drain, Unnamed, described
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas
@@ -30,12 +31,17 @@ class Switch(NamedTuple):
     """If not, how many of the new pods fit."""
     wait: int
     """Seconds that jobs which still run on the old side get to finish; 0 where nothing runs there."""
+    drained: bool
+    """Whether it goes down only when it is idle."""
 
 
-def order(targets: Iterable[TargetPlan], workloads: Iterable[Workload], room: Room) -> Order:
+def order(
+    targets: Iterable[TargetPlan], workloads: Iterable[Workload], room: Room, drains: Sequence[Drain] = ()
+) -> Order:
     """The vendor's order is route, up, down. Without a GPU to spare it is route, down, up.
 
-    The route always moves first, or the old side would never run dry.
+    The route always moves first, or the old side would never run dry. Right before the first target whose change stops
+    pods that a job may need stands the wait until its side is idle.
     """
     # A Deployment comes before what may share its name, such as its disruption budget: it has the pods.
     by_name = {target.name: target for target in sorted(targets, key=lambda target: target.key.kind == "Deployment")}
@@ -43,7 +49,8 @@ def order(targets: Iterable[TargetPlan], workloads: Iterable[Workload], room: Ro
     ups = sorted(name for name in by_name if _phase(by_name[name]) == "up")
     downs = sorted(name for name in by_name if _phase(by_name[name]) == "down")
     routes = sorted(name for name, target in by_name.items() if target.phase == "route")
-    normal = sorted(by_name.keys() - {*ups, *downs, *routes})
+    heads = [name for drain in drains for name in drain.targets if by_name[name].role == "rayHead"]
+    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads})
 
     spare = True
     why = ""
@@ -55,16 +62,50 @@ def order(targets: Iterable[TargetPlan], workloads: Iterable[Workload], room: Ro
                 spare, why = False, f"{free} of {wanted} new pods fit beside it"
     switch = None
     if _switches(by_name, ups, downs):
-        switch = Switch(
-            spare, why, max((grace_of(by_name[name].before) for name in downs if by_name[name].replicas[0]), default=0)
-        )
-    sequence = (*routes, *normal, *(ups + downs if spare else downs + ups))
-    steps = tuple(
-        Step(name, _phase(by_name[name]), _why(by_name[name], switch))
-        for name in sequence
-        if by_name[name].action != "none"
-    )
-    return Order(sequence, steps, tuple(_killed(by_name.values(), sides)))
+        switch = Switch(spare, why, *_longest_wait([by_name[name] for name in downs], drains))
+    sequence = (*routes, *normal, *_with_heads(ups + downs if spare else downs + ups, heads, drains))
+    steps = tuple(_steps([by_name[name] for name in sequence], switch, drains))
+    waiting = {name for drain in drains for name in drain.targets}
+    killed = _killed((target for target in by_name.values() if target.name not in waiting), sides)
+    return Order(sequence, steps, tuple(killed))
+
+
+def _longest_wait(downs: Iterable[TargetPlan], drains: Sequence[Drain]) -> tuple[int, bool]:
+    """Seconds until the old side's GPUs are free at the latest, and whether they are waited for."""
+    limits = {name: drain.limit for drain in drains for name in drain.targets}
+    running = [target for target in downs if target.replicas[0]]
+    waits = [limits.get(target.name, grace_of(target.before)) for target in running]
+    return max(waits, default=0), bool(running) and all(target.name in limits for target in running)
+
+
+def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Drain]) -> tuple[str, ...]:
+    """The training targets with each head that has to wait right before its side's first one."""
+    if not heads:
+        return tuple(names)
+    side = {name for drain in drains if set(heads) & set(drain.targets) for name in drain.targets}
+    at = next((index for index, name in enumerate(names) if name in side), len(names))
+    return (*names[:at], *heads, *names[at:])
+
+
+def _steps(targets: Sequence[TargetPlan], switch: Switch | None, drains: Sequence[Drain]) -> Iterator[Step]:
+    """Each changed target's turn, and before the first that waits for a side, the wait."""
+    told: set[str] = set()
+    waits = {name: drain for drain in drains for name in drain.targets}
+    for target in targets:
+        if target.action == "none":
+            continue
+        drain = waits.get(target.name)
+        if drain is not None and drain.side not in told:
+            told.add(drain.side)
+            yield Step(target.name, "drain", _why_drain(drain))
+        yield Step(target.name, _phase(target), _why(target, switch, drain))
+
+
+def _why_drain(drain: Drain) -> str:
+    idle = f"waits until no job runs or waits on {drain.name}"
+    if isinstance(drain.source, Unnamed):
+        return f"{idle}; nobody is named who could tell, so an apply stops here"
+    return f"{idle}, {_span(drain.limit)} at most; asks {described(drain.source)}"
 
 
 def _phase(target: TargetPlan) -> Phase:
@@ -89,7 +130,7 @@ def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str
     )
 
 
-def _why(target: TargetPlan, switch: Switch | None) -> str:
+def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
     phase = _phase(target)
     if switch is not None:
         match phase:
@@ -98,7 +139,9 @@ def _why(target: TargetPlan, switch: Switch | None) -> str:
             case "up":
                 return _why_up(target, switch)
             case "down":
-                return _why_down(target, switch)
+                return _why_down(target, switch, drain)
+    if target.replaces_pods and drain is not None:
+        return f"replaces {_pods(target.replaces_pods, 'running ')} once {drain.name} is idle"
     if target.replaces_pods:
         jobs = f"; their jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
         return f"replaces {_pods(target.replaces_pods, 'running ')}{jobs}"
@@ -109,10 +152,8 @@ def _why_route(switch: Switch) -> str:
     moved = "new training requests go to the other side from here on"
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
-    return (
-        f"{moved} and wait in its queue until the old side's GPUs are free: "
-        f"at most {_span(switch.wait)}, the time that its jobs get"
-    )
+    limit = "the limit of that wait" if switch.drained else "the time that its jobs get"
+    return f"{moved} and wait in its queue until the old side's GPUs are free: at most {_span(switch.wait)}, {limit}"
 
 
 def _why_up(target: TargetPlan, switch: Switch) -> str:
@@ -126,9 +167,11 @@ def _why_up(target: TargetPlan, switch: Switch) -> str:
     )
 
 
-def _why_down(target: TargetPlan, switch: Switch) -> str:
+def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
     jobs = "it runs nothing"
-    if target.replicas[0]:
+    if drain is not None:
+        jobs = "it is idle by then"
+    elif target.replicas[0]:
         jobs = (
             f"jobs that still run get {_span(grace_of(target.before))} to finish, "
             "those that have not begun stay in its queue until training comes back"

@@ -8,9 +8,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from modelyard.cluster import Claim
 from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.merge import Owner
+from modelyard.merge.managed import ownership
 from modelyard.plan.values import FieldChange
 
 FIELD_MANAGER = "modelyard"
@@ -18,6 +20,7 @@ FIELD_MANAGER = "modelyard"
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
+LEDGER_ANNOTATION = "modelyard.dev/ledger"
 ENGINE_ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/patchForce": "true"}
 """What Pulumi's provider looks for on an object: our name, and leave to take fields over. It sends them along, so they
 are part of the request. Force is for the whole request; findings tell every field that it takes."""
@@ -63,6 +66,19 @@ def take_over(target: str, change: FieldChange) -> Iterator[Finding]:
             detail=f"gone: {lost}",
             remedy="repeat in the patch what must stay, or leave the field to its owner",
         )
+
+
+def taken_unchanged(target: str, live: Mapping[str, Any], claims: Iterable[Claim]) -> Iterator[Finding]:
+    """The findings for what a request takes from others although none of its changed fields is it, such as the item
+    of a list that gets one more field.
+    """
+    paths = {path.server_text: str(path) for managed in ownership(live) for path in managed.paths()}
+    fields: dict[str, list[Owner]] = {}
+    for claim in claims:
+        owner = Owner(claim.manager, claim.operation, claim.subresource)
+        fields.setdefault(paths.get(claim.field, claim.field.removeprefix(".")), []).append(owner)
+    for field, owners in fields.items():
+        yield _taken(target, field, owners)
 
 
 def _lost(change: FieldChange) -> str:
@@ -130,16 +146,4 @@ def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding 
         target=target,
         field="platform.mode",
         remedy="keep the mode, or destroy the stack first and hand the old objects over (modelyard explain OWN004)",
-    )
-
-
-def given_up(target: str, patches: str) -> Finding:
-    """The finding where an object still has our patches and no patch of the stack asks for it any more."""
-    return Finding(
-        "OWN006",
-        Severity.WARNING,
-        f"{target} is no longer patched; an apply gives its fields up",
-        target=target,
-        detail=f"it holds {patches}; a field that nobody else owns goes away or takes its default",
-        remedy="to keep the fields, keep a patch; to set them back, apply the installer's own values afterwards",
     )

@@ -1,18 +1,25 @@
 """Planning the stacks of a project: the one entry that the command line and the Pulumi program share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.catalog import Library, Selected, load_library, select
 from modelyard.cluster import ClusterState, ObjectKey, load_recorded
 from modelyard.findings import Finding, Severity
 from modelyard.plan.build import make_plan
+from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.recording import outdated
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load
 from modelyard.workloads import facts, workloads
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.cluster.counting import Asked
 
 
 class Planned(NamedTuple):
@@ -23,6 +30,8 @@ class Planned(NamedTuple):
     findings: tuple[Finding, ...]
     state: ClusterState | None = None
     """What the plan starts from."""
+    asked: "Asked | None" = None
+    """The requests to the API server that it took; None where nobody was asked."""
 
 
 @lru_cache(maxsize=4)
@@ -51,40 +60,51 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
 
 
 def plan_live(root: Path, file: Path, today: date) -> Planned:
-    """Plans a stack file against the cluster of its context.
+    """Plans a stack file against the cluster of its context; what becomes of the targets is what its API server says.
 
     Raises:
         cluster.live.ClusterError: the cluster is out of reach.
     """
+    from modelyard.cluster.counting import Counter
+    from modelyard.cluster.dryrun import dry_run
+    from modelyard.cluster.live import connect, transport
+
     stack, findings = load(file, shown(root, file))
     if stack is None:
         return Planned(None, None, findings)
-    state = read_live(root, stack)
-    other = tuple(_other_cluster(root, stack, state))
-    return Planned(stack, _with((*findings, *other), make_plan(stack, library_of(root), state, today)), (), state)
+    client = connect(stack.context)
+    counter = Counter(transport(client))
+    state = read_live(root, stack, client)
+    plan = make_plan(stack, library_of(root), state, today, partial(dry_run, client, manager=FIELD_MANAGER))
+    compared = _compared(root, stack, state, plan)
+    return Planned(stack, _with((*findings, *compared), plan), (), state, counter.total())
 
 
-def _other_cluster(root: Path, stack: Stack, state: ClusterState) -> Iterable[Finding]:
-    """A warning where the recorded platform is of another cluster."""
+def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:
+    """What is to be said where the recorded platform is not the live one."""
     recorded, _ = load_recorded(root, stack.name)
-    if recorded is not None and recorded.identity != state.identity:
-        yield stack.place(
-            Finding(
-                "OWN005",
-                Severity.WARNING,
-                f"context {stack.context} leads to another cluster than stacks/recorded/{stack.name} is of",
-                detail=f"recorded {recorded.identity}, live {state.identity}",
-                remedy=f"check kubernetes:context and KUBECONFIG; for a rebuilt cluster: modelyard record {stack.name}",
-            ),
-            "kubernetes:context",
-        )
+    if recorded is None:
+        return
+    if recorded.identity == state.identity:
+        yield from outdated(stack, recorded, state, plan.targets)
+        return
+    yield stack.place(
+        Finding(
+            "OWN005",
+            Severity.WARNING,
+            f"context {stack.context} leads to another cluster than stacks/recorded/{stack.name} is of",
+            detail=f"recorded {recorded.identity}, live {state.identity}",
+            remedy=f"check kubernetes:context and KUBECONFIG; for a rebuilt cluster: modelyard record {stack.name}",
+        ),
+        "kubernetes:context",
+    )
 
 
-def read_live(root: Path, stack: Stack) -> ClusterState:
+def read_live(root: Path, stack: Stack, client: "Client") -> ClusterState:
     """The live starting state of a stack."""
-    from modelyard.cluster.live import connect, neighbours, snapshot, state_of
+    from modelyard.cluster.live import neighbours, snapshot, state_of
 
-    client, wanted = connect(stack.context), wanted_objects(root, stack)
+    wanted = wanted_objects(root, stack)
     state = state_of(snapshot(client, wanted))
     missing = [key for key in wanted if key not in state.objects]
     return state._replace(objects={**neighbours(client, missing), **state.objects}) if missing else state

@@ -2,12 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from modelyard import __version__, merge
-from modelyard.cluster import ObjectKey, essence
+from modelyard.cluster import Claim, ObjectKey
+from modelyard.cluster.hiding import hidden
 from modelyard.findings import Finding, Severity
+from modelyard.plan.claims import other_owners
+from modelyard.plan.drain_json import drain_from_json, drain_to_json
+from modelyard.plan.starting import hidden_field, moved_objects, moved_order, relevant
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
 
 if TYPE_CHECKING:
@@ -32,17 +36,16 @@ def canonical(value: Any) -> str:
 
 
 def starting_state(plan: Plan) -> dict[str, str | None]:
-    """SHA-256 of each target before the change, by ``kind/namespace/name``; None where there is no object."""
+    """SHA-256 of what a plan reads of each target, by ``kind/namespace/name``; None where there is no object."""
+    read = {"/".join(target.key[1:]): relevant(target, target.before) for target in plan.targets}
     return {
-        "/".join(target.key[1:]): None
-        if target.before is None
-        else hashlib.sha256(canonical(essence(target.before)).encode()).hexdigest()
-        for target in plan.targets
+        name: None if body is None else hashlib.sha256(canonical(body).encode()).hexdigest()
+        for name, body in read.items()
     }
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as plain JSON values, in the form that ``modelyard schema plan`` publishes."""
+    """The plan as plain JSON values, in the form that ``modelyard schema plan`` publishes. Secrets are hidden."""
     document: dict[str, Any] = {
         "formatVersion": FORMAT_VERSION,
         "modelyardVersion": __version__,
@@ -56,6 +59,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "cluster": {"source": plan.source, "identity": plan.cluster, "version": plan.kubernetes},
         "targets": [_target_to_json(target) for target in plan.targets],
         "steps": [dict(step._asdict()) for step in plan.steps],
+        "drains": [hidden(drain_to_json(drain)) for drain in plan.drains],
         "findings": [finding_to_json(finding) for finding in plan.findings],
         "summary": {
             "changed": len(plan.changed),
@@ -103,9 +107,10 @@ def _target_to_json(target: TargetPlan) -> dict[str, Any]:
         "replicas": {"before": target.replicas[0], "after": target.replicas[1]},
         "gpus": {"before": target.gpus[0], "after": target.gpus[1]},
         "changes": [_change_to_json(change) for change in target.changes],
-        "applied": target.applied,
-        "before": target.before,
-        "after": target.after,
+        "conflicts": [dict(claim._asdict()) for claim in target.conflicts],
+        "applied": hidden(target.applied),
+        "before": hidden(target.before),
+        "after": hidden(target.after),
     }
 
 
@@ -113,14 +118,15 @@ def _change_to_json(change: FieldChange) -> dict[str, Any]:
     values: dict[str, Any] = {"field": str(change.path)}
     # A missing key is a missing field; null is the value null.
     if change.before is not merge.ABSENT:
-        values["before"] = change.before
+        values["before"] = hidden_field(change.path, change.before)
     if change.after is not merge.ABSENT:
-        values["after"] = change.after
+        values["after"] = hidden_field(change.path, change.after)
     return {
         **values,
         "patch": change.patch,
         "owners": [_owner_to_json(owner) for owner in change.owners],
         "taken": change.taken,
+        **({} if change.back is None else {"givenBack": [_owner_to_json(owner) for owner in change.back]}),
     }
 
 
@@ -184,6 +190,7 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         tuple(Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]),
         document["inputs"],
         _cost(document.get("cost")),
+        tuple(map(drain_from_json, document["drains"])),
     )
 
 
@@ -212,6 +219,7 @@ def _target(value: Mapping[str, Any]) -> TargetPlan:
                 change["patch"],
                 tuple(map(_owner, change["owners"])),
                 change["taken"],
+                tuple(map(_owner, change["givenBack"])) if "givenBack" in change else None,
             )
             for change in value["changes"]
         ),
@@ -220,6 +228,7 @@ def _target(value: Mapping[str, Any]) -> TargetPlan:
         (value["gpus"]["before"], value["gpus"]["after"]),
         value["managed"],
         value["role"],
+        tuple(Claim(**claim) for claim in value["conflicts"]),
     )
 
 
@@ -232,10 +241,19 @@ def moved(approved: Plan, now: Plan) -> tuple[str, ...]:
         if approved.inputs.get(name) != now.inputs.get(name):
             verb = "is new" if name not in approved.inputs else "is gone" if name not in now.inputs else "changed"
             differences.append(f"input {name} {verb}")
-    was, is_now = starting_state(approved), starting_state(now)
-    differences.extend(
-        f"{name} is not what it was when the plan was made"
-        for name in sorted(was.keys() | is_now.keys())
-        if was.get(name) != is_now.get(name)
-    )
-    return tuple(differences)
+    differences.extend(moved_objects(approved, now))
+    differences.extend(moved_order(approved, now))
+    differences.extend(other_owners(approved, now))
+    return tuple(differences or _other_ends(approved, now))
+
+
+def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
+    """Targets of which the API server makes something else now, although nothing has moved that a plan starts from.
+
+    Only an API server that was asked at both times can say that: an admission policy is new, perhaps.
+    """
+    if approved.source == now.source == "live":
+        was = {target.key: relevant(target, target.after) for target in approved.targets}
+        for target in now.targets:
+            if was.get(target.key) != relevant(target, target.after):
+                yield f"{target.name} would become something else than what was approved"

@@ -1,13 +1,15 @@
 """Planning one object: its patches as one request, and what becomes of the object."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.catalog import Document, PatchVersion
-from modelyard.cluster import ClusterState, ObjectKey
+from modelyard.cluster import Answer, ClusterState, ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.plan.compose import Composed, compose
+from modelyard.plan.foresight import foresee
+from modelyard.plan.keeping import Kept, keep
 from modelyard.plan.missing import missing_containers, missing_target
 from modelyard.plan.ownership import (
     ENGINE_ANNOTATIONS,
@@ -16,8 +18,11 @@ from modelyard.plan.ownership import (
     PATCHES_ANNOTATION,
     mode_switch,
     take_over,
+    taken_unchanged,
 )
 from modelyard.plan.pods import pods_of, replicas_of
+from modelyard.plan.returning import handed_over
+from modelyard.plan.undoing import doubts
 from modelyard.plan.values import Action, FieldChange, TargetPlan
 from modelyard.workloads import Workload
 
@@ -36,8 +41,21 @@ class Wish(NamedTuple):
     """Whose object it is, None where it is only its patches'."""
 
 
-def plan_target(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[TargetPlan | None, tuple[Finding, ...]]:
-    """The plan of one object and its findings; no plan where they say that there can be none."""
+class Prepared(NamedTuple):
+    """A request for one object that can be sent, and what becomes of the object as far as this can be told offline."""
+
+    wish: Wish
+    schema: merge.Type
+    composed: Composed
+    live: dict[str, Any] | None
+    applied: dict[str, Any]
+    offline: merge.ServerSide
+    kept: Kept | None
+    """Its ledger; None for an object that the stack owns."""
+
+
+def prepare(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[Prepared | None, tuple[Finding, ...]]:
+    """The request for one object, and the findings on the way to it; none where they say that there can be none."""
     key, base = wish.key, wish.base
     composed, problems = compose(wish.parts, schema, key.name)
     live = state.objects.get(key)
@@ -47,32 +65,61 @@ def plan_target(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[Ta
     request = _request(key, _held(composed, live, base is not None, schema), base, schema)
     # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
     applied = _shaped(merge.stored(schema, request), request)
+    kept: Kept | None = None
     try:
-        merged = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
+        if live is not None and base is None:
+            kept = keep(live, applied, schema)
+            applied = kept.request
+        offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
         return None, (*problems, _unfit(key, error))
-    after = merged.object
-    changes = _changes(live, after, merged.taken, composed, base, schema)
+    return Prepared(wish, schema, composed, live, applied, offline, kept), problems
+
+
+def finish(prepared: Prepared, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
+    """The plan of one object, and the findings about it.
+
+    ``answer`` is the API server's to the object's request. Where nobody was asked, or the API server refuses, the plan
+    shows what it would have become by the rules that are known offline.
+    """
+    wish, live, key, base = prepared.wish, prepared.live, prepared.wish.key, prepared.wish.base
+    foreseen, findings = foresee(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
+    # An apply has done its work when what it gives back belongs to its earlier owners.
+    after = foreseen.after if prepared.kept is None else handed_over(foreseen.after, prepared.kept.ledger)
+    changes = _changes(prepared, after, {claim.field for claim in foreseen.claims})
     action: Action = "create" if live is None else "update" if changes else "none"
     rolls = live is not None and any(change.path[:2] == ("spec", "template") for change in changes)
     before_replicas, after_replicas = replicas_of(live), replicas_of(after)
     target = TargetPlan(
         key,
         action,
-        composed.phase,
-        composed.patches,
-        applied,
+        prepared.composed.phase,
+        prepared.composed.patches,
+        prepared.applied,
         live,
         after,
         changes,
         min(before_replicas or 0, after_replicas or 0) if rolls else 0,
-        (before_replicas, None if REPLICAS in composed.unowned else after_replicas),
+        (before_replicas, None if REPLICAS in prepared.composed.unowned else after_replicas),
         (pods_of(live).gpus * (before_replicas or 0), pods_of(after).gpus * (after_replicas or 0)),
         base is not None,
         wish.workload.role if wish.workload is not None else "",
+        foreseen.claims,
     )
-    taken = (finding for change in changes if change.taken for finding in take_over(key.name, change))
-    return target, (*problems, *taken)
+    noted = doubts(key.name, live, prepared.kept) if live is not None and prepared.kept is not None else ()
+    return target, (*findings, *_taken(target), *noted)
+
+
+def _taken(target: TargetPlan) -> Iterator[Finding]:
+    """The findings for the fields that a plan takes from others."""
+    told = set()
+    for change in target.changes:
+        if change.taken:
+            told.add(change.path.server_text)
+            yield from take_over(target.name, change)
+    yield from taken_unchanged(
+        target.name, target.before or {}, [claim for claim in target.conflicts if claim.field not in told]
+    )
 
 
 def _unfit(key: ObjectKey, error: merge.MergeError) -> Finding:
@@ -142,22 +189,24 @@ def _shaped(value: Any, shape: Any) -> Any:
     return value
 
 
-def _changes(
-    live: dict[str, Any] | None,
-    after: dict[str, Any],
-    conflicts: Iterable[merge.Conflict],
-    composed: Composed,
-    base: tuple[PatchVersion, dict[str, Any]] | None,
-    schema: merge.Type,
-) -> tuple[FieldChange, ...]:
-    taken = {conflict.path for conflict in conflicts}
+def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tuple[FieldChange, ...]:
+    """What is different after it; ``taken`` are the fields, as the server words them, that are taken from others."""
+    live, schema, base = prepared.live, prepared.schema, prepared.wish.base
     changes = []
     for change in merge.diff(live, after, schema):
         if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
             continue
         owners = () if live is None else merge.owners(live, change.path, schema)
-        origin = _origin(change.path, composed.origins) or (base[0].id if base is not None else None)
-        changes.append(FieldChange(change.path, change.before, change.after, origin, owners, change.path in taken))
+        origin = _origin(change.path, prepared.composed.origins)
+        if (
+            origin is None
+            and base is not None
+            and merge.value_at(schema, prepared.applied, change.path) != merge.ABSENT
+        ):
+            origin = base[0].id
+        is_taken = change.path.server_text in taken
+        back = None if prepared.kept is None or origin is not None else prepared.kept.given_back.get(change.path)
+        changes.append(FieldChange(change.path, change.before, change.after, origin, owners, is_taken, back))
     return tuple(changes)
 
 

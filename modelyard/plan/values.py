@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from modelyard.catalog.library import Phase
-from modelyard.cluster import ObjectKey
+from modelyard.cluster import Claim, ObjectKey
+from modelyard.drain import Drain
 from modelyard.findings import Finding
 from modelyard.merge import Owner, Path
 
@@ -15,6 +16,7 @@ FORMAT_VERSION = 1
 """Of the plan's JSON form; grows when a reader of the old form would misread the new."""
 
 Action = Literal["create", "update", "none"]
+Turn = Phase | Literal["drain"]
 
 
 class FieldChange(NamedTuple):
@@ -30,6 +32,8 @@ class FieldChange(NamedTuple):
     """Who holds the field now."""
     taken: bool
     """Whether the change takes the field over from a present owner."""
+    back: tuple[Owner, ...] | None = None
+    """Who gets the field back, nobody where nobody held it before us; None where it is not given back."""
 
 
 class TargetPlan(NamedTuple):
@@ -55,6 +59,8 @@ class TargetPlan(NamedTuple):
     """Whether the stack owns the whole object, not just the patched fields."""
     role: str = ""
     """The workload it belongs to (``rayWorker`` …), empty for a target of nobody's but its patch's."""
+    conflicts: tuple[Claim, ...] = ()
+    """What is taken from others: the conflicts of the request without force. An apply finds exactly these or stops."""
 
     @property
     def name(self) -> str:
@@ -63,10 +69,13 @@ class TargetPlan(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One target's turn. Each changed target has exactly one, so it rolls out at most once."""
+    """One target's turn. Each changed target has exactly one, so it rolls out at most once.
+
+    A step ``drain`` stands before the first target that waits until its side is idle, under that target's name.
+    """
 
     target: str
-    phase: Phase
+    phase: Turn
     why: str
     """Why now, and what it means for running jobs."""
 
@@ -95,6 +104,8 @@ class Plan(NamedTuple):
     """SHA-256 of each input by name: the stack file, every patch version in use, and the tool's version."""
     cost: "StackCost | None" = None
     """What it costs; None where nobody asked. ``modelyard.cost.project.priced`` puts it there."""
+    drains: tuple[Drain, ...] = ()
+    """What waits until a training side is idle."""
 
     @property
     def blocked(self) -> bool:

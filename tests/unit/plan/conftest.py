@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.cluster import ClusterState, Pod
+from modelyard.cluster import Ask, ClusterState, Pod
 from modelyard.cluster.state import amounts
 from modelyard.plan import Plan, make_plan
 from modelyard.stack import Stack
@@ -25,8 +25,8 @@ class Site(NamedTuple):
     state: ClusterState
     library: Library
 
-    def plan(self) -> Plan:
-        return make_plan(self.stack, self.library, self.state, TODAY)
+    def plan(self, ask: Ask | None = None) -> Plan:
+        return make_plan(self.stack, self.library, self.state, TODAY, ask)
 
     def asking(self, **changes: Any) -> "Site":
         """With other sections of the stack file."""

@@ -77,4 +77,4 @@ def test_more_gpus_than_a_celery_job_can_use(prod: Any) -> None:
 def test_the_examples_have_nothing_to_tell(sites: Any, name: str) -> None:
     plan = sites[name].plan()
     assert not by_code(plan)
-    assert set(by_code(plan, Severity.WARNING)) == {"RES102"}
+    assert not by_code(plan, Severity.WARNING)

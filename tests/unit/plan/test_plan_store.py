@@ -60,11 +60,86 @@ def test_what_changes_by_itself_does_not_make_a_plan_stale(dev: Any) -> None:
     assert starting_state(later.plan()) == starting_state(dev.plan())
 
 
-def test_what_somebody_changed_does(dev: Any) -> None:
+def test_what_somebody_changed_does_and_is_named(dev: Any) -> None:
     later = objects(dev, spec__progressDeadlineSeconds=7)
     assert moved(dev.plan(), later.plan()) == tuple(
-        f"{name} is not what it was when the plan was made" for name in sorted(starting_state(dev.plan()))
+        f"{name} is not what it was when the plan was made (spec.progressDeadlineSeconds 600 → 7)"
+        for name in sorted(starting_state(dev.plan()))
     )
+
+
+def test_what_a_plan_does_not_read_may_move(dev: Any) -> None:
+    def noted(body: dict[str, Any]) -> dict[str, Any]:
+        notes = {**body["metadata"].get("annotations", {}), "note": "moved"}
+        return {**body, "metadata": {**body["metadata"], "annotations": notes, "labels": {"team": "search"}}}
+
+    later = dev.having(noted)
+    assert moved(dev.plan(), later.plan()) == ()
+    assert starting_state(later.plan()) == starting_state(dev.plan())
+
+
+def test_our_own_notes_are_read(dev: Any) -> None:
+    later = dev.having(
+        lambda body: {**body, "metadata": {**body["metadata"], "annotations": {"modelyard.dev/patches": "a@v1"}}}
+    )
+    differences = moved(dev.plan(), later.plan())
+    assert any('metadata.annotations["modelyard.dev/patches"] nothing → a@v1' in one for one in differences)
+
+
+def test_replicas_that_an_autoscaler_moves_make_no_plan_stale(staging: Any) -> None:
+    def scaled(body: dict[str, Any]) -> dict[str, Any]:
+        worker = body["metadata"]["name"] == "deployment-ray-model-training-worker"
+        return {**body, "spec": {**body["spec"], "replicas": 2}} if worker else body
+
+    later = staging.having(scaled)
+    approved, now = staging.plan(), later.plan()
+    assert approved != now
+    assert moved(approved, now) == ()
+
+
+def test_another_order_of_changes_is_another_plan(dev: Any) -> None:
+    plan = dev.plan()
+    assert len(plan.steps) > 1
+    (difference,) = moved(plan, plan._replace(steps=plan.steps[::-1]))
+    assert difference.startswith(f"the order of changes was {plan.steps[0].target}, ")
+    assert difference.endswith("other GPUs are free")
+
+
+def secretive(site: Any, value: str) -> Any:
+    """Every container has a password in its environment, and an address with one."""
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        body = json.loads(json.dumps(body))
+        for container in body["spec"]["template"]["spec"]["containers"]:
+            container.setdefault("env", []).append({"name": "DB_PASSWORD", "value": value})
+            container["env"].append({"name": "BROKER", "value": f"amqp://ml:{value}@rabbit"})
+        return body
+
+    return site.having(change)
+
+
+def test_a_plan_file_holds_no_secrets(dev: Any) -> None:
+    plan = secretive(dev, "hunter2").plan()
+    text = json_text(plan_to_json(plan))
+    assert "hunter2" not in text
+    assert text.count("DB_PASSWORD") >= 2 * len(plan.targets)
+    again = plan_from_json(text, "plan.json")
+    assert moved(again, plan) == ()
+    assert json_text(plan_to_json(again)) == text
+
+
+def test_a_secret_that_a_patch_sets_is_not_in_a_plan_file_either(dev: Any, tmp_path: Any) -> None:
+    env = "{template: {spec: {containers: [{name: ray-head, env: [{name: API_TOKEN, value: hunter2}]}]}}}"
+    plan = dev.patched(tmp_path, env).plan()
+    assert not plan.blocked
+    assert any(change.after == "hunter2" for target in plan.targets for change in target.changes)
+    text = json_text(plan_to_json(plan))
+    assert "hunter2" not in text
+    assert moved(plan_from_json(text, "plan.json"), plan) == ()
+
+
+def test_a_secret_that_moves_is_not_told(dev: Any) -> None:
+    assert moved(secretive(dev, "hunter2").plan(), secretive(dev, "hunter3").plan()) == ()
 
 
 def test_another_cluster_is_noticed(dev: Any) -> None:

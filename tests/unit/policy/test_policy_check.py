@@ -121,10 +121,11 @@ def test_mistakes_in_what_a_stack_sets_lead_to_their_place(project: Project) -> 
 
 def test_a_rule_of_the_plan_can_be_made_stricter(project: Project) -> None:
     project.own()
-    (before,) = (finding for finding in project.check() if finding.code == "RES102")
+    project.edit("timeout: 6h30m", "timeout: 1h")
+    (before,) = (finding for finding in project.check() if finding.code == "RES106")
     assert before.severity is Severity.WARNING
-    project.add("modelyard:policy: {rules: {RES102: {level: mandatory}}}")
-    (after,) = (finding for finding in project.check() if finding.code == "RES102")
+    project.add("modelyard:policy: {rules: {RES106: {level: mandatory}}}")
+    (after,) = (finding for finding in project.check() if finding.code == "RES106")
     assert after.severity is Severity.ERROR
 
 

@@ -1,0 +1,103 @@
+"""Which changes have to wait until a training side is idle, and whom to ask whether it is."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from modelyard.drain import Broker, Dashboard, Drain, HeadService, Numbers, Side, Source, Unnamed
+from modelyard.drain.values import NAMES
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.plan.pods import grace_of
+from modelyard.plan.values import TargetPlan
+from modelyard.stack.config import Config, Stack
+from modelyard.stack.durations import text
+
+_SIDES: Mapping[str, Side] = {"rayHead": "ray", "rayWorker": "ray", "celery": "celery"}
+"""The training side of each workload that a job needs."""
+
+
+def drains(stack: Stack, targets: Sequence[TargetPlan]) -> tuple[Drain, ...]:
+    """The waits of a plan: at most one a side, for all of its targets whose change stops a pod that a job may need."""
+    config = stack.config
+    if not config.drain.enabled:
+        return ()
+    found = []
+    for side in NAMES:
+        waiting = [target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets)]
+        if waiting:
+            names = tuple(target.name for target in sorted(waiting, key=lambda one: one.role != "rayHead"))
+            found.append(Drain(side, names, config.drain.timeout, _quiet(config, targets), _source(stack, side)))
+    return tuple(found)
+
+
+def _stops(target: TargetPlan, targets: Iterable[TargetPlan]) -> bool:
+    """Whether a change stops running pods that a job may need."""
+    if target.key.kind != "Deployment" or target.action != "update":
+        return False
+    if target.role == "rayHead":
+        # The head keeps the list of jobs and runs their drivers.
+        workers = [other.replicas[0] for other in targets if other.role == "rayWorker"]
+        return bool(target.replaces_pods) and (not workers or any(workers))
+    before, after = target.replicas
+    fewer = bool(before) and (target.phase == "down" if after is None else (before or 0) > after)
+    return bool(target.replaces_pods) or fewer
+
+
+def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
+    """Seconds without a job: as the stack says, or as long as the pods that send requests may take to end."""
+    if config.drain.quiet is not None:
+        return config.drain.quiet
+    route = config.targets.api_server.deployment
+    return max((grace_of(target.before) for target in targets if target.name == route), default=grace_of(None))
+
+
+def _source(stack: Stack, side: Side) -> Source:
+    config = stack.config
+    wanted = config.drain.ray if side == "ray" else config.drain.celery
+    if wanted.query is not None:
+        if config.drain.prometheus is None:
+            return Unnamed(
+                f"drain.{side}.query is set, and drain.prometheus, the server that would answer it, is not",
+                "set drain.prometheus: http://prometheus.example.com:9090",
+            )
+        return Numbers(config.drain.prometheus, wanted.query, config.autoscaling.scrape_interval)
+    if side == "ray":
+        if config.drain.ray.jobs is not None:
+            return Dashboard(config.drain.ray.jobs)
+        return HeadService(stack.context, config.platform.namespace, config.targets.ray_head.deployment)
+    if config.drain.celery.management is not None:
+        return Broker(config.drain.celery.management, config.drain.celery.virtual_host, config.celery.queue)
+    return Unnamed(
+        "drain.celery names neither the broker's management API nor a query",
+        "set drain.celery.management: http://broker.example.com:15672",
+    )
+
+
+def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
+    """Waits that cannot come to a good end."""
+    for drain in found:
+        if isinstance(drain.source, Unnamed):
+            yield unanswerable(drain, drain.source.why, drain.source.remedy)
+        longest = config.celery.job_limit if drain.side == "celery" else JOB_SECONDS
+        if drain.limit < longest:
+            yield Finding(
+                "RES106",
+                Severity.WARNING,
+                f"the wait for {drain.name} ends after {text(drain.limit)}, and a job may take {text(longest)}",
+                target=drain.targets[0],
+                field="drain.timeout",
+                detail="at the limit the apply fails and leaves the side as it is; jobs that wait come on top",
+                remedy=f"set drain.timeout to {text(longest)} or more",
+            )
+
+
+def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
+    """Nobody can say whether a side is idle."""
+    return Finding(
+        "RES105",
+        Severity.WARNING,
+        f"nobody can say whether a job runs on {drain.name}: {why}",
+        target=drain.targets[0],
+        field=f"drain.{drain.side}",
+        detail=f"an apply stops before {' and '.join(drain.targets)}, and changes nothing there",
+        remedy=f"{remedy}; or apply with --no-drain while no job runs",
+    )

@@ -1,0 +1,182 @@
+"""What becomes of one object: as the API server says where it was asked, else by the rules that are known offline."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from modelyard import merge
+from modelyard.cluster import Answer, Claim, Refusal
+from modelyard.cluster.hiding import hidden
+from modelyard.findings import Finding, Severity
+from modelyard.merge.managed import entries, identity
+
+_SHOWN = 4
+"""Fields that a finding names before it only counts."""
+_WIDE = 60
+"""Characters of a value that a finding shows."""
+
+
+class Foreseen(NamedTuple):
+    """The object after its request, and what that takes from others."""
+
+    after: dict[str, Any]
+    claims: tuple[Claim, ...]
+
+
+def foresee(
+    name: str,
+    schema: merge.Type,
+    live: dict[str, Any] | None,
+    applied: dict[str, Any],
+    offline: merge.ServerSide,
+    answer: Answer | None,
+) -> tuple[Foreseen, tuple[Finding, ...]]:
+    """The object after ``applied``, and what the API server says that the offline rules did not foresee."""
+    predicted = Foreseen(offline.object, _claims(offline))
+    if answer is None:
+        return predicted, ()
+    if answer.object is None:
+        return predicted, () if answer.refusal is None else (refused(name, answer.refusal),)
+    after = settled(answer.object, live)
+    if not _differences(schema, offline.object, after):
+        return Foreseen(after, answer.claims), ()
+    # Findings end up in files and comments, so they have no secrets.
+    asked, different = hidden(applied), _differences(schema, hidden(offline.object), hidden(after))
+    return Foreseen(after, answer.claims), tuple(_unforeseen(name, schema, live is None, asked, different))
+
+
+def settled(answered: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:
+    """The answer to a dry run without what is different every time it is asked.
+
+    Versions, the status and what identifies an object stay as they are in ``live`` (None: there is none yet), an
+    entry of managedFields that this request would write anew has no time, and a new Service has no address.
+    """
+    old = {} if live is None else live.get("metadata") or {}
+    metadata = dict(answered.get("metadata") or {})
+    for field in ("uid", "creationTimestamp", "resourceVersion", "generation", "selfLink"):
+        metadata.pop(field, None)
+        if field in old:
+            metadata[field] = old[field]
+    known = {identity(entry): entry.get("time") for entry in entries(live or {})}
+    fields = [
+        entry
+        if known.get(identity(entry)) == entry.get("time")
+        else {name: value for name, value in entry.items() if name != "time"}
+        for entry in entries(answered)
+    ]
+    if fields:
+        metadata["managedFields"] = fields
+    # Nothing has happened to a new object yet.
+    status = {} if live is None else live.get("status", {})
+    after = {**answered, "metadata": metadata, **({"status": status} if "status" in answered else {})}
+    return after if live is not None else _unassigned(after)
+
+
+def _unassigned(new: dict[str, Any]) -> dict[str, Any]:
+    """A new object without the addresses and ports that the API server draws, other ones each time it is asked."""
+    drawn = _DRAWN.get((str(new.get("apiVersion")), str(new.get("kind"))))
+    spec = new.get("spec")
+    if not drawn or not isinstance(spec, dict) or spec.get("clusterIP") == "None":
+        return new
+    kept = {name: value for name, value in spec.items() if name not in drawn}
+    ports = [{name: value for name, value in port.items() if name != "nodePort"} for port in spec.get("ports") or ()]
+    return {**new, "spec": {**kept, **({"ports": ports} if ports else {})}}
+
+
+_DRAWN = {("v1", "Service"): frozenset({"clusterIP", "clusterIPs", "healthCheckNodePort"})}
+
+
+def refused(name: str, refusal: Refusal) -> Finding:
+    """The finding where the API server would not carry an apply out."""
+    summary, remedy = _REFUSED[refusal.why]
+    return Finding(
+        "OWN009",
+        Severity.ERROR,
+        summary.format(name=name),
+        target=name,
+        detail=refusal.message,
+        remedy=remedy,
+    )
+
+
+_REFUSED = {
+    "rights": (
+        "these credentials may not change {name}",
+        "ask for the right to patch it; asking what an apply would do needs that right too",
+    ),
+    "admission": (
+        "admission refuses the change of {name}",
+        "change what the policy or webhook objects to, or ask whoever keeps it",
+    ),
+    "quota": ("the change of {name} exceeds a quota", "ask for less, or have the quota raised"),
+    "invalid": (
+        "the API server finds the change of {name} invalid",
+        "correct the patch or its parameter; modelyard render shows what is asked for",
+    ),
+    "missing": ("something that {name} needs is not in the cluster", "install it first"),
+}
+
+
+def _claims(offline: merge.ServerSide) -> tuple[Claim, ...]:
+    return tuple(
+        sorted(
+            Claim(conflict.path.server_text, owner.manager, owner.operation, owner.subresource)
+            for conflict in offline.taken
+            for owner in conflict.owners
+        )
+    )
+
+
+def _differences(schema: merge.Type, offline: dict[str, Any], after: dict[str, Any]) -> list[merge.Change]:
+    return [
+        change
+        for change in merge.diff(offline, after, schema)
+        if change.path[:1] != ("status",) and change.path[:2] != ("metadata", "managedFields")
+    ]
+
+
+def _unforeseen(
+    name: str, schema: merge.Type, new: bool, applied: dict[str, Any], different: Iterable[merge.Change]
+) -> Iterator[Finding]:
+    """Where admission, webhooks or defaults make something else of a request than the offline rules say."""
+    others = []
+    for change in different:
+        asked = merge.value_at(schema, applied, change.path)
+        if asked is not merge.ABSENT and asked not in ({}, []):
+            yield Finding(
+                "OWN008",
+                Severity.WARNING,
+                f"the API server makes {change.path} {said(change.after)} where the patches ask for {said(asked)}",
+                target=name,
+                field=str(change.path),
+                detail="an admission policy or webhook changes the request on its way",
+                remedy="ask for the value that comes out, or ask whoever keeps that policy or webhook",
+            )
+        elif not (new and change.before is merge.ABSENT):
+            # A new object gets every default that there is; that is no news.
+            others.append(change)
+    if others:
+        told = [f"{change.path}: {said(change.before)} → {said(change.after)}" for change in others]
+        yield Finding(
+            "OWN008",
+            Severity.ADVICE,
+            f"the API server changes {len(others)} field{'' if len(others) == 1 else 's'} of {name} "
+            "that no patch asks for",
+            target=name,
+            detail=listed(told),
+            remedy="nothing to do; defaults, admission policies and webhooks do that",
+        )
+
+
+def said(value: Any) -> str:
+    """A value as short JSON, text without quotes."""
+    if value is merge.ABSENT:
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
+
+
+def listed(told: Sequence[str]) -> str:
+    """The first of many, and how many more there are."""
+    more = len(told) - _SHOWN
+    return "; ".join((*told[:_SHOWN], *((f"and {more} more",) if more > 0 else ())))

@@ -1,0 +1,82 @@
+"""Where the recorded platform is no longer what runs, in what a plan reads of it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from modelyard import merge
+from modelyard.cluster import ClusterState, Node
+from modelyard.cluster.hiding import hidden
+from modelyard.findings import Finding, Severity
+from modelyard.plan.foresight import listed, said
+from modelyard.plan.trace import place_field
+from modelyard.plan.values import TargetPlan
+from modelyard.stack.config import Stack
+
+
+def outdated(
+    stack: Stack, recorded: ClusterState, live: ClusterState, targets: Iterable[TargetPlan]
+) -> Iterator[Finding]:
+    """One finding for each target, and one for the nodes, that a plan without the cluster reads otherwise.
+
+    A plan reads the spec of its targets, the labels and annotations that it sets, and who owns the fields that it sets.
+    """
+    schemas = merge.MergeSchema.kubernetes(stack.config.kubernetes_version)
+    for target in targets:
+        was, now = recorded.objects.get(target.key), live.objects.get(target.key)
+        if was is None or now is None:
+            if was is not now:
+                words = "is not recorded" if was is None else "is recorded and no longer in the cluster"
+                yield _finding(stack, f"{target.name} {words}", target.name)
+            continue
+        # A recording has no secrets.
+        was, now = hidden(was), hidden(now)
+        schema = schemas.of(target.key.api_version, target.key.kind)
+        different = [*_values(was, now, target.applied, schema), *_owners(was, now, target.applied, schema)]
+        if different:
+            number = f"{len(different)} thing{'' if len(different) == 1 else 's'}"
+            yield _finding(
+                stack,
+                f"{target.name} differs from what was recorded in {number} that a plan reads",
+                target.name,
+                different,
+            )
+    nodes = [*_nodes(recorded.nodes, live.nodes)]
+    if nodes:
+        yield _finding(stack, "the nodes are not those that were recorded", "", nodes)
+
+
+def _values(was: dict[str, Any], now: dict[str, Any], applied: dict[str, Any], schema: merge.Type) -> Iterator[str]:
+    for change in merge.diff(was, now, schema):
+        asked = change.path[:1] == ("metadata",) and merge.value_at(schema, applied, change.path) is not merge.ABSENT
+        if change.path[:1] == ("spec",) or asked:
+            yield f"{change.path}: {said(change.before)} → {said(change.after)}"
+
+
+def _owners(was: dict[str, Any], now: dict[str, Any], applied: dict[str, Any], schema: merge.Type) -> Iterator[str]:
+    for change in merge.diff(None, applied, schema):
+        old, new = (_names(body, change.path, schema) for body in (was, now))
+        if old != new:
+            yield f"owner of {change.path}: {', '.join(old) or 'none'} → {', '.join(new) or 'none'}"
+
+
+def _names(body: dict[str, Any], path: merge.Path, schema: merge.Type) -> list[str]:
+    return sorted({owner.manager for owner in merge.owners(body, path, schema)})
+
+
+def _nodes(was: Iterable[Node], now: Iterable[Node]) -> Iterator[str]:
+    old, new = ({node.name: node for node in nodes} for nodes in (was, now))
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            yield f"{name} {'is new' if name not in old else 'is gone' if name not in new else 'changed'}"
+
+
+def _finding(stack: Stack, summary: str, target: str, different: list[str] | None = None) -> Finding:
+    finding = Finding(
+        "OWN010",
+        Severity.ADVICE,
+        summary,
+        target=target,
+        detail=f"recorded → live: {listed(different)}" if different else "",
+        remedy=f"run: modelyard record {stack.name}; until then plans without --live say something else",
+    )
+    return place_field(finding, stack)

@@ -1,0 +1,69 @@
+"""What a plan starts from: the part of each object that it reads, what of it has moved since, and what no file gets."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from modelyard import merge
+from modelyard.cluster.hiding import hidden, hidden_at, is_secret
+from modelyard.plan.foresight import listed, said
+from modelyard.plan.values import Plan, TargetPlan
+
+_NOTES = ("labels", "annotations")
+
+
+def relevant(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The part of a target's object, now or later, that its plan depends on; None where there is no object.
+
+    That is everything but the status and the metadata, of which only the labels and annotations count that the plan
+    sets. Replicas that an autoscaler moves do not count, and neither do secrets.
+    """
+    if body is None:
+        return None
+    asked = target.applied.get("metadata") or {}
+    metadata = body.get("metadata") or {}
+    kept = {name: value for name, value in body.items() if name not in ("status", "metadata")}
+    for notes in _NOTES:
+        names, there = asked.get(notes) or {}, metadata.get(notes) or {}
+        found = {name: there[name] for name in names if name in there}
+        if found:
+            kept.setdefault("metadata", {})[notes] = found
+    if target.replicas[1] is None and "replicas" in (kept.get("spec") or {}):
+        kept["spec"] = {name: value for name, value in kept["spec"].items() if name != "replicas"}
+    shown: dict[str, Any] = hidden(kept)
+    return shown
+
+
+def hidden_field(path: merge.Path, value: Any) -> Any:
+    """The value of a field, hidden where it is a secret."""
+    item, name = path[-2] if len(path) > 1 else None, path[-1]
+    secret = isinstance(item, merge.Key) and name == "value" and is_secret(str(dict(item.fields).get("name", "")))
+    return hidden_at(name, value, secret) if isinstance(name, str) else hidden(value)
+
+
+def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
+    """The objects that are not what they were when a plan was approved, with the fields that moved."""
+    schemas = merge.MergeSchema.kubernetes(merge.supported_versions()[-1])
+    was, is_now = ({target.key: target for target in plan.targets} for plan in (approved, now))
+    for key in sorted(was.keys() | is_now.keys()):
+        name = "/".join(key[1:])
+        if key not in was or key not in is_now:
+            yield f"{name} {'is' if key in is_now else 'was'} a target, and {'was' if key in is_now else 'is'} not"
+            continue
+        before, after = relevant(was[key], was[key].before), relevant(is_now[key], is_now[key].before)
+        if before is None or after is None:
+            if before is not after:
+                yield f"{name} {'is new' if before is None else 'is gone'}"
+        elif before != after:
+            try:
+                changes = merge.diff(before, after, schemas.of(key.api_version, key.kind))
+            except LookupError:
+                changes = ()
+            told = listed([f"{change.path} {said(change.before)} → {said(change.after)}" for change in changes])
+            yield f"{name} is not what it was when the plan was made" + (f" ({told})" if told else "")
+
+
+def moved_order(approved: Plan, now: Plan) -> Iterator[str]:
+    """The order of changes where it is another one, because other GPUs are free by now."""
+    was, is_now = ([step.target for step in plan.steps] for plan in (approved, now))
+    if was != is_now and sorted(was) == sorted(is_now):
+        yield f"the order of changes was {', '.join(was)} and is {', '.join(is_now)}: other GPUs are free"

@@ -1,0 +1,213 @@
+"""Which changes wait for running jobs, where the wait stands in the order, whom it asks, and what is said of it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from modelyard.drain import Broker, Dashboard, HeadService, Numbers, Unnamed
+from modelyard.findings import Severity
+from modelyard.plan.store import plan_from_json, plan_to_json
+from modelyard.stack.config import CeleryJobs, Drain, RayJobs
+
+ROUTE, HEAD, RAY, CELERY = (
+    "deployment-api-server",
+    "deployment-ray-head",
+    "deployment-ray-model-training-worker",
+    "deployment-model-training-tasks-gpu",
+)
+BROKER = "http://broker.example.com:15672"
+
+
+def steps(plan: Any) -> list[tuple[str, str]]:
+    return [(step.target, step.phase) for step in plan.steps]
+
+
+def waits(plan: Any) -> dict[str, tuple[str, ...]]:
+    return {drain.side: drain.targets for drain in plan.drains}
+
+
+def draining(site: Any, **changes: Any) -> Any:
+    return site.asking(drain=site.stack.config.drain._replace(**changes))
+
+
+def findings(plan: Any, code: str) -> list[Any]:
+    return [finding for finding in plan.findings if finding.code == code]
+
+
+def with_memory(site: Any, section: str, memory: str) -> Any:
+    return site.asking(**{section: getattr(site.stack.config, section)._replace(memory=memory)})
+
+
+def test_with_gpus_for_both_the_old_side_is_drained_after_the_new_one_is_up(dev: Any) -> None:
+    plan = dev.applied().asking(training="celery").plan()
+    assert steps(plan) == [(ROUTE, "route"), (CELERY, "up"), (RAY, "drain"), (RAY, "down")]
+    assert plan.steps[2].why == (
+        "waits until no job runs or waits on Ray, 6 h 30 min at most; "
+        "asks the jobs API of deployment-ray-head in ml-platform, through the API server"
+    )
+    assert plan.steps[3].why == "goes down; it is idle by then"
+
+
+def test_without_a_spare_gpu_the_old_side_is_drained_before_the_new_one_comes_up(dev: Any) -> None:
+    plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
+    assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
+    assert plan.steps[0].why.endswith("until the old side's GPUs are free: at most 6 h 30 min, the limit of that wait")
+    assert plan.steps[2].why == "goes down first (0 of 1 new pods fit beside it); it is idle by then"
+
+
+def test_the_other_way_the_queue_is_asked(dev: Any) -> None:
+    celery = dev.applied().asking(training="celery").applied()
+    plan = celery.asking(training="ray").plan()
+    (drain,) = plan.drains
+    assert (drain.side, drain.targets) == ("celery", (CELERY,))
+    assert drain.source == Broker("http://broker.dev.example.com:15672", "/", "celery-model-training-tasks-gpu")
+
+
+def test_new_pods_of_the_side_that_trains_wait_once_for_head_and_workers(dev: Any) -> None:
+    plan = dev.plan()
+    assert waits(plan) == {"ray": (HEAD, RAY)}
+    order = [step for step in steps(plan) if step[0] in (HEAD, RAY)]
+    assert order == [(HEAD, "drain"), (HEAD, "normal"), (RAY, "up")]
+    assert [step.why for step in plan.steps if step.target == RAY] == ["replaces 1 running pod once Ray is idle"]
+
+
+@pytest.mark.parametrize(
+    ("site", "section", "memory", "expected"),
+    [
+        ("dev", "ray_worker", "48Gi", {"ray": (RAY,)}),
+        ("dev", "ray_head", "24Gi", {"ray": (HEAD,)}),
+        ("dev", "celery", "48Gi", {}),
+        ("dev", "model_service", "24Gi", {}),
+        ("prod", "celery", "48Gi", {"celery": (CELERY,)}),
+        ("prod", "ray_worker", "48Gi", {}),
+        ("prod", "ray_head", "24Gi", {}),
+    ],
+)
+def test_only_what_stops_a_pod_that_a_job_may_need_waits(
+    sites: Any, site: str, section: str, memory: str, expected: dict[str, tuple[str, ...]]
+) -> None:
+    plan = with_memory(sites[site].applied(), section, memory).plan()
+    assert plan.changed
+    assert waits(plan) == expected
+    assert sum(step.phase == "drain" for step in plan.steps) == len(expected)
+
+
+def test_fewer_workers_of_the_side_that_trains_wait_and_more_do_not(prod: Any) -> None:
+    applied = prod.applied()
+    celery = applied.stack.config.celery
+    assert waits(applied.asking(celery=celery._replace(replicas=2)).plan()) == {"celery": (CELERY,)}
+    assert waits(applied.asking(celery=celery._replace(replicas=4)).plan()) == {}
+
+
+def test_a_switch_that_replaces_the_head_waits_before_the_head(dev: Any) -> None:
+    plan = with_memory(dev.applied(), "ray_head", "24Gi").asking(training="celery").plan()
+    assert steps(plan) == [(ROUTE, "route"), (CELERY, "up"), (HEAD, "drain"), (HEAD, "normal"), (RAY, "down")]
+    assert waits(plan) == {"ray": (HEAD, RAY)}
+
+
+def test_a_side_left_to_an_autoscaler_waits_where_it_has_pods(staging: Any) -> None:
+    def asleep(body: dict[str, Any]) -> dict[str, Any]:
+        spec = {**body["spec"], "replicas": 0} if body["metadata"]["name"] == RAY else body["spec"]
+        return {**body, "spec": spec}
+
+    awake = staging.applied().asking(training="celery")
+    assert waits(awake.plan()) == {"ray": (RAY,)}
+    assert waits(awake.having(asleep).plan()) == {}
+
+
+def test_the_order_is_the_same_when_the_route_has_moved_already(dev: Any) -> None:
+    """What an interrupted apply leaves behind."""
+    site = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1")
+    first = site.asking(training="celery").plan()
+    moved = {target.key: target.after for target in first.targets if target.name == ROUTE}
+    rest = site._replace(state=site.state._replace(objects={**site.state.objects, **moved}))
+    plan = rest.asking(training="celery").plan()
+    assert steps(plan) == [(RAY, "drain"), (RAY, "down"), (CELERY, "up")]
+
+
+def test_drains_can_be_switched_off(dev: Any) -> None:
+    plan = draining(dev.applied(), enabled=False).asking(training="celery").plan()
+    assert plan.drains == ()
+    assert "drain" not in [step.phase for step in plan.steps]
+
+
+@pytest.mark.parametrize(
+    ("drain", "side", "source"),
+    [
+        (Drain(), "ray", HeadService("dev", "ml-platform", HEAD)),
+        (Drain(ray=RayJobs(jobs="http://ray:8265")), "ray", Dashboard("http://ray:8265")),
+        (
+            Drain(prometheus="http://p:9090", ray=RayJobs(jobs="http://ray:8265", query="up")),
+            "ray",
+            Numbers("http://p:9090", "up", 30),
+        ),
+        (
+            Drain(celery=CeleryJobs(BROKER, "training")),
+            "celery",
+            Broker(BROKER, "training", "celery-model-training-tasks-gpu"),
+        ),
+        (
+            Drain(prometheus="http://p:9090", celery=CeleryJobs(query="up")),
+            "celery",
+            Numbers("http://p:9090", "up", 30),
+        ),
+    ],
+)
+def test_whom_to_ask_is_what_the_stack_names(dev: Any, drain: Drain, side: str, source: Any) -> None:
+    other = {"ray": "celery", "celery": "ray"}[side]
+    site = dev.asking(training=side).applied().asking(training=other, drain=drain)
+    (found,) = site.plan().drains
+    assert (found.side, found.source) == (side, source)
+
+
+def test_the_quiet_time_is_the_grace_period_of_the_pods_that_send_requests(dev: Any) -> None:
+    def patient(body: dict[str, Any]) -> dict[str, Any]:
+        if body["metadata"]["name"] != ROUTE:
+            return body
+        template = body["spec"]["template"]
+        spec = {**template["spec"], "terminationGracePeriodSeconds": 75}
+        return {**body, "spec": {**body["spec"], "template": {**template, "spec": spec}}}
+
+    flipped = dev.applied().asking(training="celery")
+    assert [drain.quiet for drain in flipped.plan().drains] == [60]
+    assert [drain.quiet for drain in flipped.having(patient).plan().drains] == [75]
+    assert [drain.quiet for drain in draining(flipped, quiet=5).plan().drains] == [5]
+
+
+@pytest.mark.parametrize("jobs", [CeleryJobs(), CeleryJobs(query="up")])
+def test_nobody_to_ask_is_a_warning_with_what_to_set(prod: Any, jobs: CeleryJobs) -> None:
+    plan = draining(with_memory(prod.applied(), "celery", "48Gi"), celery=jobs).plan()
+    assert isinstance(plan.drains[0].source, Unnamed)
+    (finding,) = findings(plan, "RES105")
+    assert finding.severity is Severity.WARNING
+    assert finding.target == CELERY
+    assert finding.line
+    assert "set drain." in finding.remedy
+    assert "--no-drain" in finding.remedy
+    assert plan.steps[0].why.endswith("nobody is named who could tell, so an apply stops here")
+
+
+@pytest.mark.parametrize(("limit", "told"), [(6 * 3600, 0), (6 * 3600 - 1, 1)])
+@pytest.mark.parametrize(("site", "section"), [("prod", "celery"), ("dev", "ray_worker")])
+def test_a_limit_shorter_than_the_longest_job_is_told(
+    sites: Any, site: str, section: str, limit: int, told: int
+) -> None:
+    plan = draining(with_memory(sites[site].applied(), section, "48Gi"), timeout=limit).plan()
+    assert len(findings(plan, "RES106")) == told
+
+
+def test_the_longest_job_of_celery_is_the_stacks_own(prod: Any) -> None:
+    site = with_memory(prod.applied(), "celery", "48Gi")
+    short = site.asking(celery=site.stack.config.celery._replace(job_limit=3600))
+    assert findings(draining(short, timeout=3600).plan(), "RES106") == []
+    (finding,) = findings(draining(site, timeout=3600).plan(), "RES106")
+    assert finding.summary == "the wait for Celery ends after 1h, and a job may take 6h"
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "staging"])
+def test_a_saved_plan_keeps_its_waits(sites: Any, name: str) -> None:
+    plan = sites[name].plan()
+    again = plan_from_json(json.dumps(plan_to_json(plan)), "plan.json")
+    assert again.drains == plan.drains
+    assert again.steps == plan.steps

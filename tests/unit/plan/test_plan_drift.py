@@ -1,0 +1,201 @@
+"""What somebody else changed since an apply is found, with who and when; what the API server did by itself is not."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from modelyard import merge
+from modelyard.cluster import ObjectKey
+from modelyard.merge import ABSENT, Path, fieldset
+from modelyard.plan import FIELD_MANAGER, TargetPlan
+from modelyard.plan.drift import Applied, FieldDrift, TargetDrift, compare, kept
+from modelyard.plan.ledger import Ledger, write_ledger
+from modelyard.plan.ownership import LEDGER_ANNOTATION
+
+CPU = Path.parse("spec.template.spec.containers[name=model-service].resources.limits.cpu")
+REPLICAS = Path.parse("spec.replicas")
+SERVICE = "deployment-model-service"
+SCHEMAS = merge.MergeSchema.kubernetes("1.35")
+DEPLOYMENT = SCHEMAS.of("apps/v1", "Deployment")
+LATER = "2026-11-22T03:04:05Z"
+Object = dict[str, Any]
+
+
+def target_of(site: Any, name: str = SERVICE) -> TargetPlan:
+    found: TargetPlan = next(target for target in site.plan().targets if target.name == name)
+    return found
+
+
+def drift(target: TargetPlan, live: Object | None, **applied: Any) -> TargetDrift:
+    noted = Applied(target.key, kept(target), True)._replace(**applied)
+    (found,) = compare([noted], {} if live is None else {target.key: live}, SCHEMAS)
+    return found
+
+
+def edited(target: TargetPlan, manager: str = "kubectl-edit", **values: Any) -> Object:
+    """The object as another manager leaves it who updates ``spec`` with these values."""
+    new = copy.deepcopy(target.after)
+    new["spec"] |= values
+    return timed(merge.update(target.after, new, manager, DEPLOYMENT), manager)
+
+
+def timed(body: Object, manager: str) -> Object:
+    for entry in body["metadata"]["managedFields"]:
+        if entry["manager"] == manager:
+            entry["time"] = LATER
+    return body
+
+
+def without(target: TargetPlan, path: Path) -> Object:
+    """The object after somebody took out what stands at a path."""
+    new = copy.deepcopy(target.after)
+    above = merge.value_at(DEPLOYMENT, new, path.parent)
+    if isinstance(above, list):
+        above.remove(merge.value_at(DEPLOYMENT, new, path))
+    else:
+        del above[path[-1]]
+    return merge.update(target.after, new, "kubectl-edit", DEPLOYMENT)
+
+
+@pytest.mark.parametrize("name", ["dev", "staging", "prod"])
+def test_nothing_has_drifted_right_after_an_apply(sites: Mapping[str, Any], name: str) -> None:
+    plan = sites[name].plan()
+    applied = [Applied(target.key, kept(target), True) for target in plan.targets]
+    found = compare(applied, {target.key: target.after for target in plan.targets}, SCHEMAS)
+    assert [one.state for one in found] == ["same"] * len(plan.targets)
+    assert [one.key for one in found] == sorted(target.key for target in plan.targets)
+
+
+def test_a_changed_field_is_told_with_who_changed_it_and_when(dev: Any) -> None:
+    target = target_of(dev)
+    found = drift(target, edited(target, replicas=7))
+    assert found.state == "changed"
+    (field,) = found.fields
+    assert (field.path, field.applied, field.live) == (REPLICAS, target.after["spec"]["replicas"], 7)
+    assert [(owner.manager, owner.operation, owner.time) for owner in field.owners] == [
+        ("kubectl-edit", "Update", LATER)
+    ]
+
+
+def test_a_field_that_another_apply_took_by_force_is_told(dev: Any) -> None:
+    target = target_of(dev)
+    request = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": target.name, "namespace": target.key.namespace},
+        "spec": {"replicas": 9},
+    }
+    live = merge.server_side(target.after, request, "helm", DEPLOYMENT, force=True).object
+    (field,) = drift(target, live).fields
+    assert (field.path, field.live, [owner.manager for owner in field.owners]) == (REPLICAS, 9, ["helm"])
+
+
+def test_a_field_that_was_changed_and_changed_back_has_not_drifted(dev: Any) -> None:
+    target = target_of(dev)
+    there = edited(target, replicas=7)
+    back = copy.deepcopy(there)
+    back["spec"]["replicas"] = target.after["spec"]["replicas"]
+    assert drift(target, merge.update(there, back, "kubectl-edit", DEPLOYMENT)).state == "same"
+
+
+def test_a_field_of_somebody_else_is_none_of_our_business(dev: Any) -> None:
+    target = target_of(dev)
+    assert drift(target, edited(target, progressDeadlineSeconds=7)).state == "same"
+
+
+def test_what_the_api_server_spells_otherwise_while_it_stays_ours_has_not_drifted(dev: Any) -> None:
+    target = target_of(dev)
+    live = copy.deepcopy(target.after)
+    limits = merge.value_at(DEPLOYMENT, live, CPU.parent)
+    limits["cpu"] = "9"
+    assert drift(target, live).state == "same"
+
+
+def test_a_field_that_is_gone_has_nobody_who_did_it(dev: Any) -> None:
+    target = target_of(dev)
+    found = drift(target, without(target, CPU))
+    assert found.fields == (FieldDrift(CPU, merge.value_at(DEPLOYMENT, target.after, CPU), ABSENT, ()),)
+
+
+def test_a_container_that_is_gone_is_told_once(dev: Any) -> None:
+    target = target_of(dev)
+    container = Path(CPU[:5])
+    found = drift(target, without(target, container))
+    (field,) = found.fields
+    assert (field.path, field.live) == (container, ABSENT)
+    assert field.applied == merge.value_at(DEPLOYMENT, kept(target), container)
+
+
+def test_secrets_are_compared_and_not_told(dev: Any, tmp_path: Any) -> None:
+    env = "{template: {spec: {containers: [{name: ray-head, env: [{name: API_TOKEN, value: hunter2}]}]}}}"
+    target = target_of(dev.patched(tmp_path, env), "deployment-ray-head")
+    template = copy.deepcopy(target.after["spec"]["template"])
+    (token,) = (one for one in template["spec"]["containers"][0]["env"] if one["name"] == "API_TOKEN")
+    token["value"] = "hunter3"
+    (field,) = drift(target, edited(target, template=template)).fields
+    assert (str(field.path).rpartition(".")[2], field.applied, field.live) == ("value", "(hidden)", "(hidden)")
+
+
+def test_a_field_that_was_only_set_back_is_its_earlier_owners(dev: Any) -> None:
+    target = target_of(dev)
+    ledger = Ledger(returning=fieldset.of(REPLICAS))
+    metadata = target.applied["metadata"]
+    notes = {**metadata["annotations"], LEDGER_ANNOTATION: write_ledger(ledger)}
+    back = target._replace(applied={**target.applied, "metadata": {**metadata, "annotations": notes}})
+    live = edited(target, replicas=7)
+    live["metadata"]["annotations"] = notes
+    assert drift(back, live).state == "same"
+    assert drift(target, edited(target, replicas=7)).state == "changed"
+
+
+def test_an_object_that_is_gone_is_told(dev: Any) -> None:
+    assert drift(target_of(dev), None).state == "gone"
+    assert drift(target_of(dev), None).fields == ()
+
+
+def test_an_object_made_anew_by_somebody_else_has_drifted(dev: Any) -> None:
+    target = target_of(dev)
+    assert target.before is not None
+    found = drift(target, target.before)
+    assert {field.path for field in found.fields} >= {CPU}
+
+
+def test_replicas_left_to_an_autoscaler_are_not_ours_to_compare(staging: Any) -> None:
+    unowned = staging.having(lambda body: {**body, "metadata": {**body["metadata"], "managedFields": []}})
+    target = target_of(unowned, "deployment-ray-model-training-worker")
+    assert target.replicas[1] is None
+    assert "replicas" in target.applied["spec"]
+    assert "replicas" not in kept(target)["spec"]
+    assert drift(target, edited(target, "keda-operator", replicas=2)).state == "same"
+
+
+def test_an_apply_that_never_ended_is_told_unless_somebody_changed_something(dev: Any) -> None:
+    target = target_of(dev)
+    assert drift(target, target.after, finished=False).state == "unfinished"
+    assert drift(target, target.before, request=None).state == "unfinished"
+    assert drift(target, edited(target, replicas=7), finished=False).state == "changed"
+
+
+def test_what_is_applied_now_and_noted_later_is_ours_and_no_drift(dev: Any) -> None:
+    """A run that ends half way has sent what is not noted yet."""
+    target = target_of(dev)
+    newer = {**target.applied, "spec": {**target.applied["spec"], "replicas": 4}}
+    live = merge.server_side(target.after, newer, FIELD_MANAGER, DEPLOYMENT, force=True).object
+    assert live["spec"]["replicas"] == 4
+    assert drift(target, live).state == "same"
+
+
+def test_an_object_that_the_stack_owns_whole_says_so(dev: Any) -> None:
+    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    target = target_of(managed)
+    assert drift(target, None).managed
+    assert not drift(target_of(dev), None).managed
+
+
+def test_a_kind_that_the_schemas_lack_is_an_error() -> None:
+    key = ObjectKey("apps/v9", "Deployment", "a", "b")
+    with pytest.raises(LookupError):
+        compare([Applied(key, {"metadata": {"name": "b"}}, True)], {key: {"metadata": {"name": "b"}}}, SCHEMAS)

@@ -1,0 +1,235 @@
+"""What fields held before we took them is noted, and goes back: offline, by the rules of the API server."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path as File
+from typing import Any
+
+import pytest
+
+from modelyard import merge
+from modelyard.cluster import essence
+from modelyard.merge import Path
+from modelyard.plan.keeping import put_back
+from modelyard.plan.ledger import Ledger, LedgerError, has, ledger_of, ours, read_ledger, write_ledger
+from modelyard.plan.returning import finished, foreign, handed_over, undo
+from modelyard.stack.config import PatchChoice
+
+HEAD = "deployment-ray-head"
+SERVICE = "deployment-model-service"
+DEPLOYMENT = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
+REPLICAS = Path(("spec", "replicas"))
+WITHOUT_HEAD = (PatchChoice("ray-head", enabled=False),)
+
+
+def owners(body: Mapping[str, Any]) -> list[Any]:
+    found = [each for each in body["metadata"]["managedFields"] if each.get("subresource") != "status"]
+    return sorted(found, key=lambda each: json.dumps(each, sort_keys=True))
+
+
+def named(plan: Any, name: str) -> Any:
+    return next(target for target in plan.targets if target.name == name)
+
+
+def body_of(site: Any, name: str) -> dict[str, Any]:
+    return next(body for key, body in site.state.objects.items() if key.name == name)
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "staging"])
+def test_an_undo_of_the_examples_gives_every_target_its_values_and_owners_back(sites: Any, name: str) -> None:
+    for target in sites[name].plan().targets:
+        back, _ = put_back(target.after, DEPLOYMENT)
+        assert essence(back) == essence(target.before)
+        assert owners(back) == owners(target.before)
+
+
+def test_a_ledger_says_what_each_field_held_and_by_whom(dev: Any) -> None:
+    target = named(dev.plan(), SERVICE)
+    ledger = ledger_of(target.after)
+    assert dict(ledger.held)[REPLICAS] == target.before["spec"]["replicas"] != target.after["spec"]["replicas"]
+    assert [owner.manager for owner in ledger.owners_of(REPLICAS)] == ["kubectl-client-side-apply"]
+    new = [change.path for change in target.changes if change.before is merge.ABSENT]
+    ours_alone = [path for path in new if not str(path).startswith("metadata.annotations")]
+    assert ours_alone
+    assert all(has(ledger.absent, path) for path in ours_alone)
+
+
+def test_a_ledger_is_read_back_exactly(dev: Any) -> None:
+    ledger = ledger_of(named(dev.plan(), SERVICE).after)
+    assert read_ledger(write_ledger(ledger)) == ledger
+    assert ledger.held
+    assert ledger.owners
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"formatVersion":1}',
+        '{"formatVersion":2,"held":[],"items":{},"absent":{},"owners":[],"returning":{}}',
+        '{"formatVersion":1,"held":[["spec[",1]],"items":{},"absent":{},"owners":[],"returning":{}}',
+        '{"formatVersion":1,"held":[],"items":{"spec":{}},"absent":{},"owners":[],"returning":{}}',
+        '{"formatVersion":1,"held":[],"items":{},"absent":{},"owners":[[{"manager":"x"},{}]],"returning":{}}',
+    ],
+)
+def test_what_is_no_ledger_is_refused(text: str) -> None:
+    with pytest.raises(LedgerError):
+        read_ledger(text)
+
+
+def test_what_was_applied_keeps_its_first_entry(dev: Any) -> None:
+    first = named(dev.plan(), SERVICE).after
+    bigger = dev.applied().asking(model_service=dev.stack.config.model_service._replace(replicas=4))
+    second = named(bigger.plan(), SERVICE).after
+    assert second["spec"]["replicas"] == 4
+    assert ledger_of(second) == ledger_of(first)
+
+
+def test_a_field_that_a_version_drops_goes_back_at_once_and_to_its_owner(dev: Any, tmp_path: File) -> None:
+    before = body_of(dev, HEAD)
+    mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99, dnsPolicy: Default}}}")
+    applied = mine.applied()
+    assert body_of(applied, HEAD)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 99
+    target = named(applied._replace(library=dev.library).plan(), HEAD)
+    for field in ("terminationGracePeriodSeconds", "dnsPolicy"):
+        path = Path(("spec", "template", "spec", field))
+        (change,) = [change for change in target.changes if change.path == path]
+        assert change.after == before["spec"]["template"]["spec"][field]
+        assert [owner.manager for owner in change.back] == ["kubectl-client-side-apply"]
+        # One request carries the earlier value: there is no moment at a default, and one rollout.
+        assert target.applied["spec"]["template"]["spec"][field] == change.after
+        assert not has(ours(target.after), path)
+        assert [owner.manager for owner in merge.owners(target.after, path, DEPLOYMENT)] == [
+            "kubectl-client-side-apply"
+        ]
+
+
+def test_what_has_gone_back_changes_nothing_any_more(dev: Any, tmp_path: File) -> None:
+    mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
+    back = mine.applied()._replace(library=dev.library).applied()
+    plan = back.plan()
+    assert plan.changed == ()
+    assert ledger_of(body_of(back, HEAD)).returning
+    assert "terminationGracePeriodSeconds" not in named(plan, HEAD).applied["spec"]["template"]["spec"]
+    # The note goes with the next change.
+    next_change = back.asking(ray_head=dev.stack.config.ray_head._replace(memory="24Gi"))
+    assert ledger_of(named(next_change.plan(), HEAD).after).returning == {}
+
+
+def test_a_field_that_is_asked_for_again_is_noted_anew(dev: Any, tmp_path: File) -> None:
+    path = Path(("spec", "template", "spec", "terminationGracePeriodSeconds"))
+    mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
+    back = mine.applied()._replace(library=dev.library).applied()
+
+    def installer(body: dict[str, Any]) -> dict[str, Any]:
+        if body["metadata"]["name"] != HEAD:
+            return body
+        new = merge.strategic(body, {"spec": {"template": {"spec": {path[-1]: 33}}}}, DEPLOYMENT)
+        return merge.update(body, new, "installer", DEPLOYMENT)
+
+    again = back.having(installer)._replace(library=mine.library).plan()
+    ledger = ledger_of(named(again, HEAD).after)
+    assert dict(ledger.held)[path] == 33
+    assert [owner.manager for owner in ledger.owners_of(path)] == ["installer"]
+
+
+def set_by(name: str, manager: str, replicas: int) -> Any:
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        if body["metadata"]["name"] != name:
+            return body
+        return merge.update(body, {**body, "spec": {**body["spec"], "replicas": replicas}}, manager, DEPLOYMENT)
+
+    return change
+
+
+def test_what_somebody_set_since_is_left_and_told(dev: Any) -> None:
+    body = body_of(dev.applied().having(set_by(SERVICE, "somebody", 7)), SERVICE)
+    plan = undo(body, ledger_of(body))
+    assert plan is not None
+    assert [(path, [owner.manager for owner in holders]) for path, holders in plan.left.items()] == [
+        (REPLICAS, ["somebody"])
+    ]
+    back, _ = put_back(body, DEPLOYMENT)
+    assert back["spec"]["replicas"] == 7
+    assert [owner.manager for owner in merge.owners(back, REPLICAS, DEPLOYMENT)] == ["somebody"]
+    assert ours(back) == {}
+
+
+def test_a_field_that_was_taken_back_after_drift_keeps_its_first_entry(dev: Any) -> None:
+    drifted = dev.applied().having(set_by(SERVICE, "somebody", 7))
+    target = named(drifted.plan(), SERVICE)
+    assert dict(ledger_of(target.after).held)[REPLICAS] == body_of(dev, SERVICE)["spec"]["replicas"]
+    back, _ = put_back(target.after, DEPLOYMENT)
+    assert essence(back) == essence(body_of(dev, SERVICE))
+
+
+def test_an_undo_that_was_interrupted_goes_on(dev: Any) -> None:
+    target = named(dev.plan(), SERVICE)
+    first = undo(target.after, ledger_of(target.after))
+    assert first is not None
+    half = merge.server_side(target.after, first.request, "modelyard", DEPLOYMENT, force=True).object
+    assert foreign(half, ledger_of(half)) == {}
+    second = undo(half, ledger_of(half))
+    assert second is not None
+    whole = merge.server_side(half, second.request, "modelyard", DEPLOYMENT, force=True).object
+    assert whole == half
+    assert owners(finished(whole, second.ledger)) == owners(target.before)
+    assert undo(finished(whole, second.ledger), Ledger()) is None
+
+
+def test_a_handover_changes_nothing_but_owners_and_only_once(dev: Any, tmp_path: File) -> None:
+    mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}").applied()
+    target = named(mine._replace(library=dev.library).plan(), HEAD)
+    sent = merge.server_side(target.before, target.applied, "modelyard", DEPLOYMENT, force=True).object
+    after = handed_over(sent, ledger_of(sent))
+    assert essence(after) == essence(sent)
+    assert owners(after) != owners(sent)
+    assert handed_over(after, ledger_of(after)) is after
+
+
+def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp_path: File) -> None:
+    mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}").applied()
+    again = mine._replace(library=dev.library)
+    target = named(again.plan(), HEAD)
+    sent = merge.server_side(target.before, target.applied, "modelyard", DEPLOYMENT, force=True).object
+    objects = {**again.state.objects, target.key: sent}
+    plan = again._replace(state=again.state._replace(objects=objects)).plan()
+    (finding,) = [finding for finding in plan.findings if finding.code == "OWN013"]
+    assert finding.target == HEAD
+    assert ledger_of(named(plan, HEAD).applied).returning
+
+
+def test_a_ledger_that_somebody_removed_is_told(dev: Any) -> None:
+    def without(body: dict[str, Any]) -> dict[str, Any]:
+        notes = dict(body["metadata"].get("annotations", {}))
+        notes.pop("modelyard.dev/ledger", None)
+        return {**body, "metadata": {**body["metadata"], "annotations": notes}}
+
+    plan = dev.applied().having(without).plan()
+    assert {finding.target for finding in plan.findings if finding.code == "OWN012"} == {
+        target.name for target in plan.targets
+    }
+    assert not [finding for finding in dev.applied().plan().findings if finding.code in ("OWN012", "OWN013")]
+
+
+def test_a_ledger_of_an_object_that_we_hold_nothing_of_does_not_count(dev: Any) -> None:
+    def copied(body: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(body["metadata"]["managedFields"]).replace('"modelyard"', '"backup"')
+        return {**body, "metadata": {**body["metadata"], "managedFields": json.loads(text)}}
+
+    copy = dev.applied().having(copied)
+    ledger = ledger_of(named(copy.plan(), SERVICE).after)
+    assert dict(ledger.held)[REPLICAS] == body_of(copy, SERVICE)["spec"]["replicas"] == 2
+    assert [owner.manager for owner in ledger.owners_of(REPLICAS)] == ["backup"]
+
+
+def test_objects_that_the_stack_owns_have_no_ledger(dev: Any) -> None:
+    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    plan = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed")).plan()
+    assert plan.targets
+    assert all(
+        "modelyard.dev/ledger" not in target.applied["metadata"]["annotations"]
+        for target in plan.targets
+        if target.managed
+    )

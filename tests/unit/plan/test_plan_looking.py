@@ -1,0 +1,82 @@
+"""What a live plan says of the jobs that an apply will wait for."""
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+
+from modelyard.drain import Busy, Source, Unanswered
+from modelyard.findings import Severity
+from modelyard.plan.looking import looked
+from modelyard.stack.config import CeleryJobs, Waiver
+
+TODAY = date(2026, 11, 21)
+RAY = "deployment-ray-model-training-worker"
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | Unanswered], list[Source]]:
+    """Makes every side give the same answer; returns who will have been asked."""
+
+    def install(said: Busy | Unanswered) -> list[Source]:
+        asked: list[Source] = []
+
+        def ask(source: Source) -> Busy:
+            asked.append(source)
+            if isinstance(said, Unanswered):
+                raise said
+            return said
+
+        monkeypatch.setattr("modelyard.plan.looking.ask", ask)
+        return asked
+
+    return install
+
+
+def flip(site: Any) -> Any:
+    return site.applied().asking(training="celery")
+
+
+def found(site: Any) -> list[Any]:
+    plan = site.plan()
+    return list(looked(site.stack, plan, TODAY).findings[len(plan.findings) :])
+
+
+def test_jobs_are_a_note_at_the_line_of_the_stack(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
+    asked = answer(Busy(1, 2, ("raysubmit_1 (train)",)))
+    (finding,) = found(flip(dev))
+    assert (finding.code, finding.severity, finding.target) == ("RES107", Severity.ADVICE, RAY)
+    assert finding.summary == "Ray has 1 running and 2 waiting jobs now"
+    assert finding.detail == "raysubmit_1 (train)"
+    assert finding.line
+    assert len(asked) == 1
+
+
+def test_no_answer_is_a_warning_with_its_reason(dev: Any, answer: Callable[[Unanswered], list[Source]]) -> None:
+    answer(Unanswered("HTTP 401", "give a token"))
+    (finding,) = found(flip(dev))
+    assert (finding.code, finding.severity) == ("RES105", Severity.WARNING)
+    assert finding.summary == "nobody can say whether a job runs on Ray: HTTP 401"
+    assert finding.remedy == "give a token; or apply with --no-drain while no job runs"
+
+
+def test_it_can_be_waived(dev: Any, answer: Callable[[Unanswered], list[Source]]) -> None:
+    answer(Unanswered("HTTP 401"))
+    (finding,) = found(flip(dev).asking(waivers=(Waiver("RES105", "known", date(2030, 1, 1)),)))
+    assert finding.waived
+
+
+def test_a_plan_that_waits_for_nothing_asks_nobody(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
+    asked = answer(Busy(0, 0))
+    assert found(dev.applied()) == []
+    assert asked == []
+
+
+def test_nobody_to_ask_is_told_once(prod: Any, answer: Callable[[Busy], list[Source]]) -> None:
+    """By the plan itself."""
+    asked = answer(Busy(0, 0))
+    site = prod.asking(drain=prod.stack.config.drain._replace(celery=CeleryJobs()))
+    assert [finding.code for finding in site.plan().findings].count("RES105") == 1
+    assert found(site) == []
+    assert asked == []
