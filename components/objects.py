@@ -25,7 +25,11 @@ _OWNED: _Kinds = {
 
 
 def declare(
-    target: TargetPlan, parent: pulumi.Resource, after: Sequence[pulumi.Resource], patience: int
+    target: TargetPlan,
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Resource],
+    patience: int,
+    before: Sequence[pulumi.ResourceHook] = (),
 ) -> pulumi.CustomResource:
     """The resource that makes a target what the plan says: a patch of what is there, or the whole object.
 
@@ -34,6 +38,7 @@ def declare(
         parent: the component that the resource belongs to.
         after: resources that must be done first.
         patience: seconds that its rollout may take.
+        before: what has to be done, in this order, right before it is created or updated.
 
     Raises:
         pulumi.RunError: the target is of a kind that cannot be built.
@@ -60,6 +65,9 @@ def declare(
             depends_on=list(after),
             ignore_changes=sorted(body) if unchanged else None,
             custom_timeouts=pulumi.CustomTimeouts(create=f"{patience}s", update=f"{patience}s"),
+            # A deleted patch is only dropped from the state: its ledger puts the fields back.
+            retain_on_delete=not target.managed,
+            hooks=pulumi.ResourceHookBinding(before_create=[*before], before_update=[*before]),
         ),
     )
 

@@ -5,20 +5,34 @@ from collections.abc import Sequence
 import pulumi
 
 from components.objects import declare
+from components.record import Applied
+from components.undoing import handed_over, noted
 from modelyard.plan import Plan, TargetPlan
 
 
 class Part(pulumi.ComponentResource):
     """Some targets of a plan under one name."""
 
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, plan: Plan, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(f"modelyard:index:{type(self).__name__}", name, None, opts)
+        self._plan = plan
         self._targets: dict[str, list[str]] = {}
 
-    def add(self, target: TargetPlan, after: Sequence[pulumi.Resource], patience: int) -> pulumi.CustomResource:
-        """Declares one target, behind the resources of ``after``; ``patience`` is for its rollout, in seconds."""
+    def add(
+        self,
+        target: TargetPlan,
+        after: Sequence[pulumi.Resource],
+        patience: int,
+        before: Sequence[pulumi.ResourceHook] = (),
+    ) -> pulumi.Resource:
+        """Declares one target, behind the resources of ``after``; ``patience`` is for its rollout, in seconds.
+
+        The hooks of ``before`` run right before it is changed. What is to come after it waits for what is returned.
+        """
         self._targets[f"{target.key.kind}/{target.name}"] = list(target.patches)
-        return declare(target, self, after, patience)
+        resource = declare(target, self, (*after, *noted(self._plan, target, self)), patience, before)
+        Applied(target, resource, self)
+        return handed_over(self._plan, target, resource, self)
 
     def close(self) -> None:
         """Tells the engine that no target follows, and which patches each has."""

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 import pulumi
 
+from components.approved import Guard
+from components.draining import waits_before
 from components.parts import (
     Autoscaling,
     CeleryTraining,
@@ -36,7 +38,8 @@ class Platform(pulumi.ComponentResource):
     """Everything that a plan changes, as one component with the outputs that a person wants to know.
 
     The training targets form a chain in the plan's order (route, then up and down as the free GPUs allow), so that
-    an update keeps the order by itself. Targets outside the chain do not wait.
+    an update keeps the order by itself. Targets outside the chain do not wait. A target whose change stops pods that a
+    job may need waits before it until its side is idle.
     """
 
     def __init__(self, name: str, plan: Plan) -> None:
@@ -44,17 +47,20 @@ class Platform(pulumi.ComponentResource):
         inside = pulumi.ResourceOptions(parent=self)
         parts: dict[type[Part], Part] = {}
         last: tuple[pulumi.Resource, ...] = ()
+        guard = Guard(plan.context)
+        waiting = {name for wait in plan.drains for name in wait.targets}
         drained = 0
         for target in plan.targets:
             kind = PARTS[target.role]
-            part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), inside))
+            part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), plan, inside))
             drain = _drain(target)
-            if target.phase == "normal":
-                part.add(target, (), ROLLOUT + drain)
+            hooks = (*waits_before(plan, target), guard.before(target))
+            if target.phase == "normal" and target.name not in waiting:
+                part.add(target, (), ROLLOUT + drain, hooks)
                 continue
             # A job may go on for its pod's grace period, and whoever comes next on the same GPU waits for it.
             drained = max(drained, drain)
-            last = (part.add(target, last, ROLLOUT + drained),)
+            last = (part.add(target, last, ROLLOUT + drained, hooks),)
         for part in parts.values():
             part.close()
         Autoscaling("autoscaling", plan, inside)

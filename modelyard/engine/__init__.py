@@ -1,11 +1,25 @@
-"""The Pulumi engine behind ``apply`` and ``destroy``.
+"""The Pulumi engine behind ``apply``, ``destroy`` and ``drift``.
 
-Owns running the project's own Pulumi program through the Automation API: progress, and what went wrong in words. It is
-the only package that imports Pulumi, and only those two verbs load it. It plans nothing.
+Owns running the project's own Pulumi program through the Automation API: progress, what went wrong in words, and what
+the engine's state says was applied. It is the only package that imports Pulumi, and only those verbs load it. It plans
+nothing.
 """
 
+from modelyard.engine.applied import AppliedStack, applied_stack
 from modelyard.engine.automation import Outcome, apply, destroy, recorded_cluster
-from modelyard.engine.failure import EngineError, StaleError, StoppedError
+from modelyard.engine.failure import EngineError, NothingAppliedError, StaleError, StoppedError
 from modelyard.engine.stopping import Stopping
 
-__all__ = ["EngineError", "Outcome", "StaleError", "StoppedError", "Stopping", "apply", "destroy", "recorded_cluster"]
+__all__ = [
+    "AppliedStack",
+    "EngineError",
+    "NothingAppliedError",
+    "Outcome",
+    "StaleError",
+    "StoppedError",
+    "Stopping",
+    "applied_stack",
+    "apply",
+    "destroy",
+    "recorded_cluster",
+]

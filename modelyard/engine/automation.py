@@ -1,6 +1,7 @@
 """Driving the project's Pulumi program: the same one that ``pulumi up`` runs."""
 
 import json
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,10 +9,11 @@ from typing import Any, NamedTuple
 
 from pulumi import automation
 
+from modelyard.drain.values import NO_DRAIN, STOP
 from modelyard.engine.failure import failure
 from modelyard.engine.progress import Report
 from modelyard.engine.run import Run
-from modelyard.engine.stopping import Stopping
+from modelyard.engine.stopping import GENTLY, Stopping
 from modelyard.plan import Plan
 from modelyard.plan.store import plan_to_json
 
@@ -25,7 +27,7 @@ class Outcome(NamedTuple):
     outputs: Mapping[str, Any]
 
 
-def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = None) -> Outcome:
+def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = None, *, drain: bool = True) -> Outcome:
     """Runs ``up`` of a plan's stack.
 
     The program plans again, and changes nothing unless that gives the same plan.
@@ -35,17 +37,28 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
         plan: what to apply.
         report: takes the lines of progress.
         stopping: tells when the run is to end early.
+        drain: whether to wait for running jobs before their pods are stopped.
 
     Raises:
         StaleError: inputs or starting state moved since the plan was made.
         StoppedError: the run ended early, as ``stopping`` said.
         EngineError: the engine is not there, its state is locked, or a step failed.
     """
-    with tempfile.TemporaryDirectory(prefix="modelyard-") as folder, Run("apply", report, stopping) as run:
-        approved = Path(folder) / "plan.json"
+    with tempfile.TemporaryDirectory(prefix="modelyard-") as folder:
+        approved, stop = Path(folder) / "plan.json", Path(folder) / "stop"
+
+        def heard(line: str) -> None:
+            if line == GENTLY:
+                stop.touch()
+            report(line)
+
         approved.write_text(json.dumps(plan_to_json(plan)), encoding="utf-8")
-        stack = run.select(root, plan.stack, create=True, variables={"MODELYARD_PLAN": str(approved)})
-        done = run.follow(stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True))
+        variables = {"MODELYARD_PLAN": str(approved), STOP: f"{os.getpid()}:{stop}"} | (
+            {} if drain else {NO_DRAIN: "true"}
+        )
+        with Run("apply", heard, stopping) as run:
+            stack = run.select(root, plan.stack, create=True, variables=variables)
+            done = run.follow(stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True))
     outputs = {name: value.value for name, value in sorted(done.outputs.items()) if not value.secret}
     return Outcome(done.summary.result, run.changes, outputs)
 

@@ -36,6 +36,10 @@ class EngineError(Exception):
         self.remedy = remedy
 
 
+class NothingAppliedError(EngineError):
+    """The engine's state does not know the stack."""
+
+
 class StaleError(EngineError):
     """Between approval and run something moved; nothing was changed."""
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from pulumi.automation import events
 
+from modelyard.drain.waiting import SAYS
+
 Report = Callable[[str], None]
 """Receives one line of progress at a time."""
 
@@ -17,7 +19,10 @@ _VERBS = {
     "create-replacement": "replacing",
     "delete-replaced": "removing the replaced",
 }
-_PATCH_VERBS = {"create": "patching", "update": "patching", "delete": "giving up"}
+_PATCH_VERBS = {"create": "patching", "update": "patching"}
+_LEDGER_VERBS = {"delete": "putting back"}
+LEFT = "left as others set them since: "
+"""Begins, behind the object's name, what an undo says of fields that it does not touch."""
 
 
 class Progress:
@@ -58,9 +63,10 @@ class Progress:
             self.over = True
 
     def _step(self, step: events.StepEventMetadata, prefix: str, note: Callable[[str], None]) -> None:
-        verbs = _PATCH_VERBS if step.type.endswith("Patch") else _VERBS
-        if _is_object(step) and (verb := verbs.get(_operation(step))) is not None:
-            name = _name(step.urn)
+        ledger = step.type.endswith("/modelyard:Ledger")
+        verbs = _LEDGER_VERBS if ledger else _PATCH_VERBS if step.type.endswith("Patch") else _VERBS
+        if (ledger or _is_object(step)) and (verb := verbs.get(_operation(step))) is not None:
+            name = _name(step.urn).rpartition("/")[2]
             note(name)
             self._report(f"{prefix}{verb} {name}")
 
@@ -74,6 +80,8 @@ class Progress:
         if diagnostic.severity == "error":
             name = _name(diagnostic.urn or "") if "kubernetes:" in (diagnostic.urn or "") else ""
             self.errors.append(f"{name}: {message}" if name else message)
+        elif diagnostic.severity.startswith("info") and (message.startswith(SAYS) or f": {LEFT}" in message):
+            self._report(message)
         elif diagnostic.severity.startswith("info") and "kubernetes:" in (diagnostic.urn or "") and message:
             name = _name(diagnostic.urn)
             if message.startswith("Waiting") and self._said.get(name) != message:

@@ -11,7 +11,7 @@ from pulumi import automation
 from pulumi.automation import events
 
 from modelyard.engine.command import Command
-from modelyard.engine.failure import EngineError, Lock, failure, killed, stopped
+from modelyard.engine.failure import EngineError, Lock, NothingAppliedError, failure, killed, stopped
 from modelyard.engine.progress import Progress, Report
 from modelyard.engine.stopping import Stopping
 
@@ -64,7 +64,7 @@ class Run:
             options = automation.LocalWorkspaceOptions(env_vars=variables, pulumi_command=command)
             return choose(stack, work_dir=str(root), opts=options)
         except automation.StackNotFoundError as error:
-            raise EngineError(
+            raise NothingAppliedError(
                 f"nothing was ever applied for {stack} in this state",
                 "check PULUMI_BACKEND_URL and the backend of Pulumi.yaml; modelyard apply comes first",
             ) from error

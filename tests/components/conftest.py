@@ -1,5 +1,6 @@
 """What the components register for a plan, without an engine: each resource as the engine would be asked for it."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
@@ -9,6 +10,7 @@ import pulumi
 import pytest
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.rpc import deserialize_properties
+from pulumi.runtime.settings import SETTINGS
 
 from components.platform import Platform
 from modelyard.catalog import load_library
@@ -34,6 +36,10 @@ class Registered(NamedTuple):
     ignores: tuple[str, ...]
     patience: str
     """How long its rollout may take."""
+    before: tuple[str, ...] = ()
+    """Names of the hooks that run right before it is created or updated."""
+    retained: bool = False
+    """Whether a delete only drops it from the state."""
 
 
 class Engine(MockMonitor):
@@ -43,11 +49,19 @@ class Engine(MockMonitor):
         super().__init__(_Accepting())
         self.registered: list[Registered] = []
         self.outputs: dict[str, Mapping[str, Any]] = {}
+        self.hooks: dict[str, pulumi.ResourceHook] = {}
+
+    def register_resource_hook(self, hook: pulumi.ResourceHook) -> None:
+        """What the engine's callbacks do, which the library's mocks lack."""
+        assert hook.name not in self.hooks
+        assert hook.opts is None or not hook.opts.on_dry_run
+        self.hooks[hook.name] = hook
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802
         inputs = deserialize_properties(request.object)
         times = request.customTimeouts
         assert times.create == times.update
+        assert list(request.hooks.before_create) == list(request.hooks.before_update)
         self.registered.append(
             Registered(
                 request.type,
@@ -57,6 +71,8 @@ class Engine(MockMonitor):
                 tuple(urn.rpartition("::")[2] for urn in request.dependencies),
                 tuple(request.ignoreChanges),
                 times.create,
+                tuple(request.hooks.before_update),
+                request.retainOnDelete,
             )
         )
         return super().RegisterResource(request)
@@ -83,7 +99,10 @@ def build() -> Build:
 
     def run(plan: Plan) -> Engine:
         engine = Engine()
+        # Whoever has used asyncio.run before has left none.
+        asyncio.set_event_loop(asyncio.new_event_loop())
         pulumi.runtime.set_mocks(_Accepting(), project="modelyard", stack=plan.stack, monitor=engine)
+        SETTINGS.callbacks = engine
 
         @pulumi.runtime.test
         def program() -> None:

@@ -1,10 +1,14 @@
 """Which resources the components register, with what, and in which order."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 
+from modelyard.engine.ledger import Record
 from modelyard.plan import Plan
+from modelyard.plan.drift import kept
+from modelyard.plan.ledger import ledger_text
 from tests.components.conftest import Build, Engine, Registered, again, existing, managed
 
 ROUTE = "deployment-api-server"
@@ -12,6 +16,7 @@ SERVICE = "deployment-model-service"
 HEAD = "deployment-ray-head"
 RAY = "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"
+APPLIED = "modelyard:index:Applied"
 
 
 def objects(engine: Engine) -> list[Registered]:
@@ -50,6 +55,37 @@ def test_a_managed_target_is_the_whole_object(build: Build, name: str) -> None:
     assert {one.name: one.inputs for one in found} == requests
 
 
+def waits_for(one: Registered) -> tuple[str, ...]:
+    """The targets that a target waits for, by their last resource; its own ledger is not one."""
+    names = (name.rpartition("/")[2] for name in one.depends_on)
+    return tuple(name for name in names if name != one.name)
+
+
+@pytest.mark.parametrize("name", ["dev", "staging", "prod"])
+@pytest.mark.parametrize("make", [existing, managed])
+def test_a_patch_stands_between_its_ledger_and_its_handover(
+    build: Build, name: str, make: Callable[[str], Plan]
+) -> None:
+    """A delete drops the patch from the state, and the ledger, which it depends on, puts the object back."""
+    plan = make(name)
+    engine = build(plan)
+    found = by_name(engine)
+    kinds = {
+        kind: {one.name: one for one in engine.registered if one.type.endswith(f"dynamic/modelyard:{kind}")}
+        for kind in ("Ledger", "Handover")
+    }
+    patched = {f"{target.key.kind.lower()}/{target.name}": target for target in plan.targets if not target.managed}
+    assert kinds["Ledger"].keys() == kinds["Handover"].keys() == patched.keys()
+    assert {name for name, one in found.items() if one.retained} == {target.name for target in patched.values()}
+    for name, target in patched.items():
+        record = Record.from_text(kinds["Ledger"][name].inputs["record"])
+        assert record == (target.key, plan.context, plan.cluster, ledger_text(target.applied))
+        assert Record.from_text(kinds["Handover"][name].inputs["record"]).ledger == ""
+        assert kinds["Ledger"][name].depends_on == ()
+        assert name in found[target.name].depends_on
+        assert kinds["Handover"][name].depends_on == (target.name,)
+
+
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 @pytest.mark.parametrize("make", [existing, managed])
 def test_the_training_targets_are_a_chain_in_the_plans_order(
@@ -57,22 +93,23 @@ def test_the_training_targets_are_a_chain_in_the_plans_order(
 ) -> None:
     plan = make(name)
     found = by_name(build(plan))
-    chain = [target.name for target in plan.targets if target.phase != "normal"]
-    assert len(chain) == 3
-    assert {name: one.depends_on for name, one in found.items()} == {
+    waiting = {name for drain in plan.drains for name in drain.targets}
+    chain = [target.name for target in plan.targets if target.phase != "normal" or target.name in waiting]
+    assert len(chain) == 3 + (HEAD in waiting)
+    assert {name: waits_for(one) for name, one in found.items()} == {
         **{name: () for name in found if name not in chain},
         **{after: (() if before is None else (before,)) for before, after in zip([None, *chain], chain, strict=False)},
     }
 
 
 def test_a_flip_with_gpus_for_both_goes_up_before_down(build: Build) -> None:
-    found = by_name(build(existing("dev", training="celery")))
-    assert (found[CELERY].depends_on, found[RAY].depends_on) == ((ROUTE,), (CELERY,))
+    found = by_name(build(again("dev", training="celery")))
+    assert (waits_for(found[CELERY]), waits_for(found[RAY])) == ((ROUTE,), (CELERY,))
 
 
 def test_a_flip_without_spare_gpus_goes_down_before_up(build: Build) -> None:
     found = by_name(build(existing("prod", training="ray")))
-    assert (found[CELERY].depends_on, found[RAY].depends_on) == ((ROUTE,), (CELERY,))
+    assert (waits_for(found[CELERY]), waits_for(found[RAY])) == ((ROUTE,), (CELERY,))
 
 
 def test_what_does_not_change_is_kept_out_of_the_engines_comparison(build: Build) -> None:
@@ -117,10 +154,23 @@ def test_every_part_holds_its_own_targets(build: Build, make: Callable[[str], Pl
     assert parts[SERVICE] == "modelyard:index:ModelService::model-service"
     assert parts[HEAD] == parts[RAY] == "modelyard:index:RayCluster::ray-cluster"
     assert parts[CELERY] == "modelyard:index:CeleryTraining::celery-training"
-    components = {one.type: one.parent for one in engine.registered if one.type.startswith("modelyard:")}
+    ours = [one for one in engine.registered if one.type.startswith("modelyard:")]
+    components = {one.type: one.parent for one in ours if one.type != APPLIED}
     platform = "modelyard:index:Platform::platform"
     assert {parent for kind, parent in components.items() if not kind.endswith("Platform")} == {platform}
     assert "modelyard:index:Autoscaling" in components
+
+
+@pytest.mark.parametrize("make", [existing, managed])
+def test_what_an_apply_makes_ours_is_noted_beside_each_target(build: Build, make: Callable[[str], Plan]) -> None:
+    plan = make("dev")
+    engine = build(plan)
+    parents = {(one.inputs["kind"].lower(), one.name): one.parent for one in objects(engine)}
+    notes = {one.name: one.parent for one in engine.registered if one.type == APPLIED}
+    assert notes == {f"{kind}/{name}": parent for (kind, name), parent in parents.items()}
+    for target in plan.targets:
+        noted = engine.outputs[f"{target.key.kind.lower()}/{target.name}"]
+        assert (noted["formatVersion"], json.loads(noted["request"])) == (1, kept(target))
 
 
 def test_the_outputs_say_what_is(build: Build) -> None:

@@ -38,7 +38,6 @@ def said(*events: Any) -> tuple[list[str], Progress]:
     [
         (OpType.CREATE, "kubernetes:apps/v1:DeploymentPatch", "patching it"),
         (OpType.UPDATE, "kubernetes:apps/v1:DeploymentPatch", "patching it"),
-        (OpType.DELETE, "kubernetes:apps/v1:DeploymentPatch", "giving up it"),
         (OpType.CREATE, "kubernetes:apps/v1:Deployment", "creating it"),
         (OpType.DELETE, "kubernetes:core/v1:Service", "deleting it"),
     ],
@@ -49,6 +48,23 @@ def test_a_step_begins_and_ends(operation: OpType, kind: str, line: str) -> None
     )
     assert lines == [line, f"done {line}"]
     assert progress.changes == {operation.value: 1}
+
+
+def test_a_deleted_patch_is_only_dropped_and_its_ledger_puts_the_object_back() -> None:
+    patch = step(OpType.DELETE, "kubernetes:apps/v1:DeploymentPatch")
+    ledger = step(OpType.DELETE, "pulumi-python:dynamic/modelyard:Ledger")
+    lines, progress = said(
+        *(each for one in (patch, ledger) for each in (event(resource_pre_event=one), event(res_outputs_event=one)))
+    )
+    assert lines == ["putting back it", "done putting back it"]
+    assert progress.changes == {"delete": 1}
+    assert progress.done == ["it"]
+
+
+def test_what_an_undo_leaves_is_told() -> None:
+    told = "deployment-ray-head: left as others set them since: spec.replicas (human)"
+    lines, _ = said(diagnostic("info#err", told, None))
+    assert lines == [told]
 
 
 @pytest.mark.parametrize(
@@ -93,3 +109,9 @@ def test_errors_are_kept_with_the_object_they_are_of() -> None:
     )
     assert lines == []
     assert progress.errors == ["it: no", "the plan is stale"]
+
+
+def test_a_wait_for_running_jobs_is_told() -> None:
+    told = "draining Ray: 1 running job: raysubmit_1 (train) (waiting for 10m)"
+    lines, _ = said(diagnostic("info#err", f"{told}\n", None), diagnostic("info", "something else", None))
+    assert lines == [told]

@@ -1,0 +1,60 @@
+"""The last look before an object is changed: is what would be taken from others what the plan said?
+
+An update sends its request with force, and force covers the whole request. Between the plan and the step of a target,
+minutes may pass in which somebody else takes a field. So right before the step the same request is asked without force,
+as a dry run, and the step fails unless its conflicts are exactly the plan's.
+"""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.aside import aside
+from modelyard.cluster import Refusal
+from modelyard.plan import FIELD_MANAGER, TargetPlan
+from modelyard.plan.claims import unapproved
+from modelyard.plan.store import STALE
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+
+class Guard:
+    """Looks before each step of one run, at the cluster of a kubeconfig's context (None: its current one)."""
+
+    def __init__(self, context: str | None) -> None:
+        self._context = context
+
+    @cached_property
+    def _client(self) -> "Client":
+        from modelyard.cluster.live import connect
+
+        return connect(self._context)
+
+    def before(self, target: TargetPlan) -> pulumi.ResourceHook:
+        """The hook for a target's resource. A preview runs no hooks."""
+
+        async def check(_args: pulumi.ResourceHookArgs) -> None:
+            # The program goes on meanwhile: other targets do not wait for this answer.
+            await aside(self.check, target)
+
+        return pulumi.ResourceHook(f"approved:{target.key.kind}/{target.name}", check)
+
+    def check(self, target: TargetPlan) -> None:
+        """Asks once more.
+
+        Raises:
+            pulumi.RunError: others hold other fields than the plan said, or the cluster does not answer.
+        """
+        from modelyard.cluster.dryrun import claims_of
+        from modelyard.cluster.live import ClusterError
+
+        try:
+            claims = claims_of(self._client, target.applied, FIELD_MANAGER)
+        except ClusterError as error:
+            raise pulumi.RunError(f"{target.name} was not changed: {error.summary}; {error.remedy}") from error
+        # What admission refuses, it will refuse of the step too, in its own words; there is no conflict in it.
+        finding = None if isinstance(claims, Refusal) else unapproved(target, claims)
+        if finding is not None:
+            raise pulumi.RunError(f"{STALE}: {finding.summary} ({finding.code})")

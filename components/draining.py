@@ -1,0 +1,55 @@
+"""Waiting until a training side is idle, right before a target is changed whose pods its jobs need."""
+
+import os
+from pathlib import Path
+
+import pulumi
+
+from components.aside import aside
+from modelyard.drain import Busy, Source
+from modelyard.drain.asking import ask
+from modelyard.drain.values import NO_DRAIN, STOP
+from modelyard.drain.waiting import GaveUp, wait
+from modelyard.plan import Plan, TargetPlan
+
+
+def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:
+    """The hook that waits, for a target that has to; it does not run in previews.
+
+    Where the wait comes to no good end the hook fails, and with it the step: the target and all behind it in the chain
+    stay as they are.
+    """
+    drain = next((found for found in plan.drains if target.name in found.targets), None)
+    if drain is None or target.key.kind != "Deployment":
+        return ()
+    if os.environ.get(NO_DRAIN):
+        pulumi.log.warn(f"{target.name} is changed at once, whatever runs on {drain.name}: {NO_DRAIN} is set")
+        return ()
+
+    async def until_idle(_args: pulumi.ResourceHookArgs) -> None:
+        try:
+            await wait(drain._replace(targets=(target.name,)), _ask, pulumi.log.info, _stopped)
+        except GaveUp as error:
+            raise pulumi.RunError(str(error)) from error
+
+    return (pulumi.ResourceHook(f"drain {target.name}", until_idle),)
+
+
+def _stopped() -> bool:
+    owner, _, path = os.environ.get(STOP, "").partition(":")
+    return bool(path) and (Path(path).exists() or not _is_there(int(owner)))
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+async def _ask(source: Source) -> Busy:
+    # The program has other callbacks to answer meanwhile.
+    return await aside(ask, source)

@@ -1,0 +1,81 @@
+"""What the engine's state says was applied last. No program runs, and nothing is changed."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pulumi import automation
+
+from modelyard.cluster import ObjectKey, key_of
+from modelyard.engine.failure import EngineError, failure
+from modelyard.engine.run import Run
+from modelyard.plan.drift import FORMAT_VERSION, Applied
+
+_RECORD = "modelyard:index:Applied"
+"""Type of ``components.record.Applied``."""
+
+
+class AppliedStack(NamedTuple):
+    """What a stack's last applies left."""
+
+    cluster: str | None
+    """Identity of the cluster; None where no apply ever came to its end."""
+    targets: tuple[Applied, ...]
+
+
+def applied_stack(root: Path, stack: str) -> AppliedStack:
+    """What was applied of a stack.
+
+    Raises:
+        NothingAppliedError: the state does not know the stack.
+        EngineError: there is no engine, no way to the state, or nobody can read it.
+    """
+    with Run("apply", lambda _line: None) as run:
+        selected = run.select(root, stack, create=False)
+        try:
+            deployment = selected.export_stack().deployment or {}
+        except automation.CommandError as error:
+            raise failure((), str(error)) from error
+    try:
+        return from_state(deployment)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise EngineError(
+            f"the state of {stack} is not what an apply writes: it lacks {error}", "apply it again with this modelyard"
+        ) from error
+
+
+def from_state(deployment: Mapping[str, Any]) -> AppliedStack:
+    """The same from an exported state.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is not one that our program leaves.
+    """
+    resources = deployment.get("resources") or []
+    pending = [each["resource"] for each in deployment.get("pending_operations") or ()]
+    requests = {key_of(body, ""): body for body in _requests(resources)}
+    begun = set(_objects(pending))
+    # A refresh drops an object that somebody deleted; what is noted of it stays.
+    known = begun | requests.keys() | set(_objects(resources))
+    outputs = next((each.get("outputs") or {} for each in resources if each["type"] == "pulumi:pulumi:Stack"), {})
+    return AppliedStack(
+        outputs.get("cluster"),
+        tuple(Applied(key, requests.get(key), key not in begun) for key in sorted(known)),
+    )
+
+
+def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """What is noted of each object; nothing where no apply of it came to its end."""
+    for resource in resources:
+        outputs = resource.get("outputs") or {}
+        if resource["type"] == _RECORD and "request" in outputs:
+            if outputs["formatVersion"] != FORMAT_VERSION:
+                raise ValueError(f"formatVersion {FORMAT_VERSION}, it has {outputs['formatVersion']}")
+            yield json.loads(outputs["request"])
+
+
+def _objects(resources: Iterable[Mapping[str, Any]]) -> Iterator[ObjectKey]:
+    """The Kubernetes objects among resources; not those that are only left to be deleted."""
+    for resource in resources:
+        if resource["type"].startswith("kubernetes:") and not resource.get("delete"):
+            yield key_of(resource["inputs"], "default")

@@ -1,0 +1,119 @@
+"""Undoing on a live cluster: the writes that put a target back, and that hand single fields over.
+
+Every step is a write with the version of the object that it was computed from, and the whole is computed again when
+somebody was faster. So it may be interrupted anywhere and run again.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
+
+from lightkube import Client
+
+from modelyard.cluster import ObjectKey, writing
+from modelyard.cluster.live import ClusterError
+from modelyard.cluster.writing import OvertakenError, RefusedError
+from modelyard.merge import Owner, Path
+from modelyard.plan.ledger import Ledger, LedgerError, ledger_text, read_ledger
+from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.returning import finished, foreign, handed_over, undo
+
+ATTEMPTS = 12
+"""How often a target is tried that others write at the same time, or whose API server is busy."""
+PAUSE = 0.05
+"""Seconds before the second attempt; each further pause is twice as long, up to ``LONGEST``."""
+LONGEST = 2.0
+
+T = TypeVar("T")
+
+
+class Undone(NamedTuple):
+    """What became of one object."""
+
+    there: bool
+    """Whether there is an object."""
+    back: tuple[Path, ...] = ()
+    """Fields that have their earlier value and owners again."""
+    left: Mapping[Path, tuple[Owner, ...]] = {}
+    """Fields that somebody else set after us: they stay as he has them."""
+
+
+def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
+    """Puts an object back to what it was before we took any field of it.
+
+    Args:
+        client: of the object's cluster.
+        key: the object.
+        noted: the ledger to go by where the object carries none that can be read.
+
+    Raises:
+        ClusterError: the cluster is out of reach, refuses, or others write the object all the time.
+    """
+
+    def once() -> Undone:
+        live = writing.read(client, key)
+        if live is None:
+            return Undone(False)
+        ledger = _ledger(live, noted)
+        plan = undo(live, ledger)
+        if plan is None:
+            return Undone(True)
+        # What is dropped is gone with the apply; what goes back is still ours, at its earlier value.
+        released = writing.apply(client, plan.request, FIELD_MANAGER)
+        if released is None:
+            return Undone(False)
+        writing.hand_over(client, released, finished(released, plan.ledger), FIELD_MANAGER)
+        return Undone(True, tuple(path for path, _ in ledger.held if path not in plan.left), plan.left)
+
+    return _patiently(once, key)
+
+
+def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
+    """Gives the fields of a ledger that wait for it to their earlier owners; their values are back already.
+
+    Raises:
+        ClusterError: as for :func:`restore`.
+    """
+
+    def once() -> Undone:
+        live = writing.read(client, key)
+        if live is None:
+            return Undone(False)
+        ledger = _ledger(live, noted)
+        after = handed_over(live, ledger)
+        if after is not live:
+            writing.hand_over(client, live, after, FIELD_MANAGER)
+        return Undone(True, (), foreign(live, ledger))
+
+    return _patiently(once, key)
+
+
+def _ledger(live: dict[str, object], noted: str) -> Ledger:
+    """The ledger that an object carries; without one, what the engine's state knows."""
+    for text in (ledger_text(live), noted):
+        if text:
+            try:
+                return read_ledger(text)
+            except LedgerError:
+                continue
+    return Ledger()
+
+
+def _patiently(once: Callable[[], T], key: ObjectKey) -> T:
+    pause = PAUSE
+    for attempt in range(ATTEMPTS):
+        try:
+            return once()
+        except OvertakenError as error:
+            if attempt == ATTEMPTS - 1:
+                raise ClusterError(
+                    f"{key.kind} {key.name} could not be put back: {error}", "run again when the cluster is quiet"
+                ) from error
+        except RefusedError as error:
+            raise ClusterError(
+                f"{key.kind} {key.name} could not be put back: {error}",
+                "mend what the API server objects to and run again; what is done stays done",
+            ) from error
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST)
+    raise AssertionError("unreachable")

@@ -1,0 +1,68 @@
+"""Reading what was applied from a state that the engine exports."""
+
+import json
+from typing import Any
+
+import pytest
+
+from modelyard.cluster import ObjectKey
+from modelyard.engine.applied import from_state
+
+HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
+WORKER = ObjectKey("apps/v1", "Deployment", "ml", "worker")
+STACK = {"type": "pulumi:pulumi:Stack", "outputs": {"cluster": "uid"}}
+
+
+def body(key: ObjectKey, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": key.name, "namespace": key.namespace}
+    return {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata, "spec": spec}
+
+
+def patch(key: ObjectKey, **more: Any) -> dict[str, Any]:
+    return {"type": "kubernetes:apps/v1:DeploymentPatch", "inputs": body(key, replicas=9), **more}
+
+
+def note(key: ObjectKey, version: int = 1) -> dict[str, Any]:
+    outputs = {"formatVersion": version, "request": json.dumps(body(key, replicas=3))}
+    return {"type": "modelyard:index:Applied", "outputs": outputs}
+
+
+def test_what_counts_is_what_was_noted_and_not_what_a_refresh_left() -> None:
+    found = from_state({"resources": [STACK, patch(HEAD), note(HEAD), {"type": "modelyard:index:Platform"}]})
+    assert found.cluster == "uid"
+    (one,) = found.targets
+    assert (one.key, one.request, one.finished) == (HEAD, body(HEAD, replicas=3), True)
+
+
+def test_an_object_without_a_note_was_never_applied_to_the_end() -> None:
+    begun = {"type": "modelyard:index:Applied"}
+    found = from_state({"resources": [STACK, patch(HEAD), note(HEAD), patch(WORKER), begun]})
+    assert {one.key: one.request is None for one in found.targets} == {HEAD: False, WORKER: True}
+
+
+def test_a_step_that_was_begun_is_not_finished() -> None:
+    pending = [{"resource": patch(HEAD), "type": "updating"}, {"resource": patch(WORKER), "type": "creating"}]
+    found = from_state({"resources": [patch(HEAD), note(HEAD)], "pending_operations": pending})
+    assert found.cluster is None
+    assert [(one.key, one.request is None, one.finished) for one in found.targets] == [
+        (HEAD, False, False),
+        (WORKER, True, False),
+    ]
+
+
+def test_an_object_that_a_refresh_dropped_is_still_one_that_was_applied() -> None:
+    assert [one.key for one in from_state({"resources": [note(HEAD)]}).targets] == [HEAD]
+
+
+def test_what_is_left_to_be_deleted_is_not_applied() -> None:
+    assert from_state({"resources": [patch(HEAD, delete=True)]}).targets == ()
+
+
+@pytest.mark.parametrize("state", [{}, {"resources": None}, {"resources": [{"type": "pulumi:pulumi:Stack"}]}])
+def test_a_state_without_objects_has_none(state: dict[str, Any]) -> None:
+    assert from_state(state) == (None, ())
+
+
+def test_a_note_of_another_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="formatVersion 1, it has 2"):
+        from_state({"resources": [note(HEAD, version=2)]})
