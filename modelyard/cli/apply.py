@@ -6,7 +6,17 @@ from pathlib import Path
 from typing import TextIO
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, judged, need_engine, plan_one, project_root, stack_files
+from modelyard.cli.common import (
+    drain_is_off,
+    json_option,
+    judged,
+    need_engine,
+    plan_one,
+    project_root,
+    stack_files,
+    verbose_option,
+    with_jobs,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.output import show
 from modelyard.cli.signals import ended_by_signal
@@ -21,6 +31,10 @@ def configure(parser: ArgumentParser) -> None:
         "--plan", metavar="FILE", help="apply exactly this plan, saved by modelyard plan --live --out FILE"
     )
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--no-drain", action="store_true", help="do not wait for running jobs before their pods are stopped"
+    )
+    verbose_option(parser)
     json_option(parser)
 
 
@@ -32,7 +46,9 @@ def run(args: Namespace) -> Exit:
         from modelyard.cli.running import run_engine
         from modelyard.engine import apply
 
-    return run_engine(plan.stack, args, lambda report, stopping: apply(root, plan, report, stopping))
+    return run_engine(
+        plan.stack, args, lambda report, stopping: apply(root, plan, report, stopping, drain=not args.no_drain)
+    )
 
 
 def _agreed_plan(args: Namespace, root: Path) -> Plan:
@@ -41,7 +57,8 @@ def _agreed_plan(args: Namespace, root: Path) -> Plan:
     name = approved.stack if approved is not None else args.stack
     (path,) = stack_files(root, [name], False).values()
     need_engine()
-    result = judged(root, plan_one(root, path, live=True))
+    result = judged(root, plan_one(root, path, live=True, verbose=args.verbose))
+    result = result if args.no_drain else with_jobs(result)
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", result.findings)
     plan = result.plan
@@ -96,4 +113,7 @@ def _agreed(args: Namespace, plan: Plan) -> bool:
 def _text(args: Namespace, plan: Plan, stream: TextIO) -> list[str]:
     from modelyard.report.terminal import plan_text
 
-    return plan_text(plan, style_for(args, stream), next_step=False)
+    lines = plan_text(plan, style_for(args, stream), next_step=False)
+    if plan.drains and (args.no_drain or drain_is_off()):
+        lines += ["nothing waits for running jobs: " + ("--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set")]
+    return lines

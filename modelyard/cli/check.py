@@ -43,7 +43,7 @@ def run(args: Namespace) -> Exit:
     wanted = wanted_formats(args)
     files = stack_files(root, args.stacks, args.all)
     rules = {} if args.no_policies else _rules(root)
-    what = What(args.live, not args.no_policies, _server(args.prometheus))
+    what = What(args.live, not args.no_policies, _server(args.prometheus), args.verbose)
     found = list(each(tuple(files.values()), partial(_check, root, what)))
     checked = Checked(
         ordered(finding for one in found for finding in one.findings),
@@ -73,6 +73,7 @@ class What(NamedTuple):
     live: bool
     policies: bool
     server: "Server | None"
+    verbose: bool
 
 
 class One(NamedTuple):
@@ -83,7 +84,7 @@ class One(NamedTuple):
 
 
 def _check(root: Path, what: What, file: Path) -> One:
-    result = plan_one(root, file, what.live)
+    result = plan_one(root, file, what.live, what.verbose)
     if what.policies:
         result = judged(root, result)
     if result.plan is None or result.stack is None:

@@ -1,5 +1,6 @@
 """What several verbs share: finding the project, its stacks, and planning them."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,14 @@ def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
         parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
     parser.add_argument(
         "--live", action="store_true", help="against the cluster of the stack's context, not the recorded platform"
+    )
+    verbose_option(parser)
+
+
+def verbose_option(parser: ArgumentParser) -> None:
+    """What looking at a cluster took."""
+    parser.add_argument(
+        "--verbose", action="store_true", help="also tell on standard error how many requests the cluster was asked"
     )
 
 
@@ -86,16 +95,38 @@ def judged(root: Path, planned: Planned) -> Planned:
     return planned._replace(plan=planned.plan._replace(findings=findings))
 
 
-def plan_one(root: Path, file: Path, live: bool) -> Planned:
+def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Planned:
     """Plans one stack file; a cluster out of reach ends the run."""
     if not live:
         return plan_recorded(root, file, date.today())
     from modelyard.cluster.live import ClusterError
 
     try:
-        return plan_live(root, file, date.today())
+        planned = plan_live(root, file, date.today())
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    asked = planned.asked
+    if verbose and asked is not None and planned.stack is not None:
+        words = f"{asked.requests} requests, at most {asked.at_once} at once, {asked.seconds:.2f} s"
+        sys.stderr.write(f"{planned.stack.name}: {words}\n")
+    return planned
+
+
+def with_jobs(planned: Planned) -> Planned:
+    """With what the training sides say that a live plan waits for; as it is where nothing waits."""
+    plan, stack = planned.plan, planned.stack
+    if plan is None or stack is None or plan.source != "live" or not plan.drains or drain_is_off():
+        return planned
+    from modelyard.plan.looking import looked
+
+    return planned._replace(plan=looked(stack, plan, date.today()))
+
+
+def drain_is_off() -> bool:
+    """Whether the environment says that nothing waits."""
+    from modelyard.drain.values import NO_DRAIN
+
+    return bool(os.environ.get(NO_DRAIN))
 
 
 def need_engine() -> None:
@@ -113,7 +144,7 @@ def need_engine() -> None:
 def the_plan(args: Namespace, root: Path) -> Planned:
     """Plans the one stack that the arguments name, or ends the run with what is wrong with it."""
     (path,) = stack_files(root, [args.stack], False).values()
-    result = plan_one(root, path, args.live)
+    result = plan_one(root, path, args.live, args.verbose)
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{args.stack} cannot be planned", "", result.findings)
     return result

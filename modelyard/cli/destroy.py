@@ -1,4 +1,4 @@
-"""Give up every field that a stack patched, and delete what it made."""
+"""Put back every field that a stack patched, and delete what it made."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -56,8 +56,8 @@ def _same_cluster(root: Path, name: str, path: Path) -> None:
 
 def _agreed(name: str) -> bool:
     sys.stderr.write(
-        f"Destroying {safe(name)} deletes what it made and gives up every field that it patched. A field that nobody\n"
-        "else owns goes away or takes the API server's default; it does not return to its earlier value.\n"
+        f"Destroying {safe(name)} deletes what it made and puts back what it patched: every field to the value and\n"
+        "the owners that it had before, or away. What others have set since stays as it is: modelyard ledger.\n"
         "Only yes counts: "
     )
     sys.stderr.flush()

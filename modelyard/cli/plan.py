@@ -16,6 +16,7 @@ from modelyard.cli.common import (
     say,
     stack_files,
     stack_options,
+    with_jobs,
 )
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.many import each
@@ -113,7 +114,7 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
     if len(files) < 2 or args.out:
         raise Stop(Exit.USAGE, "--matrix compares stacks", "name two or more, or give --all, and no --out")
     columns, failed = [], []
-    for file, column in zip(files, each(files, partial(_column, root, args.live)), strict=True):
+    for file, column in zip(files, each(files, partial(_column, root, args)), strict=True):
         if column is None:
             failed.append(file.name)
         else:
@@ -135,10 +136,10 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
     return Exit.FINE
 
 
-def _column(root: Path, live: bool, file: Path) -> "Column | None":
+def _column(root: Path, args: Namespace, file: Path) -> "Column | None":
     from modelyard.preview.matrix import column
 
-    result = plan_one(root, file, live)
+    result = plan_one(root, file, args.live, args.verbose)
     if result.plan is None or result.stack is None:
         return None
     return column(result.plan, result.stack.config.kubernetes_version)
@@ -162,7 +163,7 @@ def _one(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
 
 
 def _planned(root: Path, args: Namespace, file: Path) -> "Planned":
-    result = judged(root, plan_one(root, file, args.live))
+    result = with_jobs(judged(root, plan_one(root, file, args.live, args.verbose)))
     if not args.cost:
         return result
     from modelyard.cost.project import priced

@@ -45,7 +45,7 @@ def run(args: Namespace) -> Exit:
     """Renders and writes: every stack, or nothing where one of them has errors."""
     root = project_root(args)
     files = stack_files(root, args.stacks, args.all)
-    rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args.live, args.format)), len(files))
+    rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args)), len(files))
     told: list[Rendered] = []
 
     def kept() -> Iterator[Rendered]:
@@ -87,9 +87,9 @@ def _warn(findings: Sequence[Finding], args: Namespace) -> None:
         sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
 
 
-def _render(root: Path, live: bool, form: str, stack: tuple[str, Path]) -> Rendered:
+def _render(root: Path, args: Namespace, stack: tuple[str, Path]) -> Rendered:
     name, file = stack
-    result = judged(root, plan_one(root, file, live))
+    result = judged(root, plan_one(root, file, args.live, args.verbose))
     if result.plan is None or result.stack is None:
         return Rendered(name, {}, result.findings, Exit.USAGE)
     errors = tuple(finding for finding in result.plan.findings if finding.blocks)
@@ -97,7 +97,7 @@ def _render(root: Path, live: bool, form: str, stack: tuple[str, Path]) -> Rende
         return Rendered(name, {}, errors, Exit.FINDINGS)
     from modelyard.report.rendered import kustomize_files, vendor_files
 
-    if form == "kustomize":
+    if args.format == "kustomize":
         return Rendered(name, kustomize_files(result.plan))
     from modelyard.catalog import render
     from modelyard.plan.autoscaling import emptied_replicas

@@ -13,6 +13,7 @@ SCHEMAS = {
     "policy": ("modelyard.policy", "policy.schema.json"),
     "assertion": ("modelyard.policy", "assertion.schema.json"),
     "preview": ("modelyard.report", "preview.schema.json"),
+    "drift": ("modelyard.report", "drift.schema.json"),
     "findings": ("modelyard.report", "findings.schema.json"),
     "outputs": ("modelyard.report", "outputs.schema.json"),
 }

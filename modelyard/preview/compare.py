@@ -1,17 +1,23 @@
 """What differs between two plans of one environment."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.plan.keeping import put_back
+from modelyard.plan.ownership import (
+    ENGINE_ANNOTATIONS,
+    LEDGER_ANNOTATION,
+    MODE_ANNOTATION,
+    PATCHES_ANNOTATION,
+)
 from modelyard.plan.pods import pods_of, replicas_of
 from modelyard.preview.values import FieldDiff, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
 
-_OWN_NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, *ENGINE_ANNOTATIONS)
+_OWN_NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, LEDGER_ANNOTATION, *ENGINE_ANNOTATIONS)
 
 
 class Side(NamedTuple):
@@ -99,7 +105,7 @@ def given_up(base: Side | None, head: Side, following: Plan) -> tuple[TargetPlan
     found = []
     for key, target in _targets(base.plan if base else None).items():
         if key not in kept:
-            left = _left_of(target, version)
+            left, _ = _left_of(target, version)
             found.append(
                 target._replace(
                     patches=(),
@@ -131,7 +137,7 @@ def _targets(plan: Plan | None) -> dict[ObjectKey, TargetPlan]:
 def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
     """What an apply of the head does to an object."""
     fields = tuple(
-        FieldDiff(change.path, change.before, change.after, change.patch)
+        FieldDiff(change.path, change.before, change.after, change.patch, _timeless(change.back))
         for change in target.changes
         if _tells(change.path)
     )
@@ -152,22 +158,25 @@ def _version(base: Side | None, head: Side) -> str:
     return next((side.version for side in (head, base) if side is not None and side.version), "")
 
 
-def _left_of(target: TargetPlan, version: str) -> dict[str, Any] | None:
-    """An object that no patch of the head asks for: without our fields, or None where it is deleted."""
+def _left_of(
+    target: TargetPlan, version: str
+) -> tuple[dict[str, Any] | None, Mapping[merge.Path, tuple[merge.Owner, ...]]]:
+    """An object that no patch of the head asks for: its fields back as they were, or None where it is deleted.
+
+    With it the owners of the fields that go back to somebody.
+    """
     if target.managed:
-        return None
+        return None, {}
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
-    metadata = {"name": target.key.name, "namespace": target.key.namespace}
-    empty = {"apiVersion": target.key.api_version, "kind": target.key.kind, "metadata": metadata}
-    return merge.server_side(target.after, empty, FIELD_MANAGER, schema, force=True).object
+    return put_back(target.after, schema)
 
 
 def _given_up(target: TargetPlan, version: str) -> TargetDiff:
-    """What becomes of an object that no patch of the head asks for: our fields are released, or it is deleted."""
+    """What becomes of an object that no patch of the head asks for: our fields go back, or it is deleted."""
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
-    left = _left_of(target, version)
+    left, back = _left_of(target, version)
     fields = tuple(
-        FieldDiff(change.path, change.before, change.after, None)
+        FieldDiff(change.path, change.before, change.after, None, _timeless(back.get(change.path)))
         for change in merge.diff(target.after, left, schema)
         if _tells(change.path)
     )
@@ -184,6 +193,11 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
         (target.replicas[1], None if left is None else stays),
         (target.gpus[1], pods_of(left).gpus * stays),
     )
+
+
+def _timeless(owners: tuple[merge.Owner, ...] | None) -> tuple[merge.Owner, ...] | None:
+    """Owners as far as they are the same in every environment."""
+    return None if owners is None else tuple(owner._replace(time="") for owner in owners)
 
 
 def _tells(path: merge.Path) -> bool:

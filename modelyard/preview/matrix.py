@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.plan import Plan
-from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS, LEDGER_ANNOTATION, MODE_ANNOTATION
 
 Field = tuple[str, str]
 """Name of the target, path of the field."""
-_SAME_EVERYWHERE = (*ENGINE_ANNOTATIONS, MODE_ANNOTATION)
+_NOT_COMPARED = (*ENGINE_ANNOTATIONS, MODE_ANNOTATION, LEDGER_ANNOTATION)
 _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 
 
@@ -43,7 +43,7 @@ def column(plan: Plan, version: str) -> Column:
     for target in plan.targets:
         schema = schemas.of(target.key.api_version, target.key.kind)
         for change in merge.diff(None, target.applied, schema):
-            if tuple(change.path) not in _IDENTITY and change.path[-1] not in _SAME_EVERYWHERE:
+            if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:
                 fields[target.name, str(change.path)] = json.dumps(change.after, sort_keys=True)
     return Column(plan.stack, fields)
 

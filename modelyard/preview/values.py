@@ -3,7 +3,7 @@
 from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding
-from modelyard.merge import Path
+from modelyard.merge import Owner, Path
 from modelyard.plan.cost import StackCost
 from modelyard.preview.topology import Topology
 
@@ -20,6 +20,8 @@ class FieldDiff(NamedTuple):
     after: Any
     patch: str | None
     """``name@version`` at the head that asks for it; None where no patch does any more."""
+    back: tuple[Owner, ...] | None = None
+    """Who gets the field back with its earlier value, without the time; None where it is not given back."""
 
 
 class VersionDiff(NamedTuple):

@@ -33,6 +33,16 @@ class Row(NamedTuple):
     items: tuple[Item, ...]
 
 
+def asked_by(change: FieldChange) -> str:
+    """The patch that asks for a change, or what else makes it."""
+    if change.patch is not None:
+        return change.patch
+    if change.back is not None:
+        names = sorted({owner.manager for owner in change.back})
+        return f"given back to {' and '.join(names)}" if names else "given back"
+    return "given up" if change.after is merge.ABSENT else "the API server"
+
+
 def is_own_note(change: FieldChange) -> bool:
     """Whether the change is one of our own annotations."""
     last = change.path[-1] if change.path else ""

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 
-from modelyard import merge
 from modelyard.cost.words import change as cost_change
 from modelyard.cost.words import difference, gpu_hours, origin
 from modelyard.findings import Finding, Severity, loud
 from modelyard.plan import FieldChange
 from modelyard.plan.cost import StackCost, Total, stack_cost
 from modelyard.preview import Group, Preview, StackDiff, TargetDiff
-from modelyard.report.fields import Row, rows_of
+from modelyard.report.fields import Row, asked_by, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.style import shorten
 from modelyard.report.values import count, some
@@ -161,6 +160,6 @@ def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]
     """The changed fields in rows, by the patch at the head that asks for them."""
     found: dict[str, list[FieldChange]] = {}
     for field in change.fields:
-        patch = field.patch or ("given up" if field.after is merge.ABSENT else "defaults")
-        found.setdefault(patch, []).append(FieldChange(field.path, field.before, field.after, field.patch, (), False))
+        one = FieldChange(field.path, field.before, field.after, field.patch, (), False, field.back)
+        found.setdefault(asked_by(one), []).append(one)
     return tuple((patch, rows_of(fields, one_container=True)) for patch, fields in sorted(found.items()))

@@ -7,6 +7,7 @@ from modelyard.catalog import Document, PatchVersion
 from modelyard.cluster import essence
 from modelyard.findings import Finding
 from modelyard.plan import Plan
+from modelyard.plan.ledger import without_ledger
 from modelyard.plan.store import finding_to_json
 from modelyard.report.json6902 import json_patch
 from modelyard.report.unified import yaml_text
@@ -62,9 +63,9 @@ def kustomize_files(plan: Plan) -> dict[str, str]:
         stem = f"{target.name}.yaml" if kind == "Deployment" else f"{kind.lower()}-{target.name}.yaml"
         if target.before is None:
             resources.append(stem)
-            files[stem] = yaml_text(essence(target.after))
+            files[stem] = yaml_text(without_ledger(essence(target.after)))
             continue
-        before, after = essence(target.before), essence(target.after)
+        before, after = (without_ledger(essence(body)) for body in (target.before, target.after))
         resources.append(f"base/{stem}")
         files[f"base/{stem}"] = yaml_text(before)
         operations = json_patch(before, after)

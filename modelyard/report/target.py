@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from modelyard import merge
 from modelyard.plan import FieldChange, TargetPlan
-from modelyard.report.fields import Row, is_own_note, rows_of
+from modelyard.report.fields import Row, asked_by, is_own_note, rows_of
 from modelyard.report.rows import rows_text
 from modelyard.report.style import Style, safe, shorten, wrapped
 from modelyard.report.values import count
@@ -23,6 +22,13 @@ class Turn(NamedTuple):
     """Why now, and what it means for running pods."""
 
 
+def wait_text(turn: Turn, style: Style) -> list[str]:
+    """The lines of a wait between two targets."""
+    number = f"{turn.number}. "
+    first, *more = wrapped(safe(turn.why), len(number) + 2, style.columns)
+    return [f"{number}{style.changed('…')} {first.lstrip()}", *more]
+
+
 def grouped(target: TargetPlan) -> Grouped:
     """The changed fields of a target by patch, without our own annotations; nothing for a new object."""
     if target.action == "create":
@@ -30,8 +36,7 @@ def grouped(target: TargetPlan) -> Grouped:
     changes: dict[str, list[FieldChange]] = {}
     for change in target.changes:
         if not is_own_note(change):
-            patch = change.patch or ("given up" if change.after is merge.ABSENT else "defaults")
-            changes.setdefault(patch, []).append(change)
+            changes.setdefault(asked_by(change), []).append(change)
     alone = _containers(target) == 1
     return tuple((patch, rows_of(some, one_container=alone)) for patch, some in sorted(changes.items()))
 

@@ -9,7 +9,7 @@ from modelyard.report.part import part_of, unplanned
 from modelyard.report.style import PLAIN, Style, hanging
 from modelyard.report.summary import next_text, summary_text
 from modelyard.report.takeovers import taken_over
-from modelyard.report.target import Seen, Turn, target_text
+from modelyard.report.target import Seen, Turn, target_text, wait_text
 from modelyard.report.values import count
 
 
@@ -67,11 +67,17 @@ def _state(plan: Plan) -> str:
 
 def _targets(plan: Plan, targets: tuple[TargetPlan, ...], style: Style) -> list[str]:
     """Each changed target with its turn in the order of the whole plan; those of one line each stand together."""
-    turns = {step.target: Turn(number, step.why) for number, step in enumerate(plan.steps, 1)}
+    turns: dict[str, Turn] = {}
+    waits: dict[str, Turn] = {}
+    for number, step in enumerate(plan.steps, 1):
+        (waits if step.phase == "drain" else turns)[step.target] = Turn(number, step.why)
     seen: Seen = []
     lines: list[str] = []
     before: list[str] = []
     for target in targets:
+        if target.name in waits:
+            lines.extend([*([""] if lines else []), *wait_text(waits[target.name], style), ""])
+            before = []
         block = target_text(target, turns.get(target.name) if len(turns) > 1 else None, seen, style)
         lines.extend([""] if before and max(len(before), len(block)) > 1 else [])
         lines.extend(block)

@@ -8,6 +8,7 @@ import yaml
 
 from modelyard.cluster import essence
 from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.ledger import without_ledger
 from modelyard.report.style import PLAIN, Style, safe, shorten
 
 
@@ -17,7 +18,9 @@ def yaml_text(value: Any) -> str:
 
 
 def target_diff(target: TargetPlan, context: int = 3) -> list[str]:
-    """The lines of a unified diff of one target, without what changes by itself (status, versions, times)."""
+    """The lines of a unified diff of one target, without what changes by itself (status, versions, times) and without
+    its ledger, which has a verb of its own.
+    """
     return list(
         unified_diff(
             _lines(target.before),
@@ -50,7 +53,7 @@ def diff_document(plan: Plan, targets: Iterable[TargetPlan]) -> dict[str, Any]:
 
 
 def _lines(body: Mapping[str, Any] | None) -> list[str]:
-    return [] if body is None else yaml_text(essence(body)).splitlines()
+    return [] if body is None else yaml_text(without_ledger(essence(body))).splitlines()
 
 
 def _folded(line: str, width: int) -> list[str]:

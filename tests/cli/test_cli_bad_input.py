@@ -94,12 +94,12 @@ def test_partial_with_celery(project: Any, refused: Any) -> None:
 
 def test_an_expired_waiver(project: Any, refused: Any) -> None:
     project.add("modelyard:waivers:\n  - {code: RES102, reason: quiet hours, expires: 2020-01-01}")
-    said(refused("check", "dev", code=1), "CFG019", 40, "expired on 2020-01-01", "quiet hours")
+    said(refused("check", "dev", code=1), "CFG019", 45, "expired on 2020-01-01", "quiet hours")
 
 
 def test_a_waiver_without_a_reason(project: Any, refused: Any) -> None:
     project.add("modelyard:waivers:\n  - {code: RES102, expires: 2036-01-01}")
-    said(refused("check", "dev", code=2), "CFG020", 40, "waivers[0] has no reason")
+    said(refused("check", "dev", code=2), "CFG020", 45, "waivers[0] has no reason")
 
 
 def test_a_target_that_is_not_there(project: Any, refused: Any) -> None:
@@ -107,7 +107,7 @@ def test_a_target_that_is_not_there(project: Any, refused: Any) -> None:
     said(
         refused("check", "dev", code=1),
         "PAT013",
-        40,
+        45,
         "Deployment ml-platform/deployment-ray-hed is not in the cluster",
         "ray-head@v1",
         "Did you mean deployment-ray-head?",
@@ -116,7 +116,7 @@ def test_a_target_that_is_not_there(project: Any, refused: Any) -> None:
 
 def test_a_container_that_is_not_there(project: Any, refused: Any) -> None:
     project.add("modelyard:targets:\n  rayHead: {container: ray-hed}")
-    said(refused("check", "dev", code=1), "PAT014", 40, "no container 'ray-hed'", "did you mean ray-head?")
+    said(refused("check", "dev", code=1), "PAT014", 45, "no container 'ray-hed'", "did you mean ray-head?")
 
 
 def test_a_patch_of_ones_own_names_its_template_for_a_missing_target(project: Any, refused: Any) -> None:

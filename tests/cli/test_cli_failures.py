@@ -231,7 +231,7 @@ def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, t
     terminal.isatty = lambda: bool(answer)  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stdin", terminal)
     result = refused("destroy", "dev", code=2)
-    assert "it does not return to its earlier value" in result.words
+    assert "every field to the value and the owners that it had before" in result.words
     assert "nothing was changed → answer yes, or give --yes where nobody can answer" in result.words
 
 

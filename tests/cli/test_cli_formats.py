@@ -39,7 +39,7 @@ def test_json_is_what_the_option_of_its_own_prints(run: Run) -> None:
 
 
 def test_sarif_has_what_somebody_has_to_look_at(project: Project, run: Run) -> None:
-    project.edit(BAD)
+    project.edit(BAD, ("timeout: 6h30m", "timeout: 1h"))
     assert levels(run("check", "dev", "--format", "sarif").out) == ["error", "warning"]
 
 
@@ -61,6 +61,7 @@ def test_sarif_links_to_the_documentation_where_it_has_an_address(
     project: Project, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MODELYARD_DOCS_URL", "https://example.com")
+    project.edit(("timeout: 6h30m", "timeout: 1h"))
     (rule,) = json.loads(run("check", "dev", "--format", "sarif").out)["runs"][0]["tool"]["driver"]["rules"]
     assert rule["helpUri"] == f"https://example.com/rules/{rule['id']}.html"
 
@@ -97,7 +98,8 @@ def test_a_format_names_the_form_of_a_file_without_an_ending(run: Run) -> None:
     assert Path("report").read_text().startswith("<?xml")
 
 
-def test_files_have_no_colours(run: Run) -> None:
+def test_files_have_no_colours(project: Project, run: Run) -> None:
+    project.edit(("timeout: 6h30m", "timeout: 1h"))
     result = run("check", "--all", "--colour", "always", "--output", "a.txt")
     assert "\x1b[" in result.out
     assert "\x1b[" not in Path("a.txt").read_text()

@@ -99,7 +99,7 @@ def test_what_is_no_terminal_is_the_same_everywhere(run: Any, monkeypatch: pytes
 def test_narrow_text_says_the_same(run: Any, terminal: Any) -> None:
     wide = run("plan", "dev", "--notes").words.replace("… ", "")
     narrow = terminal(60, "plan", "dev", "--notes").words
-    for words in ("replaces 1 running pod; their jobs get 1 min to finish", "ephemeral-storage request + 50Gi"):
+    for words in ("replaces 1 running pod once Ray is idle", "ephemeral-storage request + 50Gi"):
         assert words in wide
         assert words in narrow
     assert wide.count("→") == narrow.count("→")

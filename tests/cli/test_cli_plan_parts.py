@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 
-def test_plan_of_single_targets(run: Any) -> None:
+def test_plan_of_single_targets(project: Any, run: Any) -> None:
+    project.edit(("timeout: 6h30m", "timeout: 1h"))
     result = run("plan", "dev", "--target", "ray-head", "--target", "api-server")
     assert "dev: 2 of 5 targets shown: 2 to change, 1 pod replaced, GPUs stay at 0" in result.words
     assert "all 5: 5 to change, 3 pods replaced, GPUs stay at 1; 1 warning, 4 notes" in result.words
@@ -30,7 +31,7 @@ def test_saving_and_showing_a_plan(project: Any, run: Any) -> None:
 
 def test_a_part_keeps_its_place_in_the_order_of_the_whole(run: Any) -> None:
     out = run("plan", "dev", "--target", "tasks-gpu", "--target", "ray-head").out
-    assert [line.split()[0] for line in out.splitlines() if line[1:2] == "."] == ["3.", "5."]
+    assert [line.split()[0] for line in out.splitlines() if line[1:2] == "."] == ["3.", "4.", "6."]
 
 
 def test_a_part_that_is_all_there_is_to_apply(project: Any, applied: Any, run: Any) -> None:

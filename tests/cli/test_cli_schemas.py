@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-NAMES = ("stack", "prices", "policy", "assertion", "plan", "preview", "findings", "outputs")
+NAMES = ("stack", "prices", "policy", "assertion", "plan", "preview", "drift", "findings", "outputs")
 
 
 @pytest.fixture
@@ -95,6 +95,7 @@ def test_findings(project: Any, run: Any, valid: Any) -> None:
         ("diff", ("diff", "prod")),
         ("blame", ("blame", "dev", "training-worker", "resources.limits.memory")),
         ("blame", ("blame", "staging", "training-worker", "autoscaling/queries")),
+        ("ledger", ("ledger", "--all")),
         ("gpus", ("gpus",)),
         ("patches", ("patches",)),
         ("codes", ("explain",)),
@@ -103,6 +104,13 @@ def test_findings(project: Any, run: Any, valid: Any) -> None:
 )
 def test_the_other_outputs(run: Any, valid: Any, part: str, words: tuple[str, ...]) -> None:
     assert valid(json.loads(run(*words, "--json").out), "outputs", part) == []
+
+
+def test_a_ledger_of_what_was_applied(run: Any, valid: Any, applied: Any) -> None:
+    applied("dev")
+    document = json.loads(run("ledger", "--all", "--json").out)
+    assert valid(document, "outputs", "ledger") == []
+    assert [len(stack["targets"]) for stack in document["stacks"]] == [5, 0, 0]
 
 
 def test_what_apply_and_destroy_print(valid: Any, capsys: pytest.CaptureFixture[str]) -> None:

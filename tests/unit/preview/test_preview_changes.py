@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.findings import Severity
 from modelyard.preview import grouped
 from modelyard.preview.revisions import RevisionError
@@ -93,7 +92,7 @@ def test_a_new_version_that_comes_out_alike_is_told_as_such(repository: Any) -> 
     assert (target.status, target.fields, target.replaces_pods) == ("same", (), 0)
 
 
-def test_a_field_that_the_head_drops_goes_and_does_not_return_to_its_first_owner(repository: Any) -> None:
+def test_a_field_that_the_head_drops_returns_to_its_first_owner(repository: Any) -> None:
     repository.edit(
         "stacks/Pulumi.dev.yaml",
         "  modelyard:autoscaling:",
@@ -101,8 +100,10 @@ def test_a_field_that_the_head_drops_goes_and_does_not_return_to_its_first_owner
     )
     (target,) = by_name(repository.preview())["dev"].targets
     assert target.name == RAY
-    # The platform had 12Gi there, but the base's apply took the field over: releasing it leaves none.
-    assert fields(target)[MEMORY] == ("32Gi", merge.ABSENT, None)
+    # What the platform had there before the base's apply took the field over.
+    assert fields(target)[MEMORY] == ("32Gi", "12Gi", None)
+    (field,) = [field for field in target.fields if str(field.path) == MEMORY]
+    assert [owner.manager for owner in field.back or ()] == ["kubectl-client-side-apply"]
 
 
 def test_a_target_that_nobody_asks_for_any_more(repository: Any) -> None:
@@ -113,7 +114,7 @@ def test_a_target_that_nobody_asks_for_any_more(repository: Any) -> None:
     )
     (target,) = by_name(repository.preview())["dev"].targets
     assert (target.name, target.status) == (SERVICE, "removed")
-    assert fields(target)["spec.replicas"][1] is merge.ABSENT
+    assert fields(target)["spec.replicas"] == (2, 1, None)
 
 
 def test_stacks_come_and_go(repository: Any) -> None:
@@ -166,10 +167,10 @@ def test_a_change_has_its_own_cost_and_findings(repository: Any) -> None:
     # Two more pods of four GPUs each.
     assert (group.cost.usd.low, round(float(group.cost.usd.high), 2)) == (0, 29.39)
     assert [finding.code for finding in group.findings.new if finding.blocks or finding.code == "RES101"] == ["RES101"]
-    assert "RES102" in {finding.code for finding in group.findings.still}
+    assert "OWN001" in {finding.code for finding in group.findings.still}
 
 
-def test_what_is_given_up_is_no_longer_paid_for(repository: Any) -> None:
+def test_what_is_given_up_costs_what_it_did_before_we_came(repository: Any) -> None:
     repository.edit(
         "stacks/Pulumi.staging.yaml",
         "  modelyard:autoscaling:",
@@ -181,14 +182,16 @@ def test_what_is_given_up_is_no_longer_paid_for(repository: Any) -> None:
     assert target.status == "removed"
     assert stack.cost is not None
     (cost,) = (one for one in stack.cost.targets if one.name == RAY)
-    # What is left asks for nothing, so nobody knows what it costs; before, everybody did.
+    # Up to two pods of four GPUs become the installer's one of one.
     assert cost.usd[0] is not None
-    assert cost.usd[0].high > 0
-    assert cost.delta is None
+    assert cost.usd[1] is not None
+    assert cost.usd[1].low == cost.usd[1].high == cost.usd[0].high / 8
+    assert [count.high for count in cost.pods if count is not None] == [2, 1]
 
 
 def test_findings_are_new_fixed_or_still_there(repository: Any) -> None:
     repository.edit("stacks/Pulumi.dev.yaml", "cpu: 2\n", "cpu: 1\n")
+    repository.edit("stacks/Pulumi.dev.yaml", "timeout: 6h30m", "timeout: 1h")
     repository.commit()
     repository.git("branch", "--force", "main")
     repository.edit("stacks/Pulumi.dev.yaml", "cpu: 1\n", "cpu: 2\n")
@@ -196,7 +199,7 @@ def test_findings_are_new_fixed_or_still_there(repository: Any) -> None:
     stack = by_name(repository.preview())["dev"]
     assert [finding.code for finding in stack.new if finding.blocks] == ["RES005"]
     assert [finding.code for finding in stack.fixed if finding.blocks] == ["RAY003"]
-    assert "RES102" in {finding.code for finding in stack.still}
+    assert "RES106" in {finding.code for finding in stack.still}
     assert stack.blocked
 
 

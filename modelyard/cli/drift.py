@@ -1,0 +1,92 @@
+"""Compare what is live with what was applied, and name who changed what and when. Ends with 1 on drift."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from pathlib import Path
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, need_engine, project_root, say, stack_files
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.signals import ended_by_signal
+from modelyard.plan.drift import StackDrift
+from modelyard.stack import Stack
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
+    parser.add_argument("--all", action="store_true", help="every stack of the project; one may not be applied yet")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Compares and prints."""
+    with ended_by_signal("drift was stopped"):
+        root = project_root(args)
+        stacks = [_read(root, name, path) for name, path in stack_files(root, args.stacks, args.all).items()]
+        need_engine()
+        found = [_drift(root, stack) for stack in stacks]
+        if args.json:
+            from modelyard.report.drift import drift_document
+            from modelyard.report.json import json_text
+
+            say([json_text(drift_document(found))])
+        else:
+            from modelyard.report.drift import drift_text
+
+            say(drift_text(found, style_for(args, sys.stdout)))
+    return _code(found, named=not args.all)
+
+
+def _read(root: Path, name: str, path: Path) -> Stack:
+    from modelyard.plan.project import shown
+    from modelyard.stack import load
+
+    stack, findings = load(path, shown(root, path))
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    return stack
+
+
+def _drift(root: Path, stack: Stack) -> StackDrift:
+    from modelyard.cluster.live import ClusterError, connect
+    from modelyard.cluster.present import present
+    from modelyard.engine import EngineError, NothingAppliedError, applied_stack
+    from modelyard.merge import MergeSchema
+    from modelyard.plan.drift import compare
+
+    nothing = StackDrift(stack.name, "nothing", stack.context, None)
+    try:
+        applied = applied_stack(root, stack.name)
+        if not applied.targets:
+            return nothing._replace(cluster=applied.cluster, reason="nothing is applied")
+        cluster, live = present(connect(stack.context), (one.key for one in applied.targets))
+    except NothingAppliedError as error:
+        return nothing._replace(reason=error.summary, remedy=error.remedy)
+    except (EngineError, ClusterError) as error:
+        return nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
+    if applied.cluster not in (None, cluster):
+        return StackDrift(
+            stack.name,
+            "unknown",
+            stack.context,
+            applied.cluster,
+            reason=f"it was applied to cluster {applied.cluster}, and context {stack.context} leads to {cluster}",
+            remedy="check kubernetes:context and KUBECONFIG",
+        )
+    targets = compare(applied.targets, live, MergeSchema.kubernetes(stack.config.kubernetes_version))
+    drifted = any(target.state != "same" for target in targets)
+    return StackDrift(stack.name, "drifted" if drifted else "same", stack.context, cluster, targets)
+
+
+def _code(found: Iterable[StackDrift], *, named: bool) -> Exit:
+    """What could not be looked at before drift before fine.
+
+    Where stacks are named, or all of them lack a state, that is more likely the wrong place than nothing applied.
+    """
+    drifts = list(found)
+    strange = [drift for drift in drifts if drift.state == "nothing" and drift.remedy]
+    if any(drift.state == "unknown" for drift in drifts) or (strange and (named or len(strange) == len(drifts))):
+        return Exit.UNREACHABLE
+    return Exit.FINDINGS if any(drift.state == "drifted" for drift in drifts) else Exit.FINE

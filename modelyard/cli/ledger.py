@@ -1,0 +1,67 @@
+"""What every patched field held before modelyard took it, and what a destroy puts back."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, project_root, say, stack_files, stack_options
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cluster import ClusterState
+from modelyard.plan.entries import Noted, noted_in
+from modelyard.stack import Stack
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    stack_options(parser)
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Reads the objects of each stack and prints their ledgers."""
+    root = project_root(args)
+    found: list[tuple[str, str, tuple[Noted, ...]]] = []
+    for name, path in stack_files(root, args.stacks, args.all).items():
+        state = _state(root, name, path, args.live)
+        found.append((name, state.source, noted_in(state.objects)))
+    if args.json:
+        from modelyard.report.json import json_text
+        from modelyard.report.ledger import ledger_document
+
+        say([json_text(ledger_document(found))])
+        return Exit.FINE
+    from modelyard.report.ledger import ledger_text
+
+    style = style_for(args, sys.stdout)
+    say([line for name, source, targets in found for line in ledger_text(name, source, targets, style)])
+    return Exit.FINE
+
+
+def _state(root: Path, name: str, path: Path, live: bool) -> ClusterState:
+    from modelyard.plan.project import shown
+    from modelyard.stack import load
+
+    stack, findings = load(path, shown(root, path))
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    return _live(root, stack) if live else _recorded(root, name)
+
+
+def _recorded(root: Path, name: str) -> ClusterState:
+    from modelyard.cluster import load_recorded
+
+    state, findings = load_recorded(root, name)
+    if state is None:
+        raise Stop(Exit.USAGE, f"{name} has no recorded platform that can be read", "", findings)
+    return state
+
+
+def _live(root: Path, stack: Stack) -> ClusterState:
+    from modelyard.cluster.live import ClusterError, connect
+    from modelyard.plan.project import read_live
+
+    try:
+        return read_live(root, stack, connect(stack.context))
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

@@ -1,0 +1,119 @@
+"""Drift as text and as JSON."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from modelyard import merge
+from modelyard.merge import Owner
+from modelyard.plan import FieldChange
+from modelyard.plan.drift import FORMAT_VERSION, FieldDrift, StackDrift, TargetDrift
+from modelyard.report.fields import rows_of
+from modelyard.report.json import record
+from modelyard.report.rows import rows_text
+from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+from modelyard.report.values import count
+
+_NOBODY = "taken away; the API server does not note by whom"
+_UNKNOWN = "set by somebody whom the API server does not name"
+
+
+def drift_text(drifts: Iterable[StackDrift], style: Style = PLAIN) -> list[str]:
+    """Every stack in a line, and below it the objects that are not as they were applied."""
+    return [line for drift in drifts for line in _stack(drift, style)]
+
+
+def _stack(drift: StackDrift, style: Style) -> Iterator[str]:
+    objects, drifted = count(len(drift.targets), "object"), len(drift.drifted)
+    words = {
+        "same": f"as it was applied ({objects})",
+        "drifted": f"{drifted} of {objects} {'is' if drifted == 1 else 'are'} not as applied",
+        "nothing": drift.reason,
+        "unknown": f"cannot be compared: {drift.reason}",
+    }[drift.state]
+    yield from hanging(f"{drift.stack}: {words}", 2, style.columns)
+    for target in drift.drifted:
+        yield from _target(target, style)
+    for remedy in _remedies(drift):
+        yield from wrapped(remedy, 2, style.columns, "→")
+
+
+def _remedies(drift: StackDrift) -> Iterator[str]:
+    if drift.remedy:
+        yield drift.remedy
+    lost = [target.key.name for target in drift.drifted if target.state == "gone" and not target.managed]
+    if lost:
+        yield f"install {', '.join(lost)} again first: the stack patches {'it' if len(lost) == 1 else 'them'} only"
+    if drift.drifted:
+        yield f"modelyard apply {drift.stack} sets it back; modelyard plan {drift.stack} --live shows what that changes"
+
+
+def _target(target: TargetDrift, style: Style) -> Iterator[str]:
+    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
+    name = style.bold(shorten(kind + target.key.name, style.columns - 2))
+    if target.state == "gone":
+        yield f"{style.removed('-')} {name}"
+        yield "  the whole object is gone"
+        return
+    yield f"{style.changed('~')} {name}"
+    if target.state == "unfinished":
+        yield from wrapped("its last apply did not come to its end", 2, style.columns)
+    for owners, fields in _by_owner(target.fields):
+        yield from wrapped(_whose(owners, fields), 2, style.columns)
+        changes = [FieldChange(one.path, one.applied, one.live, None, one.owners, False) for one in fields]
+        yield from rows_text(rows_of(changes), 4, style)
+
+
+def _by_owner(fields: Iterable[FieldDrift]) -> list[tuple[tuple[Owner, ...], list[FieldDrift]]]:
+    """The fields by who holds them, what is gone last."""
+    found: dict[tuple[bool, tuple[Owner, ...]], list[FieldDrift]] = {}
+    for field in fields:
+        found.setdefault((field.live is merge.ABSENT, field.owners), []).append(field)
+    return [(owners, some) for (_, owners), some in sorted(found.items(), key=lambda pair: pair[0])]
+
+
+def _whose(owners: Iterable[Owner], fields: Sequence[FieldDrift]) -> str:
+    named = " and ".join(map(_owner, owners))
+    return f"{named}:" if named else f"{_NOBODY if fields[0].live is merge.ABSENT else _UNKNOWN}:"
+
+
+def _owner(owner: Owner) -> str:
+    how = f"{owner.operation} of {owner.subresource}" if owner.subresource else owner.operation
+    return safe(f"{owner.manager} ({how})" + (f" at {owner.time}" if owner.time else ""))
+
+
+def drift_document(drifts: Iterable[StackDrift]) -> dict[str, Any]:
+    """The same for machines, as ``modelyard schema drift`` publishes it; a missing key is a missing field."""
+    stacks = tuple(drifts)
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "drifted": any(drift.drifted for drift in stacks),
+        "stacks": [_stack_document(drift) for drift in stacks],
+    }
+
+
+def _stack_document(drift: StackDrift) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "stack": drift.stack,
+        "state": drift.state,
+        "context": drift.context,
+        "cluster": drift.cluster,
+        "targets": [
+            {
+                **record(target.key),
+                "state": target.state,
+                "managed": target.managed,
+                "fields": [_field_document(field) for field in target.fields],
+            }
+            for target in drift.targets
+        ],
+    }
+    if drift.reason:
+        document |= {"reason": drift.reason, "remedy": drift.remedy}
+    return document
+
+
+def _field_document(field: FieldDrift) -> dict[str, Any]:
+    document: dict[str, Any] = {"field": str(field.path), "applied": field.applied}
+    if field.live is not merge.ABSENT:
+        document["live"] = field.live
+    return {**document, "owners": [record(owner) for owner in field.owners]}

@@ -1,0 +1,92 @@
+"""Ledgers as text and as JSON: what each field held before, and what has become of it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from modelyard import merge
+from modelyard.merge import Owner
+from modelyard.plan import FieldChange
+from modelyard.plan.entries import Entry, Noted
+from modelyard.report.fields import rows_of
+from modelyard.report.json import record
+from modelyard.report.rows import rows_text
+from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
+from modelyard.report.values import count
+
+FORMAT_VERSION = 1
+_ORDER = ("held", "returning", "changed", "returned")
+
+
+def ledger_text(stack: str, source: str, targets: Iterable[Noted], style: Style = PLAIN) -> list[str]:
+    """Every object with a ledger, its fields by what becomes of them. Values are those before and now."""
+    found = list(targets)
+    where = "in the cluster" if source == "live" else "on the recorded platform"
+    fields, objects = sum(len(target.entries) for target in found), count(len(found), "object")
+    head = f"{stack}: {count(fields, 'field')} of {objects} {where}" if found else f"{stack}: nothing is held {where}"
+    return [*hanging(head, 2, style.columns), *(line for target in found for line in _target(target, style))]
+
+
+def _target(target: Noted, style: Style) -> Iterator[str]:
+    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
+    yield f"{style.changed('~')} {style.bold(shorten(kind + target.key.name, style.columns - 2))}"
+    if target.problem:
+        yield from wrapped(f"its ledger cannot be read: {target.problem}", 2, style.columns)
+    groups: dict[tuple[int, str], list[Entry]] = {}
+    for entry in target.entries:
+        groups.setdefault((_ORDER.index(entry.state), _heading(entry)), []).append(entry)
+    for (_, heading), entries in sorted(groups.items()):
+        yield from wrapped(f"{heading}:", 2, style.columns)
+        changes = [FieldChange(one.path, one.before, one.now, None, (), False) for one in entries]
+        yield from rows_text(rows_of(changes), 4, style)
+
+
+def _heading(entry: Entry) -> str:
+    earlier = " and ".join(map(_owner, entry.owners))
+    if entry.state == "held":
+        if entry.before is merge.ABSENT:
+            return "was not there; goes away"
+        return f"goes back to {earlier}" if earlier else "goes back; nobody had set it"
+    if entry.state == "changed":
+        now = " and ".join(_owner(owner, time=True) for owner in entry.holders) or "somebody who left no name"
+        return f"set since by {now}; stays"
+    if entry.state == "returning":
+        return f"has its earlier value; {earlier or 'nobody'} gets it with the next apply"
+    return f"is back with {earlier}" if earlier else "is back"
+
+
+def _owner(owner: Owner, *, time: bool = False) -> str:
+    how = f"{owner.operation} of {owner.subresource}" if owner.subresource else owner.operation
+    return safe(f"{owner.manager} ({how})" + (f" at {owner.time}" if time and owner.time else ""))
+
+
+def ledger_document(stacks: Iterable[tuple[str, str, Iterable[Noted]]]) -> dict[str, Any]:
+    """The same for machines; a missing key is a missing field."""
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "stacks": [
+            {"stack": stack, "source": source, "targets": [_target_document(target) for target in targets]}
+            for stack, source, targets in stacks
+        ],
+    }
+
+
+def _target_document(target: Noted) -> dict[str, Any]:
+    document = {
+        **record(target.key),
+        "patches": [patch for patch in target.patches.split(",") if patch],
+        "fields": [_field_document(entry) for entry in target.entries],
+    }
+    return {**document, "problem": target.problem} if target.problem else document
+
+
+def _field_document(entry: Entry) -> dict[str, Any]:
+    document: dict[str, Any] = {"field": str(entry.path), "state": entry.state}
+    if entry.before is not merge.ABSENT:
+        document["before"] = entry.before
+    if entry.now is not merge.ABSENT:
+        document["now"] = entry.now
+    return {
+        **document,
+        "owners": [record(owner) for owner in entry.owners],
+        "holders": [record(owner) for owner in entry.holders],
+    }

@@ -1,0 +1,242 @@
+"""Drift on the command line: text, JSON and exit codes. The state and the live objects are handed in here."""
+
+import copy
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from modelyard import merge
+from modelyard.cluster.live import ClusterError
+from modelyard.cluster.recorded import load_recorded
+from modelyard.engine import AppliedStack, EngineError, NothingAppliedError
+from modelyard.plan.drift import Applied, kept
+from modelyard.plan.project import plan_recorded
+from tests.cli.conftest import Project, Run
+from tests.cli.test_cli_hostile_text import EVIL, harmless
+from tests.cli.test_cli_schemas import valid
+
+__all__ = ["valid"]
+
+STACKS = ("dev", "prod", "staging")
+SERVICE, HEAD = "deployment-model-service", "deployment-ray-head"
+DEPLOYMENT = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
+LATER = "2026-11-22T03:04:05Z"
+Live = dict[Any, dict[str, Any]]
+
+
+class World:
+    """What the engine's state and the cluster say of each stack."""
+
+    def __init__(self, project: Project) -> None:
+        from datetime import date
+
+        self.applied: dict[str, AppliedStack | Exception] = {}
+        self.live: dict[str, Live] = {}
+        self.cluster: dict[str, str] = {}
+        self.broken: Exception | None = None
+        for name in STACKS:
+            plan = plan_recorded(project.root, project.stack_file(name), date(2026, 11, 21)).plan
+            state, _ = load_recorded(project.root, name)
+            assert plan is not None
+            assert state is not None
+            targets = tuple(Applied(target.key, kept(target), True) for target in plan.targets)
+            self.applied[name] = AppliedStack(plan.cluster, targets)
+            self.cluster[name] = state.identity
+            self.live[name] = {target.key: target.after for target in plan.targets}
+
+    def edit(self, stack: str, name: str, manager: str = "kubectl-edit", **spec: Any) -> None:
+        """Somebody changes an object."""
+        (key,) = (key for key in self.live[stack] if key.name == name)
+        new = copy.deepcopy(self.live[stack][key])
+        new["spec"] |= spec
+        body = merge.update(self.live[stack][key], new, manager, DEPLOYMENT)
+        for entry in body["metadata"]["managedFields"]:
+            entry["time"] = LATER if entry["manager"] == manager else entry.get("time", "")
+        self.live[stack][key] = body
+
+    def drop(self, stack: str, name: str) -> None:
+        """Somebody deletes an object."""
+        self.live[stack] = {key: body for key, body in self.live[stack].items() if key.name != name}
+
+
+@pytest.fixture
+def world(project: Project, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(project)
+
+    def applied_stack(_root: Any, stack: str) -> AppliedStack:
+        found = made.applied[stack]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def connect(context: str) -> str:
+        if made.broken is not None:
+            raise made.broken
+        return context
+
+    def present(client: str, _keys: Any) -> tuple[str, Mapping[Any, Any]]:
+        return made.cluster[client], made.live[client]
+
+    monkeypatch.setattr("modelyard.engine.applied_stack", applied_stack)
+    monkeypatch.setattr("modelyard.cluster.live.connect", connect)
+    monkeypatch.setattr("modelyard.cluster.present.present", present)
+    monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)
+    return made
+
+
+def never(stack: str) -> NothingAppliedError:
+    return NothingAppliedError(f"nothing was ever applied for {stack} in this state", "check PULUMI_BACKEND_URL")
+
+
+def test_nothing_has_drifted(world: World, run: Run) -> None:
+    result = run("drift", "--all")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == [f"{name}: as it was applied (5 objects)" for name in STACKS]
+
+
+def test_a_change_is_told_with_the_field_the_values_who_and_when(world: World, run: Run) -> None:
+    world.edit("dev", SERVICE, replicas=7)
+    result = run("drift", "dev")
+    assert result.code == 1
+    assert result.out == (
+        "dev: 1 of 5 objects is not as applied\n"
+        f"~ {SERVICE}\n"
+        f"  kubectl-edit (Update) at {LATER}:\n"
+        "    replicas  2 → 7\n"
+        "→ modelyard apply dev sets it back; modelyard plan dev --live shows what that changes\n"
+    )
+
+
+def test_what_is_gone_is_told_with_what_to_do_first(world: World, run: Run) -> None:
+    world.drop("dev", HEAD)
+    result = run("drift", "dev")
+    assert result.code == 1
+    assert f"- {HEAD}\n  the whole object is gone\n" in result.out
+    assert f"→ install {HEAD} again first: the stack patches it only" in result.out
+
+
+def test_a_field_that_is_gone_is_nobodys(world: World, run: Run) -> None:
+    (key,) = (key for key in world.live["dev"] if key.name == SERVICE)
+    template = copy.deepcopy(world.live["dev"][key]["spec"]["template"])
+    del template["spec"]["containers"][0]["resources"]["limits"]["cpu"]
+    world.edit("dev", SERVICE, template=template)
+    result = run("drift", "dev")
+    assert result.code == 1
+    assert "taken away; the API server does not note by whom:\n    " in result.out
+    assert "cpu limit - 4" in result.out
+
+
+def test_one_stack_of_many_that_drifted_is_enough(world: World, run: Run) -> None:
+    world.edit("prod", SERVICE, replicas=9)
+    result = run("drift", "--all")
+    assert result.code == 1
+    assert "dev: as it was applied (5 objects)\nprod: 1 of 5 objects is not as applied\n" in result.out
+    assert "staging: as it was applied (5 objects)\n" in result.out
+
+
+@pytest.mark.parametrize("words", [("dev",), ("dev", "--json"), ("dev", "prod")])
+def test_a_stack_that_was_never_applied_is_more_likely_the_wrong_state(
+    world: World, run: Run, words: tuple[str, ...]
+) -> None:
+    world.applied["dev"] = never("dev")
+    result = run("drift", *words)
+    assert result.code == 3
+    assert "nothing was ever applied for dev in this state" in result.words
+    assert "check PULUMI_BACKEND_URL" in result.words
+
+
+def test_among_all_stacks_one_may_not_be_applied_yet(world: World, run: Run) -> None:
+    world.applied["prod"] = never("prod")
+    result = run("drift", "--all")
+    assert (result.code, result.out.count("as it was applied")) == (0, 2)
+    assert "prod: nothing was ever applied for prod in this state" in result.out
+    world.applied |= {name: never(name) for name in STACKS}
+    assert run("drift", "--all").code == 3
+
+
+def test_a_stack_that_was_destroyed_has_nothing_to_compare(world: World, run: Run) -> None:
+    world.applied["dev"] = AppliedStack(None, ())
+    result = run("drift", "dev")
+    assert (result.code, result.out) == (0, "dev: nothing is applied\n")
+
+
+@pytest.mark.parametrize("error", [EngineError("the engine is ill", "heal it"), ClusterError("no cluster", "heal it")])
+def test_what_is_out_of_reach_is_told_and_does_not_hide_the_rest(world: World, run: Run, error: Exception) -> None:
+    world.edit("prod", SERVICE, replicas=9)
+    if isinstance(error, EngineError):
+        world.applied["dev"] = error
+    else:
+        world.broken = error
+    result = run("drift", "--all")
+    assert result.code == 3
+    assert f"dev: cannot be compared: {error}\n→ heal it\n" in result.out
+    assert ("prod: 1 of 5 objects is not as applied" in result.out) == isinstance(error, EngineError)
+
+
+def test_another_cluster_than_it_was_applied_to_is_not_compared(world: World, run: Run) -> None:
+    world.cluster["dev"] = "another"
+    result = run("drift", "dev")
+    assert result.code == 3
+    assert "context dev leads to another" in result.words
+    assert "check kubernetes:context and KUBECONFIG" in result.words
+
+
+def test_an_apply_that_did_not_end_is_told(world: World, run: Run) -> None:
+    applied = world.applied["dev"]
+    assert isinstance(applied, AppliedStack)
+    first, *rest = applied.targets
+    world.applied["dev"] = applied._replace(targets=(first._replace(finished=False), *rest))
+    result = run("drift", "dev")
+    assert result.code == 1
+    assert f"~ {first.key.name}\n  its last apply did not come to its end\n" in result.out
+
+
+def test_the_document_has_the_published_form(world: World, run: Run, valid: Callable[..., list[str]]) -> None:
+    world.edit("dev", SERVICE, replicas=7)
+    world.drop("dev", HEAD)
+    world.applied |= {"prod": never("prod"), "staging": EngineError("ill", "heal it")}
+    result = run("drift", "--all", "--json")
+    assert (result.code, result.err) == (3, "")
+    document = json.loads(result.out)
+    assert valid(document, "drift") == []
+    assert document["drifted"] is True
+    dev, prod, staging = document["stacks"]
+    assert [one["state"] for one in document["stacks"]] == ["drifted", "nothing", "unknown"]
+    assert (prod["remedy"], staging["reason"]) == ("check PULUMI_BACKEND_URL", "ill")
+    states = {target["name"]: target["state"] for target in dev["targets"]}
+    assert (len(states), states[SERVICE], states[HEAD]) == (5, "changed", "gone")
+    (field,) = (field for target in dev["targets"] for field in target["fields"])
+    assert {name: field[name] for name in ("field", "applied", "live")} == {
+        "field": "spec.replicas",
+        "applied": 2,
+        "live": 7,
+    }
+    (owner,) = field["owners"]
+    assert (owner["manager"], owner["operation"], owner["time"]) == ("kubectl-edit", "Update", LATER)
+    for damage in ({"drifted": 1}, {"more": 1}, {"stacks": [{**dev, "state": "fine"}]}):
+        assert valid(document | damage, "drift") != []
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_names_of_the_cluster_cannot_steer_a_terminal(world: World, run: Run, form: tuple[str, ...]) -> None:
+    world.edit("dev", SERVICE, EVIL, replicas=7, paused=True)
+    result = run("drift", "dev", *form)
+    assert result.code == 1
+    harmless(result.out)
+
+
+def test_without_an_engine_there_is_nothing_to_compare_with(
+    refused: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = refused("drift", "dev", code=3)
+    assert "the Pulumi engine (pulumi) is not on PATH" in result.err
+
+
+def test_bad_input_comes_before_any_engine(project: Project, refused: Run) -> None:
+    assert "no stack was named" in refused("drift", code=2).err
+    assert "there is no stack 'nope'" in refused("drift", "nope", code=2).err
+    project.edit(("model: A10", "modle: A10"))
+    assert "dev cannot be read" in refused("drift", "--all", code=2).err

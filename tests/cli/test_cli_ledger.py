@@ -1,0 +1,52 @@
+"""``modelyard ledger`` on recorded platforms."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+SERVICE = "stacks/recorded/dev/deployment.ml-platform.deployment-model-service.json"
+
+
+def test_nothing_is_held_before_the_first_apply(run: Any) -> None:
+    result = run("ledger", "--all")
+    assert result.code == 0
+    assert result.out.splitlines() == [
+        f"{name}: nothing is held on the recorded platform" for name in ("dev", "prod", "staging")
+    ]
+
+
+def test_an_applied_stack_says_what_goes_back_to_whom(run: Any, applied: Callable[[str], None]) -> None:
+    applied("dev")
+    result = run("ledger", "dev")
+    assert result.code == 0
+    assert result.out.startswith("dev: ")
+    assert "goes back to kubectl-client-side-apply (Update):" in result.out
+    assert "was not there; goes away:" in result.out
+    assert "replicas 1 → 2" in result.words
+
+
+def test_json_has_every_field(run: Any, applied: Callable[[str], None]) -> None:
+    applied("dev")
+    (stack,) = json.loads(run("ledger", "dev", "--json").out)["stacks"]
+    assert (stack["stack"], stack["source"], len(stack["targets"])) == ("dev", "recorded", 5)
+    (service,) = [target for target in stack["targets"] if target["name"] == "deployment-model-service"]
+    assert service["patches"] == ["model-service@v1"]
+    (replicas,) = [field for field in service["fields"] if field["field"] == "spec.replicas"]
+    assert (replicas["state"], replicas["before"], replicas["now"]) == ("held", 1, 2)
+    assert [owner["manager"] for owner in replicas["owners"]] == ["kubectl-client-side-apply"]
+
+
+def test_a_ledger_that_cannot_be_read_is_told(project: Any, run: Any, applied: Callable[[str], None]) -> None:
+    applied("dev")
+    path = project.root / SERVICE
+    body = json.loads(path.read_text())
+    body["metadata"]["annotations"]["modelyard.dev/ledger"] = '{"formatVersion": 9}'
+    path.write_text(json.dumps(body))
+    assert "its ledger cannot be read: it has formatVersion 9" in run("ledger", "dev").words
+    assert "OWN012" in run("plan", "dev", "--notes").out
+
+
+def test_stacks_that_cannot_be_read_end_the_run(project: Any, refused: Any) -> None:
+    assert "there is no stack 'nope'" in refused("ledger", "nope", code=2).words
+    (project.root / "stacks/recorded/dev/cluster.json").unlink()
+    assert "dev has no recorded platform" in refused("ledger", "dev", code=2).words

@@ -1,0 +1,70 @@
+"""Ledgers in words: what goes back to whom, and what stays."""
+
+from typing import Any
+
+import pytest
+
+from modelyard import merge
+from modelyard.cluster import ObjectKey
+from modelyard.merge import Owner, Path
+from modelyard.plan.entries import Entry, Noted
+from modelyard.report.ledger import ledger_document, ledger_text
+from modelyard.report.style import Style
+
+KEY = ObjectKey("apps/v1", "Deployment", "ml", "worker")
+HELM = Owner("helm", "Apply", time="2026-11-21T08:00:00Z", api_version="apps/v1")
+SCALER = Owner("scaler", "Update", "scale", "2026-11-21T09:00:00Z", "apps/v1")
+REPLICAS = Path(("spec", "replicas"))
+PAUSED = Path(("spec", "paused"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "heading", "row"),
+    [
+        (Entry(REPLICAS, 2, (HELM,), 3, "held"), "goes back to helm (Apply):", "replicas  2 → 3"),
+        (Entry(REPLICAS, 1, (), 3, "held"), "goes back; nobody had set it:", "replicas  1 → 3"),
+        (Entry(PAUSED, merge.ABSENT, (), True, "held"), "was not there; goes away:", "paused  + true"),
+        (
+            Entry(REPLICAS, 2, (HELM,), 5, "changed", (SCALER,)),
+            "set since by scaler (Update of scale) at 2026-11-21T09:00:00Z; stays:",
+            "replicas  2 → 5",
+        ),
+        (
+            Entry(REPLICAS, 2, (HELM,), 0, "changed"),
+            "set since by somebody who left no name; stays:",
+            "replicas  2 → 0",
+        ),
+        (
+            Entry(REPLICAS, 2, (HELM,), 2, "returning"),
+            "has its earlier value; helm (Apply) gets it with the next apply:",
+            "replicas  2 → 2",
+        ),
+        (Entry(REPLICAS, 2, (HELM,), 2, "returned"), "is back with helm (Apply):", "replicas  2 → 2"),
+    ],
+)
+def test_each_state_is_told(entry: Entry, heading: str, row: str) -> None:
+    assert ledger_text("dev", "live", [Noted(KEY, "mine@v1", (entry,))], Style(colour=False)) == [
+        "dev: 1 field of 1 object in the cluster",
+        "~ worker",
+        f"  {heading}",
+        f"    {row}",
+    ]
+
+
+def test_a_stack_without_ledgers_is_one_line() -> None:
+    assert ledger_text("dev", "recorded", ()) == ["dev: nothing is held on the recorded platform"]
+
+
+def test_a_ledger_that_cannot_be_read_is_told() -> None:
+    shown = ledger_text("dev", "live", [Noted(KEY, "", (), "it is \x1b[31m odd")])
+    assert shown[-1] == "  its ledger cannot be read: it is \\x1b[31m odd"
+
+
+def test_missing_fields_have_no_key() -> None:
+    entry = Entry(PAUSED, merge.ABSENT, (), True, "held")
+    (stack,) = ledger_document([("dev", "live", [Noted(KEY, "a@v1,b@v2", (entry,))])])["stacks"]
+    (target,) = stack["targets"]
+    assert target["patches"] == ["a@v1", "b@v2"]
+    (field,) = target["fields"]
+    expected: dict[str, Any] = {"field": "spec.paused", "state": "held", "now": True, "owners": [], "holders": []}
+    assert field == expected
