@@ -69,8 +69,9 @@ down: ## stop the labs of this checkout and remove their data
 test-lab: lab ## the tests on the real engine and API server
 	@$(BIN)/pytest -q -m lab
 
-bench: lab ## measure against kubectl kustomize in one run
+bench: lab ## measure against kubectl kustomize and kubectl diff, each in one run
 	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
+	@$(BIN)/python benchmarks/live.py
 
 docs: $(READY) ## make the generated pages, shown output and pictures again; build the site into build/site
 	@$(BIN)/python docs/generate.py
@@ -80,6 +81,7 @@ docs: $(READY) ## make the generated pages, shown output and pictures again; bui
 
 lock: ## resolve the dependencies again, with hashes
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o requirements/dev.txt
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:jobs -o requirements/jobs.txt
 
 clean: ## remove what the targets made inside the repository
 	@rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,13 +35,13 @@ class Run(NamedTuple):
     """Bytes of the largest process."""
 
 
-def measure(command: list[str]) -> Run:
-    """Runs a command with its output thrown away.
+def measure(command: list[str], variables: Mapping[str, str] = os.environ) -> Run:
+    """Runs a command with its output thrown away, with these variables.
 
     Raises:
         SystemExit: the command could not do its work.
     """
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {name: value for name, value in variables.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
     assert process.stderr is not None

@@ -101,6 +101,41 @@ def test_the_pipeline_applies_what_it_planned_and_refuses_it_when_stale(dev: Env
     assert again.returncode == 4, again.stdout
 
 
+def test_the_nightly_jobs_fail_where_somebody_changed_something(dev: Environment, tmp_path: Path) -> None:
+    repository, env = platform(dev, tmp_path)
+    backend = env["PULUMI_BACKEND_URL"]
+    dev.modelyard("apply", "dev", "--yes", env={"PULUMI_BACKEND_URL": backend})
+    dev.settle()
+    viewer = dev.lab.kubeconfig_of("viewer")
+    in_gitlab = env | {"HOME": str(tmp_path), "LANG": "C.UTF-8", "KUBECONFIG": str(viewer), "STACK": "dev"}
+
+    def compared(name: str) -> tuple[str, str]:
+        runner = Runner(
+            repository.folder,
+            tmp_path / name,
+            {},
+            env={key: value for key, value in env.items() if key != "PULUMI_BACKEND_URL"},
+            secrets={"dev-plan": {"KUBECONFIG": viewer.read_text()}},
+            variables={"dev-plan": {"PULUMI_BACKEND_URL": backend}},
+        )
+        job = runner.run("drift.yml")["drift (dev)"]
+        done = run_gitlab("drift", repository.folder, in_gitlab)
+        assert (done.returncode == 0) == (job.result == "success"), done.stdout + job.log
+        assert runner.summary.read_text().count("dev: ") == 1
+        return job.result, job.log + done.stdout
+
+    assert compared("applied")[0] == "success"
+    scale = ("scale", "deployment", "deployment-model-service", "--namespace", "ml-platform", "--replicas=6")
+    dev.lab.kubectl(*scale)
+    result, log = compared("changed")
+    assert result == "failure"
+    assert "::error title=dev has drifted::" in log
+    assert log.count("kubectl (Update of scale)") == 2
+    dev.modelyard("apply", "dev", "--yes", env={"PULUMI_BACKEND_URL": backend})
+    dev.settle()
+    assert compared("reconciled")[0] == "success"
+
+
 @pytest.fixture(scope="module")
 def pre_commit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The real pre-commit, in an environment of its own."""

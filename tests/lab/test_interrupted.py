@@ -251,7 +251,7 @@ def test_an_apply_waits_for_what_an_earlier_one_left_unready(dev: Environment) -
 
 def test_a_destroy_that_is_stopped_goes_on_too(dev: Environment) -> None:
     with started(dev, "destroy", "dev", "--yes", "--json") as run:
-        run.until("giving up ")
+        run.until("putting back ")
         run.process.send_signal(signal.SIGTERM)
         ended, out, said = run.end()
         assert run.running() == {}

@@ -79,7 +79,8 @@ def test_nobody_to_ask(dev: Environment) -> None:
 def test_a_stale_plan(dev: Environment) -> None:
     dev.edit("    cpu: 2\n", "    cpu: 3\n")
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
-    dev.lab.kubectl("annotate", "deployment", HEAD, "--namespace", NAMESPACE, "--overwrite", "note=moved")
+    moved = '{"spec": {"progressDeadlineSeconds": 700}}'
+    dev.lab.kubectl("patch", "deployment", HEAD, "--namespace", NAMESPACE, "--patch", moved)
     assert document(apply(dev, "--plan", "plan.json"), 4)["error"]["summary"].startswith("the plan is stale")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from modelyard.engine import StaleError, apply
 from modelyard.plan import FIELD_MANAGER
+from modelyard.plan.store import seal
 from tests.lab.conftest import PlatformLab
 from tests.lab.environment import NAMESPACE, Environment, comparable, environment
 
@@ -25,9 +26,10 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         yield env
 
 
-def touch(env: Environment, name: str, value: str) -> None:
+def touch(env: Environment, name: str, seconds: int) -> None:
     """Changes something of a Deployment that no patch is about."""
-    env.lab.kubectl("annotate", "deployment", name, "--namespace", NAMESPACE, "--overwrite", f"note={value}")
+    patch = json.dumps({"spec": {"progressDeadlineSeconds": seconds}})
+    env.lab.kubectl("patch", "deployment", name, "--namespace", NAMESPACE, "--patch", patch)
 
 
 def versions(env: Environment) -> dict[str, str]:
@@ -73,14 +75,64 @@ def test_the_bare_engine_and_apply_share_one_state(dev: Environment) -> None:
 def test_a_plan_is_stale_when_the_cluster_moved(dev: Environment) -> None:
     dev.edit("replicas: 2", "replicas: 3")
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
-    touch(dev, HEAD, "moved")
+    touch(dev, HEAD, 700)
     before = versions(dev)
     done = dev.modelyard("apply", "--plan", "plan.json", check=False)
     assert done.returncode == 4
     assert "the plan is stale" in done.stderr
-    assert HEAD in done.stderr
+    assert f"{HEAD} is not what it was" in " ".join(done.stderr.split())
+    assert "spec.progressDeadlineSeconds 600 → 700" in " ".join(done.stderr.split())
     assert SERVICE not in done.stderr
     assert versions(dev) == before
+
+
+def test_a_plan_is_stale_when_a_patch_moved(dev: Environment) -> None:
+    dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
+    template = dev.folder / "patches" / "model-service" / "v1" / "patch.yaml.j2"
+    text = template.read_text()
+    template.write_text(text + "# moved\n")
+    lock = dev.folder / "patches" / "patches.lock"
+    locked = lock.read_text()
+    lock.write_text("\n".join(line for line in locked.splitlines() if "model-service" not in line) + "\n")
+    done = dev.modelyard("apply", "--plan", "plan.json", check=False)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "input model-service@v1 changed" in " ".join(done.stderr.split())
+    template.write_text(text)
+    lock.write_text(locked)
+
+
+def test_a_plan_is_stale_for_another_version_of_the_tool(dev: Environment) -> None:
+    dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
+    path = dev.folder / "plan.json"
+    document = json.loads(path.read_text())
+    document["inputs"]["modelyard"] = "0.0.1"
+    path.write_text(json.dumps({**document, "sha256": seal(document)}))
+    done = dev.modelyard("apply", "--plan", "plan.json", check=False)
+    assert done.returncode == 4
+    assert "input modelyard changed" in " ".join(done.stderr.split())
+
+
+def test_what_a_plan_does_not_read_may_move(dev: Environment) -> None:
+    dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
+    for verb, note in (("annotate", "note=moved"), ("label", "team=search")):
+        dev.lab.kubectl(verb, "deployment", HEAD, "--namespace", NAMESPACE, "--overwrite", note)
+    assert dev.modelyard("apply", "--plan", "plan.json").returncode == 0
+    dev.settle()
+    assert dev.deployment(SERVICE)["spec"]["replicas"] == 3
+
+
+def test_a_plan_file_holds_no_secrets(dev: Environment) -> None:
+    variables = [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "BROKER", "value": "amqp://ml:hunter2@rabbit"}]
+    body = {"spec": {"template": {"spec": {"containers": [{"name": "ray-head", "env": variables}]}}}}
+    words = ("--namespace", NAMESPACE, "--patch", json.dumps(body))
+    dev.lab.kubectl("patch", "deployment", HEAD, *words)
+    dev.settle()
+    done = dev.modelyard("plan", "dev", "--live", "--out", "plan.json", "--json")
+    for text in (done.stdout, (dev.folder / "plan.json").read_text()):
+        assert "DB_PASSWORD" in text
+        assert "hunter2" not in text
+    assert dev.modelyard("apply", "--plan", "plan.json").returncode == 0
+    dev.settle()
 
 
 def test_a_plan_is_stale_when_the_stack_file_moved(dev: Environment) -> None:
@@ -94,7 +146,7 @@ def test_a_plan_is_stale_when_the_stack_file_moved(dev: Environment) -> None:
 def test_what_moves_between_the_answer_and_the_run_stops_the_run(dev: Environment) -> None:
     dev.edit("replicas: 2", "replicas: 3")
     plan = dev.plan()
-    touch(dev, HEAD, "moved again")
+    touch(dev, HEAD, 800)
     before = versions(dev)
     with patch.dict(os.environ, dev.env), pytest.raises(StaleError, match=f"{HEAD} is not what it was"):
         apply(dev.folder, plan, print)
@@ -138,7 +190,7 @@ def test_destroy_gives_every_field_up(dev: Environment) -> None:
     document = json.loads(done.stdout)
     assert document["result"] == "succeeded"
     assert document["changes"] == {"delete": 5}
-    assert f"giving up {HEAD}" in done.stderr
+    assert f"putting back {HEAD}" in done.stderr
     for target in targets:
         live = dev.get(target.key)
         assert live is not None

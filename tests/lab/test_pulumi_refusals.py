@@ -75,6 +75,7 @@ def test_the_cluster_refuses_exactly_what_the_plan_takes_over(dev: Environment) 
         causes = answer.body["details"]["causes"] if answer.status == 409 else []
         told = [change.path.server_text for change in target.changes if change.taken]
         assert sorted(cause["field"] for cause in causes) == sorted(told)
+        assert sorted(claim.field for claim in target.conflicts) == sorted(told)
 
 
 def test_a_missing_target(dev: Environment) -> None:
@@ -102,7 +103,7 @@ def test_credentials_that_cannot_read(dev: Environment, user: str, said: str) ->
 
 def test_credentials_that_cannot_write(dev: Environment) -> None:
     variables = {"KUBECONFIG": str(dev.lab.kubeconfig_of("viewer"))}
-    refused(dev, 3, "is forbidden", "cannot patch resource", "ask for the right", variables=variables)
+    refused(dev, 1, "OWN009", "may not change", "cannot patch resource", "ask for the right", variables=variables)
 
 
 def test_no_cluster(dev: Environment, tmp_path: Path) -> None:

@@ -1,0 +1,311 @@
+"""A live plan is the API server's own answer: admission, defaults and owners included, before anything is sent."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cluster import ObjectKey, load_recorded
+from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.store import plan_to_json
+from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
+from tests.lab.test_pulumi_managed import manage
+from tests.lab.test_pulumi_refusals import refused
+from tests.lab.webhook import mutating
+
+SERVICE = "deployment-model-service"
+HEAD = "deployment-ray-head"
+RAY = "deployment-ray-model-training-worker"
+CELERY = "deployment-model-training-tasks-gpu"
+SIX_HOURS = 21600
+DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"]}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("live-plans")) as env:
+        env.init()
+        yield env
+
+
+@pytest.fixture
+def dev(shared: Environment) -> Iterator[Environment]:
+    """The shared environment; no test that takes it may change an object of the platform."""
+    text = shared.stack_file.read_text()
+    before = versions(shared)
+    yield shared
+    shared.stack_file.write_text(text)
+    assert versions(shared) == before
+
+
+def versions(env: Environment) -> dict[str, str]:
+    items = env.found("apis/apps/v1/…/deployments")
+    return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in items}
+
+
+def target_of(plan: Plan, name: str) -> TargetPlan:
+    return next(target for target in plan.targets if target.name == name)
+
+
+def findings(plan: Plan, code: str) -> list[Any]:
+    return [finding for finding in plan.findings if finding.code == code]
+
+
+def apply(env: Environment, *objects: Object) -> None:
+    env.lab.kubectl("apply", "--filename", "-", stdin="\n---\n".join(map(json.dumps, objects)))
+
+
+def test_the_server_says_what_the_offline_rules_say(dev: Environment) -> None:
+    """Against the recorded platform and against the server, the plan is the same to the last owner."""
+    live = dev.plan()
+    dev.modelyard("record", "dev")
+    recorded = json.loads(dev.modelyard("plan", "dev", "--json", "--no-cost").stdout)
+    told = plan_to_json(live)
+    assert [target["after"] for target in told["targets"]] == [target["after"] for target in recorded["targets"]]
+    assert [target["conflicts"] for target in told["targets"]] == [one["conflicts"] for one in recorded["targets"]]
+    assert findings(live, "OWN008") == findings(live, "OWN009") == []
+
+
+def test_a_new_service_has_no_address_that_would_be_another_the_next_time(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        manage(env)
+        assert plan_to_json(env.plan()) == plan_to_json(env.plan())
+
+
+def test_the_requests_are_counted(dev: Environment) -> None:
+    done = dev.modelyard("plan", "dev", "--live", "--verbose", "--no-cost")
+    number = len(dev.plan().targets)
+    # Identity, version, nodes, pods, every target; then every target with and without force.
+    assert done.stderr.startswith(f"dev: {4 + 3 * number} requests, at most ")
+    assert "requests" not in dev.modelyard("plan", "dev", "--live", "--no-cost").stderr
+
+
+def test_what_was_recorded_and_is_no_longer_so_is_told(dev: Environment) -> None:
+    dev.modelyard("record", "dev")
+    assert findings(dev.plan(), "OWN010") == []
+    state, _ = load_recorded(dev.folder, "dev")
+    assert state is not None
+    key = ObjectKey("apps/v1", "Deployment", NAMESPACE, HEAD)
+    file = dev.folder / "stacks" / "recorded" / "dev" / f"deployment.{NAMESPACE}.{HEAD}.json"
+    body = json.loads(json.dumps(state.objects[key]))
+    body["spec"]["replicas"] = 5
+    file.write_text(json.dumps(body))
+    (finding,) = findings(dev.plan(), "OWN010")
+    assert finding.target == HEAD
+    assert "spec.replicas: 5 → 1" in finding.detail
+    dev.modelyard("record", "dev")
+    assert findings(dev.plan(), "OWN010") == []
+
+
+def policy(expression: str, message: str) -> tuple[Object, Object]:
+    """A validating policy for Deployments, with its binding."""
+    rules = {"resourceRules": [{**DEPLOYMENTS, "resources": ["deployments"]}]}
+    head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "lab"}}
+    checks = [{"expression": expression, "message": message}]
+    return (
+        {**head, "kind": "ValidatingAdmissionPolicy", "spec": {"matchConstraints": rules, "validations": checks}},
+        {
+            **head,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "spec": {"policyName": "lab", "validationActions": ["Deny"]},
+        },
+    )
+
+
+def test_a_policy_that_refuses_stops_the_plan_before_anything_is_sent(dev: Environment) -> None:
+    apply(dev, *policy("object.spec.replicas <= 1", "at most one replica"))
+    try:
+        dev.lab.wait("the policy", lambda: findings(dev.plan(), "OWN009") != [])
+        (finding,) = findings(dev.plan(), "OWN009")
+        assert finding.target == SERVICE
+        assert "at most one replica" in finding.detail
+        refused(dev, 1, "OWN009", f"admission refuses the change of {SERVICE}", "at most one replica")
+    finally:
+        dev.lab.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "lab")
+    dev.lab.wait("the policy to go", lambda: findings(dev.plan(), "OWN009") == [])
+
+
+def test_a_webhook_that_does_not_answer_refuses(dev: Environment) -> None:
+    hook = {
+        "name": "gone.lab.example.com",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "timeoutSeconds": 1,
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [{**DEPLOYMENTS, "resources": ["deployments"]}],
+    }
+    head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "gone"}}
+    apply(dev, {**head, "kind": "ValidatingWebhookConfiguration", "webhooks": [hook]})
+    try:
+        dev.lab.wait("the webhook", lambda: len(findings(dev.plan(), "OWN009")) == len(dev.plan().targets))
+        refused(dev, 1, "OWN009", "failed calling webhook", "gone.lab.example.com")
+    finally:
+        dev.lab.kubectl("delete", "validatingwebhookconfiguration", "gone")
+    dev.lab.wait("the webhook to go", lambda: findings(dev.plan(), "OWN009") == [])
+
+
+def test_rights_that_lack_one_target_are_told_of_that_one(dev: Environment) -> None:
+    names = [target.name for target in dev.plan().targets if target.name != HEAD]
+    rules = [
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"], "resourceNames": names},
+    ]
+    head = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "most"}}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "most"}
+    group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "lab:strangers"}
+    apply(
+        dev,
+        {**head, "kind": "ClusterRole", "rules": rules},
+        {**head, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": [group]},
+    )
+    try:
+        stranger = {"KUBECONFIG": str(dev.lab.kubeconfig_of("stranger"))}
+
+        def told() -> list[Object]:
+            done = dev.modelyard("plan", "dev", "--live", "--json", "--no-cost", check=False, env=stranger)
+            document = json.loads(done.stdout)
+            return [each for each in document.get("findings", ()) if each["code"] == "OWN009"]
+
+        dev.lab.wait("the role", lambda: len(told()) == 1)
+        (finding,) = told()
+        assert finding["target"] == HEAD
+        said = ("OWN009", f"may not change {HEAD}", "cannot patch resource", "ask for the right")
+        refused(dev, 1, *said, variables=stranger)
+    finally:
+        dev.lab.kubectl("delete", "clusterrolebinding,clusterrole", "most")
+
+
+def test_a_field_that_there_is_not_is_told_with_the_nearest(dev: Environment) -> None:
+    template = dev.folder / "patches" / "zz-mine" / "v1" / "patch.yaml.j2"
+    template.parent.mkdir(parents=True)
+    (template.parent / "meta.yaml").write_text("description: mine\n")
+    (template.parent / "schema.json").write_text("{}")
+    template.write_text(f"# target: {HEAD}\napiVersion: apps/v1\nkind: Deployment\nspec: {{replica: 1}}\n")
+    try:
+        refused(dev, 1, "PAT008", "spec.replica", "did you mean replicas?")
+    finally:
+        for path in (template, template.with_name("meta.yaml"), template.with_name("schema.json")):
+            path.unlink()
+        template.parent.rmdir()
+        template.parent.parent.rmdir()
+
+
+def test_a_quota_that_new_objects_exceed_is_told_before(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        manage(env)
+        have = len(versions(env))
+        hard = {"count/deployments.apps": str(have), "count/services": "0"}
+        head = {"apiVersion": "v1", "metadata": {"name": "lab", "namespace": NAMESPACE}}
+        apply(env, {**head, "kind": "ResourceQuota", "spec": {"hard": hard}})
+        quota = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas/lab"
+        env.lab.wait("the quota", lambda: "used" in env.lab.request("GET", quota).body.get("status", {}))
+        plan = env.plan()
+        new = {target.name for target in plan.targets if target.action == "create"}
+        limited = {target.name for target in plan.targets if target.key.kind in ("Deployment", "Service")} & new
+        assert {finding.target for finding in findings(plan, "OWN009")} == limited
+        assert all("exceeded quota: lab" in finding.detail for finding in findings(plan, "OWN009"))
+        env.init()
+        refused(env, 1, "OWN009", "exceeds a quota")
+
+
+def admitted(body: Object) -> list[Object]:
+    """Caps the grace period; adds a label to the pods and a container."""
+    template = body["spec"]["template"]
+    pod = template["spec"]
+    changes: list[Object] = []
+    if pod.get("terminationGracePeriodSeconds", 0) > SIX_HOURS:
+        path = "/spec/template/spec/terminationGracePeriodSeconds"
+        changes.append({"op": "replace", "path": path, "value": SIX_HOURS})
+    if "mesh" not in template["metadata"]["labels"]:
+        changes.append({"op": "add", "path": "/spec/template/metadata/labels/mesh", "value": "yes"})
+    if not any(container["name"] == "proxy" for container in pod["containers"]):
+        proxy = {"name": "proxy", "image": "images.example.com/proxy:1"}
+        changes.append({"op": "add", "path": "/spec/template/spec/containers/-", "value": proxy})
+    return changes
+
+
+def test_what_admission_makes_of_a_request_is_in_the_plan_and_then_in_the_cluster(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        env.init()
+        with mutating(env.lab, admitted) as seen:
+            plan = env.plan()
+            assert seen
+            assert all(seen)
+            document = json.loads(env.modelyard("plan", "dev", "--live", "--json", "--no-cost").stdout)
+            assert [one["after"] for one in document["targets"]] == [target.after for target in plan.targets]
+            template = target_of(plan, RAY).after["spec"]["template"]
+            assert template["spec"]["terminationGracePeriodSeconds"] == SIX_HOURS
+            assert [one["name"] for one in template["spec"]["containers"]][-1] == "proxy"
+            field = "spec.template.spec.terminationGracePeriodSeconds"
+            (warning,) = [one for one in findings(plan, "OWN008") if one.field and one.target == RAY]
+            assert warning.summary == f"the API server makes {field} 21600 where the patches ask for 21900"
+            added = [one for one in findings(plan, "OWN008") if one.severity.value == "advice"]
+            assert {one.target for one in added} == {target.name for target in plan.targets}
+            env.up()
+            env.settle()
+            for target in plan.targets:
+                live = env.get(target.key)
+                assert live is not None
+                assert comparable(live) == comparable(target.after)
+            # What admission makes is no difference that would have to be sent again.
+            assert env.plan().changed == ()
+            assert env.up().changed == []
+
+
+def scale(env: Environment, name: str, replicas: int, manager: str) -> None:
+    """What an autoscaler does."""
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}/scale?fieldManager={manager}"
+    answer = env.lab.request("PATCH", path, {"spec": {"replicas": replicas}}, "application/merge-patch+json")
+    assert answer.status == 200, answer
+
+
+def test_replicas_that_a_controller_takes_after_the_plan_are_left_to_it(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        env.init()
+        # An approved plan is stale.
+        env.modelyard("plan", "dev", "--live", "--out", "plan.json")
+        scale(env, CELERY, 1, "keda-operator")
+        env.settle()
+        before = versions(env)
+        done = env.modelyard("apply", "--plan", "plan.json", check=False)
+        assert done.returncode == 4
+        words = " ".join(done.stderr.split())
+        assert f"{CELERY} is not what it was when the plan was made" in words
+        assert f"{CELERY} now takes spec.replicas of keda-operator (scale)" in words
+        assert versions(env) == before
+        # A new plan names who would fight.
+        refused(env, 1, "OWN002", "keda-operator keeps writing spec.replicas")
+
+
+def test_replicas_that_a_controller_takes_between_the_plan_and_the_step_stop_the_step(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        env.init()
+        slow = {"spec": {"template": {"metadata": {"annotations": {"lab.modelyard/ready-after": "10s"}}}}}
+        env.lab.kubectl("patch", "deployment", RAY, "--namespace", NAMESPACE, "--patch", json.dumps(slow))
+        env.settle()
+        chain = [target.name for target in env.plan().targets if target.phase != "normal"]
+        assert chain.index(RAY) < chain.index(CELERY)
+        generation = env.deployment(RAY)["metadata"]["generation"]
+        celery = env.deployment(CELERY)
+        command = [str(Path(sys.prefix) / "bin" / "modelyard"), "apply", "dev", "--yes"]
+        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, cwd=env.folder, env=env.env, text=True, **pipes) as run:
+            while env.deployment(RAY)["metadata"]["generation"] == generation:
+                assert run.poll() is None
+                time.sleep(0.05)
+            scale(env, CELERY, 1, "keda-operator")
+            _, errors = run.communicate()
+        words = " ".join(errors.split())
+        assert run.returncode == 4, words
+        assert f"the plan is stale: {CELERY} was not changed" in words
+        assert "it would take spec.replicas of keda-operator (scale)" in words
+        assert "Traceback" not in words
+        after = env.deployment(CELERY)
+        assert after["spec"]["replicas"] == 1
+        assert after["spec"]["template"] == celery["spec"]["template"]
+        assert "modelyard" not in {entry["manager"] for entry in after["metadata"]["managedFields"]}

@@ -1,0 +1,287 @@
+"""A switch with one GPU, both ways, with jobs that run and jobs that wait: each ends exactly once."""
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.environment import Environment, environment
+from tests.lab.rabbitmq import rabbitmq
+from tests.lab.test_interrupted import locks, started, words
+from tests.lab.workers import Celery, Containers, Results, ray_cluster, until
+
+ROUTE, RAY, CELERY = (
+    "deployment-api-server",
+    "deployment-ray-model-training-worker",
+    "deployment-model-training-tasks-gpu",
+)
+APPS = {RAY: "ray-model-training-worker", CELERY: "model-training-tasks-gpu"}
+BROKER = "      management: http://broker.dev.example.com:15672\n"
+
+
+@contextmanager
+def one_gpu(folder: Path, dashboard: str, management: str) -> Iterator[Environment]:
+    """The platform ``dev`` with one GPU in the cluster; its sides are asked where the tests say."""
+    with environment("dev", folder) as env:
+        (node,) = env.nodes_of(APPS[RAY])
+        other = {"dev-gpu-1": "dev-gpu-2", "dev-gpu-2": "dev-gpu-1"}[node["metadata"]["name"]]
+        env.lab.kubectl("delete", "node", other)
+        env.edit(BROKER, f"      management: {management}\n    ray: {{jobs: {dashboard}}}\n    quiet: 1s\n")
+        env.edit("timeout: 6h30m", "timeout: 3m")
+        del env.env["MODELYARD_NO_DRAIN"]
+        env.init()
+        env.up()
+        env.settle()
+        yield env
+
+
+def to(env: Environment, side: str) -> None:
+    other = {"ray": "celery", "celery": "ray"}[side]
+    env.edit(f"modelyard:training: {other}", f"modelyard:training: {side}")
+
+
+def routed_to(env: Environment) -> str:
+    variables = env.deployment(ROUTE)["spec"]["template"]["spec"]["containers"][0]["env"]
+    (value,) = [each["value"] for each in variables if each["name"] == "ENABLE_RAY_MODEL_TRAINING"]
+    return "ray" if value == "True" else "celery"
+
+
+def replicas(env: Environment) -> dict[str, int]:
+    return {name: env.deployment(name)["spec"]["replicas"] for name in (RAY, CELERY)}
+
+
+class Aside(threading.Thread):
+    """A run beside the test; ``end`` gives what it returned, or raises what it raised."""
+
+    def __init__(self, run: Callable[[], Any]) -> None:
+        super().__init__()
+        self._run = run
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._result = self._run()
+        except BaseException as error:
+            self._error = error
+
+    def end(self) -> Any:
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def test_with_one_gpu_the_flag_flips_both_ways_and_every_job_ends_once(tmp_path: Path) -> None:
+    results = Results(tmp_path / "jobs")
+    (tmp_path / "broker").mkdir()
+    with (
+        rabbitmq(tmp_path / "broker") as broker,
+        ray_cluster(tmp_path / "ray", results) as ray,
+        one_gpu(tmp_path / "env", ray.dashboard, broker.management) as env,
+    ):
+        celery = Celery(tmp_path / "celery", broker.amqp, results)
+        with Containers(env.lab, {APPS[RAY]: ray.work, APPS[CELERY]: celery.work}) as pods:
+            ray.submit("ray-1")
+            until("a running job", lambda: results.of("ray-1") == "begin", 120)
+            ray.submit("ray-2")
+
+            to(env, "celery")
+            plan = env.plan()
+            steps = [(step.target, step.phase) for step in plan.steps]
+            assert steps == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
+            up = Aside(env.up)
+            until("the route", lambda: routed_to(env) == "celery", 120)
+            # New requests wait in the other queue: no worker is there yet.
+            for name in ("celery-1", "celery-2"):
+                celery.submit(name)
+            log = env.folder / "events.json"
+            until("the wait", lambda: "draining Ray: 1 running and 1 waiting jobs: ray-1 (" in log.read_text(), 120)
+            assert replicas(env) == {RAY: 1, CELERY: 0}
+            results.release("ray-1", "ray-2")
+            run = up.end()
+            assert run.changed == [ROUTE, RAY, CELERY], run.output
+            assert [results.of(name) for name in ("ray-1", "ray-2")] == ["begin end"] * 2
+            env.settle()
+            until("a job of Celery", lambda: results.of("celery-1") == "begin", 120)
+
+            to(env, "ray")
+            with started(env, "apply", "dev", "--yes") as back:
+                back.until("draining Celery: 1 running and 1 waiting jobs")
+                assert routed_to(env) == "ray"
+                ray.submit("ray-3")
+                results.release("celery-1", "celery-2", "ray-3")
+                ended, _, told = back.end()
+            assert ended == 0, told
+            assert [results.of(name) for name in ("celery-1", "celery-2")] == ["begin end"] * 2
+            until("the job that waited", lambda: results.of("ray-3") == "begin end", 120)
+            assert [stopped.app for stopped in pods.stopped] == [APPS[RAY], APPS[CELERY]]
+        assert results.all() == dict.fromkeys(("celery-1", "celery-2", "ray-1", "ray-2", "ray-3"), "begin end")
+        assert replicas(env) == {RAY: 1, CELERY: 0}
+        assert env.plan().changed == ()
+        assert broker.counted() == (0, 0)
+
+
+class Dashboard:
+    """Answers as Ray's jobs API does, with the jobs and the status that a test sets."""
+
+    def __init__(self) -> None:
+        self.jobs: list[dict[str, Any]] = []
+        self.status = 200
+        self.asked = 0
+
+    def busy(self) -> None:
+        self.jobs = [{"submission_id": "long", "job_id": None, "status": "RUNNING", "entrypoint": "train"}]
+
+
+@contextmanager
+def dashboard() -> Iterator[tuple[Dashboard, str]]:
+    said = Dashboard()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said.asked += 1
+            body = json.dumps(said.jobs).encode()
+            self.send_response(said.status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield said, f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environment, Dashboard]]:
+    folder = tmp_path_factory.mktemp("drain")
+    with dashboard() as (said, url), one_gpu(folder, url, "http://127.0.0.1:9") as env:
+        yield env, said
+
+
+@pytest.fixture
+def busy(shared: tuple[Environment, Dashboard]) -> Iterator[tuple[Environment, Dashboard]]:
+    """Ray trains, the flag says Celery, and nothing of it is applied."""
+    env, said = shared
+    before = env.stack_file.read_text()
+    said.jobs, said.status = [], 200
+    env.modelyard("apply", "dev", "--yes", "--no-drain")
+    env.settle()
+    assert replicas(env) == {RAY: 1, CELERY: 0}
+    to(env, "celery")
+    said.busy()
+    yield env, said
+    env.stack_file.write_text(before)
+
+
+def comes_to_its_end(env: Environment, said: Dashboard) -> None:
+    """Once the job has ended, a further apply does what was left to do."""
+    said.jobs, said.status = [], 200
+    env.modelyard("apply", "dev", "--yes")
+    env.settle()
+    assert replicas(env) == {RAY: 0, CELERY: 1}
+    assert env.plan().changed == ()
+
+
+def test_at_the_limit_nothing_behind_the_wait_is_changed(busy: tuple[Environment, Dashboard]) -> None:
+    env, said = busy
+    env.edit("timeout: 3m", "timeout: 4s")
+    done = env.modelyard("apply", "dev", "--yes", check=False)
+    assert done.returncode in (1, 3), done.stderr
+    told = words(done.stderr)
+    assert "Ray was not seen idle by the jobs API of http://127.0.0.1" in told
+    assert "1 running job: long (train), after" in told
+    assert f"{RAY} is not changed; run it again to go on waiting" in told
+    assert "RES106 the wait for Ray ends after 4s, and a job may take 6h" in words(done.stdout)
+    assert routed_to(env) == "celery"
+    assert replicas(env) == {RAY: 1, CELERY: 0}
+    assert locks(env) == []
+    comes_to_its_end(env, said)
+
+
+def test_a_bare_engine_waits_and_says_why_it_gave_up(busy: tuple[Environment, Dashboard]) -> None:
+    env, said = busy
+    env.edit("timeout: 3m", "timeout: 4s")
+    done = env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
+    assert done.returncode != 0
+    assert "Ray was not seen idle by" in words(done.stdout + done.stderr)
+    assert replicas(env) == {RAY: 1, CELERY: 0}
+    comes_to_its_end(env, said)
+
+
+def test_without_a_drain_nothing_waits(busy: tuple[Environment, Dashboard]) -> None:
+    env, said = busy
+    asked = said.asked
+    done = env.modelyard("apply", "dev", "--yes", "--no-drain")
+    assert "nothing waits for running jobs: --no-drain" in done.stdout
+    assert replicas(env) == {RAY: 0, CELERY: 1}
+    assert said.asked == asked
+
+
+def test_the_variable_does_the_same_for_a_bare_engine(busy: tuple[Environment, Dashboard]) -> None:
+    env, _ = busy
+    variables = {"MODELYARD_NO_DRAIN": "true"}
+    done = env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", env=variables)
+    assert "is changed at once, whatever runs on Ray: MODELYARD_NO_DRAIN is set" in words(done.stdout)
+    assert replicas(env) == {RAY: 0, CELERY: 1}
+
+
+def test_a_preview_waits_for_nothing(busy: tuple[Environment, Dashboard]) -> None:
+    env, said = busy
+    asked = said.asked
+    env.preview()
+    assert said.asked == asked
+
+
+def test_a_live_plan_tells_how_many_jobs_there_are(busy: tuple[Environment, Dashboard]) -> None:
+    env, said = busy
+    assert "RES107 Ray has 1 running job now" in words(env.modelyard("plan", "dev", "--live", "--notes").stdout)
+    said.status = 500
+    done = env.modelyard("plan", "dev", "--live", check=False)
+    assert done.returncode == 0
+    assert "RES105 nobody can say whether a job runs on Ray" in words(done.stdout)
+    assert "answers HTTP 500" in words(done.stdout)
+
+
+def test_nobody_to_ask_stops_the_apply_before_the_pods(busy: tuple[Environment, Dashboard]) -> None:
+    env, said = busy
+    said.status = 401
+    done = env.modelyard("apply", "dev", "--yes", check=False)
+    assert done.returncode in (1, 3), done.stderr
+    assert "does not let us in (HTTP 401); give a token in MODELYARD_RAY_TOKEN" in words(done.stderr)
+    assert replicas(env) == {RAY: 1, CELERY: 0}
+    comes_to_its_end(env, said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_while_it_waits_can_be_run_again(
+    busy: tuple[Environment, Dashboard], number: signal.Signals
+) -> None:
+    env, said = busy
+    with started(env, "apply", "dev", "--yes") as run:
+        run.until("draining Ray: 1 running job: long (train)")
+        run.process.send_signal(number)
+        ended, _, told = run.end()
+        # An engine whose owner was killed has a minute to end by itself.
+        env.lab.wait("the end of the engine", lambda: run.running() == {}, 120)
+    assert ended == (-number if number == signal.SIGKILL else 128 + number), told
+    assert "Traceback" not in told
+    assert "stopping at once" not in told
+    assert replicas(env) == {RAY: 1, CELERY: 0}
+    assert locks(env) == []
+    comes_to_its_end(env, said)

@@ -1,0 +1,153 @@
+"""Going back by the real engine: what an update no longer asks for, and a bare ``pulumi destroy``."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from modelyard.merge import Path as Field
+from modelyard.merge import owners
+from modelyard.plan.ledger import ledger_of, ours
+from modelyard.plan.project import library_of
+from tests.lab.conftest import PlatformLab
+from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
+
+HEAD = "deployment-ray-head"
+SERVICE = "deployment-model-service"
+REPLICAS = Field(("spec", "replicas"))
+
+
+def times(body: Object) -> list[tuple[str, str]]:
+    """When each owner wrote last, but for controllers that keep a status."""
+    found = [each for each in body["metadata"]["managedFields"] if each.get("subresource") != "status"]
+    return sorted((each["manager"], each.get("time") or "") for each in found)
+
+
+def as_it_was(env: Environment, before: dict[str, Object]) -> None:
+    for name, body in before.items():
+        live = env.deployment(name)
+        assert comparable(live) == comparable(body), name
+        assert times(live) == times(body), name
+
+
+def snapshot(env: Environment) -> dict[str, Object]:
+    return {target.name: env.deployment(target.name) for target in env.plan().targets}
+
+
+@pytest.fixture(params=["dev", "staging", "prod"])
+def env(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
+    """Platforms of three earlier owners: client-side apply, server-side apply, and plain writes."""
+    with environment(request.param, tmp_path) as found:
+        found.init()
+        yield found
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("undo")) as found:
+        found.init()
+        yield found
+
+
+def test_a_bare_destroy_puts_every_target_back(env: Environment) -> None:
+    before, sets = snapshot(env), env.replica_sets()
+    env.up()
+    env.settle()
+    made = env.replica_sets()
+    assert made != sets
+    env.pulumi("destroy", "--yes", "--skip-preview", "--stack", env.name)
+    env.settle()
+    as_it_was(env, before)
+    # The earlier template finds its earlier ReplicaSet: pods roll once, and not by way of a default.
+    assert env.replica_sets() == made
+    assert (
+        json.loads(env.pulumi("stack", "export", "--stack", env.name).stdout)["deployment"].get("resources", []) == []
+    )
+
+
+def test_a_dropped_patch_goes_back_during_an_update(dev: Environment) -> None:
+    before = snapshot(dev)
+    dev.up()
+    dev.settle()
+    dev.edit("config:\n", "config:\n  modelyard:patches: [{name: ray-head, enabled: false}]\n")
+    (told,) = [finding for finding in dev.plan().findings if finding.code == "OWN006"]
+    assert "back to kubectl-client-side-apply" in told.detail
+    dev.up()
+    dev.settle()
+    as_it_was(dev, {HEAD: before[HEAD]})
+    assert dev.up().changed == []
+    dev.edit("  modelyard:patches: [{name: ray-head, enabled: false}]\n", "")
+    dev.up()
+    dev.settle()
+    dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
+    as_it_was(dev, before)
+
+
+def write_patch(env: Environment, version: str, spec: str) -> None:
+    """A patch of the project's own for the Ray head."""
+    folder = env.folder / "patches" / "zz-mine" / version
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text("description: mine\n")
+    (folder / "schema.json").write_text("{}")
+    head = f"# target: {HEAD}\napiVersion: apps/v1\nkind: Deployment\n"
+    (folder / "patch.yaml.j2").write_text(f"{head}spec: {spec}\n")
+    library_of.cache_clear()
+
+
+def test_single_fields_go_back_with_the_version_that_drops_them(dev: Environment) -> None:
+    before = snapshot(dev)
+    write_patch(dev, "v1", "{minReadySeconds: 1, template: {spec: {terminationGracePeriodSeconds: 45}}}")
+    dev.up()
+    dev.settle()
+    assert dev.deployment(HEAD)["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 45
+    write_patch(dev, "v2", "{minReadySeconds: 1}")
+    plan = dev.plan()
+    (target,) = plan.changed
+    (back,) = [change for change in target.changes if change.back]
+    assert (back.path[-1], back.before, back.after) == ("terminationGracePeriodSeconds", 45, 60)
+    assert "given back to kubectl-client-side-apply" in dev.modelyard("plan", "dev", "--live").stdout
+    generation = dev.deployment(HEAD)["metadata"]["generation"]
+    dev.up()
+    dev.settle()
+    live = dev.deployment(HEAD)
+    assert comparable(live) == comparable(target.after)
+    assert live["metadata"]["generation"] == generation + 1
+    assert [owner.manager for owner in owners(live, back.path)] == ["kubectl-client-side-apply"]
+    assert ledger_of(live).returning
+    # What went back is noted still, and all the same the next update has nothing to do.
+    assert dev.plan().changed == ()
+    version = live["metadata"]["resourceVersion"]
+    assert dev.up().changed == []
+    assert dev.deployment(HEAD)["metadata"]["resourceVersion"] == version
+    dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
+    shutil.rmtree(dev.folder / "patches" / "zz-mine")
+    library_of.cache_clear()
+    as_it_was(dev, before)
+
+
+def test_what_somebody_changed_since_is_left_and_told(dev: Environment, platform_lab: PlatformLab) -> None:
+    before = snapshot(dev)
+    dev.up()
+    dev.settle()
+    dev.lab.kubectl("scale", "deployment", SERVICE, "--namespace", NAMESPACE, "--replicas", "3")
+    shown = dev.modelyard("ledger", "dev", "--live").stdout
+    assert "set since by kubectl (Update of scale)" in shown
+    (stack,) = json.loads(dev.modelyard("ledger", "dev", "--live", "--json").stdout)["stacks"]
+    (service,) = [target for target in stack["targets"] if target["name"] == SERVICE]
+    (replicas,) = [field for field in service["fields"] if field["field"] == "spec.replicas"]
+    assert (replicas["state"], replicas["before"], replicas["now"]) == ("changed", 1, 3)
+    # Another cluster is not touched, and the state stays.
+    other = {"KUBECONFIG": str(platform_lab("dev").kubeconfig)}
+    refused = dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev", check=False, env=other)
+    assert refused.returncode != 0
+    assert "check kubernetes:context and KUBECONFIG" in refused.stdout + refused.stderr
+    assert ours(dev.deployment(SERVICE))
+    done = dev.modelyard("destroy", "dev", "--yes")
+    assert f"{SERVICE}: left as others set them since: spec.replicas (kubectl)" in " ".join(done.stderr.split())
+    live = dev.deployment(SERVICE)
+    assert live["spec"]["replicas"] == 3
+    assert [owner.subresource for owner in owners(live, REPLICAS)] == ["scale"]
+    assert ours(live) == {}
+    as_it_was(dev, {name: body for name, body in before.items() if name != SERVICE})

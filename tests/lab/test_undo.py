@@ -1,0 +1,145 @@
+"""Whatever was applied in whatever order: when it is undone, every target is what it was, field and owner."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+
+from lab import Lab
+from modelyard import merge
+from modelyard.cluster import ObjectKey
+from modelyard.engine.undoing import Undone, restore
+from modelyard.merge import Path
+from modelyard.plan.ledger import ledger_text
+from modelyard.stack.config import Config, PatchChoice
+from tests.lab.environment import NAMESPACE
+from tests.lab.undoing import NAMES, SERVICE, Bench, Twin, project
+
+WAYS = st.fixed_dictionaries({name: st.sampled_from(["client-side", "server-side", "scaled"]) for name in NAMES})
+FIELDS: dict[Path, Any] = {
+    Path.parse("spec.replicas"): st.integers(0, 2),
+    Path.parse("spec.minReadySeconds"): st.integers(1, 9),
+    Path.parse("spec.strategy.rollingUpdate.maxSurge"): st.integers(1, 3),
+    Path.parse("spec.template.spec.terminationGracePeriodSeconds"): st.integers(20, 99),
+}
+
+
+CHANGES: dict[str, Any] = {
+    "training": st.sampled_from(["ray", "celery"]),
+    "mine": st.sampled_from(["v1", "v2", None]),
+    "head": st.booleans(),
+    "memory": st.sampled_from(["16Gi", "32Gi"]),
+    "autoscaling": st.sampled_from(["none", "annotations"]),
+}
+EDIT = st.sampled_from(sorted(CHANGES)).flatmap(lambda name: st.tuples(st.just(name), CHANGES[name]))
+APPLY = st.tuples(st.just("apply"), st.lists(EDIT, max_size=2), st.sampled_from([None, None, None, 0, 2, 4]))
+TOUCH = st.sampled_from(sorted(FIELDS)).flatmap(
+    lambda path: st.tuples(st.just("touch"), st.sampled_from(NAMES), st.just(path), FIELDS[path], st.just("human"))
+)
+# Not to 0: a scale to 0 is no field of that subresource, so the API server notes no owner.
+SCALE = st.tuples(
+    st.just("touch"), st.sampled_from(NAMES), st.just(Path(("spec", "replicas"))), st.integers(1, 3), st.just("scaler")
+)
+MOVES = st.lists(st.one_of(APPLY, APPLY, TOUCH, SCALE), min_size=1, max_size=6)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("undo")
+    with Lab.start(folder / "lab", context="dev") as lab:
+        lab.install_platform("dev")
+        yield Bench(lab, project(folder / "project"))
+
+
+def asking(stack: Config, wanted: dict[str, Any]) -> Config:
+    """The stack's config with what is wanted otherwise."""
+    patches = [PatchChoice("zz-mine", enabled=False)]
+    if wanted.get("mine"):
+        patches = [PatchChoice("zz-mine", version=wanted["mine"])]
+    if not wanted.get("head", True):
+        patches.append(PatchChoice("ray-head", enabled=False))
+    return stack._replace(
+        training=wanted.get("training", "ray"),
+        patches=tuple(patches),
+        ray_head=stack.ray_head._replace(memory=wanted.get("memory", "16Gi")),
+        autoscaling=stack.autoscaling._replace(mode=wanted.get("autoscaling", "none")),
+    )
+
+
+# Every example is some seconds of a real API server; making a failing one smaller would take minutes.
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.reuse, Phase.generate))
+@given(ways=WAYS, moves=MOVES, killed=st.booleans())
+def test_undone_every_target_is_what_it_was(bench: Bench, ways: dict[str, str], moves: list[Any], killed: bool) -> None:
+    bench.install(ways)
+    twins = {name: Twin(bench.get(name), bench.schema) for name in NAMES}
+    wanted: dict[str, Any] = {}
+    for move in moves:
+        note(str(move))
+        if move[0] == "apply":
+            wanted |= dict(move[1])
+            plan = bench.plan(asking(bench.stack.config, wanted))
+            bench.up(plan, move[2])
+            carried_out = {target.name: target for target in plan.targets}
+            if move[2] is not None:
+                carried_out = {target.name: target for target in plan.targets[: move[2] + 1]}
+            for name, twin in twins.items():
+                if name in carried_out:
+                    twin.planned(carried_out[name].applied)
+                elif move[2] is None:
+                    twin.planned(None)
+        else:
+            _, name, path, value, manager = move
+            if merge.value_at(bench.schema, bench.get(name), path) == value:
+                # Setting what is there already makes nobody its owner.
+                continue
+            bench.update(name, path, value, manager)
+            twins[name].update(path, value, manager)
+    if killed:
+        bench.half_destroy()
+    bench.destroy()
+    for name, twin in twins.items():
+        twin.planned(None)
+        twin.check(bench.get(name))
+
+
+def memory(body: dict[str, Any]) -> Any:
+    return body["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"].get("memory")
+
+
+def test_there_is_no_moment_at_a_default(bench: Bench) -> None:
+    """Replicas would be 1 and the memory without a limit, if a field were dropped before it is given back."""
+    bench.install(dict.fromkeys(NAMES, "scaled"))
+    before = bench.get(SERVICE)
+    assert before["spec"]["replicas"] == 3
+    bench.up(bench.plan(bench.stack.config))
+    ours = bench.get(SERVICE)
+    assert ours["spec"]["replicas"] == 2
+    assert memory(ours) != memory(before)
+    dropped = bench.stack.config._replace(patches=(PatchChoice("model-service", enabled=False),))
+    bench.up(bench.plan(dropped))
+    bench.up(bench.plan(bench.stack.config))
+    bench.destroy()
+    seen = bench.history(SERVICE, before["metadata"]["resourceVersion"])
+    assert {(body["spec"]["replicas"], memory(body)) for body in seen} == {(3, memory(before)), (2, memory(ours))}
+
+
+def test_an_undo_of_what_is_gone_or_was_never_ours_does_nothing(bench: Bench) -> None:
+    bench.install(dict.fromkeys(NAMES, "server-side"))
+    twin = Twin(bench.get(SERVICE), bench.schema)
+    key = ObjectKey("apps/v1", "Deployment", NAMESPACE, SERVICE)
+    assert restore(bench.client, key, "") == Undone(True)
+    twin.check(bench.get(SERVICE))
+    assert restore(bench.client, key._replace(name="nobody"), "") == Undone(False)
+
+
+def test_without_its_note_an_object_goes_back_by_the_engines_copy(bench: Bench) -> None:
+    bench.install(dict.fromkeys(NAMES, "client-side"))
+    twin = Twin(bench.get(SERVICE), bench.schema)
+    bench.up(bench.plan(bench.stack.config))
+    copy = ledger_text(bench.get(SERVICE))
+    bench.lab.kubectl("annotate", "deployment", SERVICE, "--namespace", NAMESPACE, "modelyard.dev/ledger-")
+    restore(bench.client, bench.applied[SERVICE], copy)
+    twin.check(bench.get(SERVICE))
+    bench.destroy()
