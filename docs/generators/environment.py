@@ -4,6 +4,7 @@ A variable that the source reads and nobody describes stops the generator, and s
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,13 +15,22 @@ PROGRAM = {
     "COLUMNS": "Width of the output on a terminal, instead of what the terminal says; 100 columns are the most.",
     "GITHUB_STEP_SUMMARY": "File to which `check --format github` appends its summary. GitHub Actions sets it.",
     "KUBECONFIG": "Files with the contexts of clusters, separated by `:`; `~/.kube/config` without it.",
+    "MODELYARD_BROKER_PASSWORD": "Password of RabbitMQ's management API; `guest` without it.",
+    "MODELYARD_BROKER_PASSWORD_FILE": "File that holds that password.",
+    "MODELYARD_BROKER_USER": "User of RabbitMQ's management API; `guest` without it.",
     "MODELYARD_DEBUG": "Any text: a fault of modelyard shows where in the code it is, instead of one line.",
     "MODELYARD_DOCS_URL": "Address of the documentation site. Rules in SARIF have a link to their page of it.",
+    "MODELYARD_NO_DRAIN": "Any text: neither `apply` nor `pulumi up` waits for running jobs, as with `--no-drain`.",
+    "MODELYARD_PROMETHEUS_TOKEN": "Token for the Prometheus server, where it asks for one.",
+    "MODELYARD_PROMETHEUS_TOKEN_FILE": "File that holds that token.",
+    "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, where it asks for one.",
+    "MODELYARD_RAY_TOKEN_FILE": "File that holds that token.",
     "NO_COLOR": "Any text: no colours, unless `--colour always` asks for them.",
     "TERM": "`dumb` stands for a terminal without colours.",
 }
 PULUMI = {
     "MODELYARD_PLAN": "Path of the approved plan that the Pulumi program has to keep to. `apply --plan` sets it.",
+    "MODELYARD_STOP": "`PID:PATH`: waits for jobs end once the file is there or the process is not. `apply` sets it.",
     "PULUMI_BACKEND_URL": "Where Pulumi keeps its state, instead of the `backend` of `Pulumi.yaml`.",
     "PULUMI_CONFIG_PASSPHRASE": "Passphrase of the stack's secrets; where there is none, an empty one is tried.",
     "PULUMI_CONFIG_PASSPHRASE_FILE": "File that holds that passphrase.",
@@ -31,6 +41,7 @@ LAB = {
     "XDG_CACHE_HOME": "Folder under which the lab's tools are kept; `~/.cache` without it.",
     "XDG_CONFIG_HOME": "Folder in which Go looks for its settings; `~/.config` without it.",
 }
+_OURS = re.compile("MODELYARD_[A-Z_]+")
 _PASSED_ON = {"PATH", "HOME"}
 """Of every process; nobody sets them for modelyard."""
 
@@ -73,10 +84,12 @@ def _of_module(path: Path) -> Iterator[str]:
     constants = {
         target.id: node.value.value
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name)
     }
+    # A name of ours that has a constant may be read through a function.
+    yield from (text for text in constants.values() if isinstance(text, str) and _OURS.fullmatch(text))
     for node in ast.walk(tree):
         for word in _keys(node):
             value = word.value if isinstance(word, ast.Constant) else constants.get(getattr(word, "id", ""))

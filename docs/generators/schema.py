@@ -20,6 +20,8 @@ _FORMATS = {
     "dns-name": "Kubernetes name",
     "patch-version": "`v1`, `v2`, …",
     "path": "path",
+    "url": "address",
+    "promql": "PromQL",
     "price": "USD",
 }
 _TYPES = {"object": "mapping", "array": "list", "string": "text", "integer": "whole number", "boolean": "true or false"}

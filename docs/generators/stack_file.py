@@ -62,4 +62,7 @@ def _below(section: Schema, root: Schema) -> list[str]:
         inner = resolved(named, root) if isinstance(named, dict) else {}
         if "properties" in inner:
             lines += [f"Each of {code(key)} has:", "", *keys(inner, root), ""]
+        own = resolved(value, root)
+        if "properties" in own and "description" in own:
+            lines += [f"{code(key)} has:", "", *keys(own, root), ""]
     return lines

@@ -106,7 +106,9 @@ class Runner:
                 done |= {f"{job}/{other}": one for other, one in inner.items()}
                 done[job] = Job("failure" if failed else "success", {})
             else:
-                done[job] = self._job(f"{(inputs or {}).get('stack', '')}{job}", body, values)
+                for variant, chosen in _matrix(body):
+                    name = f"{(inputs or {}).get('stack', '')}{job}{variant}"
+                    done[job + variant] = self._job(name, body, values | {"matrix": chosen})
         return done
 
     def _job(self, name: str, body: Mapping[str, Any], values: dict[str, Any]) -> Job:
@@ -217,6 +219,15 @@ class Runner:
             ["checkout", "--quiet", "--detach", commit],
         ):
             subprocess.run(["git", "-C", str(workspace), *words], **quiet)
+
+
+def _matrix(body: Mapping[str, Any]) -> list[tuple[str, Mapping[str, str]]]:
+    """The variants of a job of one dimension, by what GitHub adds to its name; of other jobs the one."""
+    strategy = body.get("strategy", {"matrix": {}})
+    assert strategy.get("fail-fast", False) is False, "one variant must not end the others"
+    found = [(f" ({value})", {key: value}) for key, values in strategy["matrix"].items() for value in values]
+    assert len(strategy["matrix"]) <= 1
+    return found or [("", {})]
 
 
 def _status(good: bool) -> dict[str, Any]:

@@ -178,3 +178,37 @@ def test_environments_are_applied_one_after_the_other() -> None:
     assert order == ["dev", "staging", "prod"]
     assert [job.get("needs") for job in jobs.values()] == [None, "dev", "staging"]
     assert set(order) == {path.name.split(".")[1] for path in (ROOT / "stacks").glob("Pulumi.*.yaml")}
+
+
+def test_every_stack_is_compared_every_night_by_somebody_who_may_only_read() -> None:
+    workflow = yaml.safe_load((WORKFLOWS / "drift.yml").read_text())
+    # YAML 1.1 reads the key `on` as true.
+    assert workflow[True]["schedule"] == [{"cron": "17 3 * * *"}]
+    job = workflow["jobs"]["drift"]
+    assert set(job["strategy"]["matrix"]["stack"]) == {
+        path.name.split(".")[1] for path in (ROOT / "stacks").glob("Pulumi.*.yaml")
+    }
+    assert job["environment"] == "${{ matrix.stack }}-plan"
+
+
+def test_a_comparison_without_the_state_fails_before_it_looks(tmp_path: Path) -> None:
+    runner = Runner(Repository(tmp_path / "repository").folder, tmp_path / "run", {}, env=machine(tmp_path))
+    jobs = runner.run("drift.yml")
+    assert {name: job.result for name, job in jobs.items()} == {
+        f"drift ({stack})": "failure" for stack in ("dev", "staging", "prod")
+    }
+    for job in jobs.values():
+        assert "set the variable PULUMI_BACKEND_URL" in job.log
+
+
+def test_a_comparison_that_cannot_be_made_is_not_called_drift(tmp_path: Path) -> None:
+    runner = Runner(
+        Repository(tmp_path / "repository").folder,
+        tmp_path / "run",
+        {},
+        env=machine(tmp_path),
+        variables={"": {"PULUMI_BACKEND_URL": tmp_path.as_uri()}},
+    )
+    jobs = runner.run("drift.yml")
+    assert {job.result for job in jobs.values()} == {"failure"}
+    assert not any("has drifted" in job.log for job in jobs.values())

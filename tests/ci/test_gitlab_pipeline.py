@@ -174,8 +174,22 @@ def test_environments_are_applied_one_after_the_other_by_hand_after_dev() -> Non
         assert (rule.get("when"), rule.get("allow_failure")) == (("manual", False) if before else (None, None))
 
 
-def test_apply_refuses_to_lose_the_state(tmp_path: Path, repository: Repository) -> None:
-    done = run("apply dev", repository.folder, env(tmp_path, repository, CHANGE))
+def test_a_schedule_compares_every_stack_and_runs_nothing_else() -> None:
+    """In a scheduled pipeline a rule for changed files always holds, so that applies would run every night."""
+    for name, job in jobs().items():
+        conditions = [rule["if"] for rule in job["rules"]]
+        if name == "drift":
+            assert conditions == ['$CI_PIPELINE_SOURCE == "schedule"']
+            assert job["parallel"]["matrix"] == [{"STACK": ["dev", "staging", "prod"]}]
+            assert job["environment"] == {"name": "$STACK-plan", "action": "access"}
+        else:
+            excluded = '$CI_PIPELINE_SOURCE != "schedule"', '$CI_PIPELINE_SOURCE == "merge_request_event"'
+            assert all(condition.startswith(excluded) for condition in conditions), name
+
+
+@pytest.mark.parametrize("name", ["apply dev", "drift"])
+def test_nothing_is_done_without_the_state(tmp_path: Path, repository: Repository, name: str) -> None:
+    done = run(name, repository.folder, env(tmp_path, repository, CHANGE) | {"STACK": "dev"})
     assert done.returncode != 0
     assert "set the variable PULUMI_BACKEND_URL" in done.stdout
 

@@ -33,7 +33,7 @@ def test_the_picture_is_up_to_date(doc_script: Script, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["plan.svg", "packages.svg", "logo.svg"])
 def test_a_picture_loads_nothing(name: str, root: Path) -> None:
     drawn = (root / "docs" / "images" / name).read_text(encoding="utf-8")
-    assert drawn.count("http") == 1  # the namespace of SVG
+    assert re.sub(">[^<]*<", "><", drawn).count("http") == 1  # the namespace of SVG; an address in a text is none
     assert set(re.findall(r"url\((.)", drawn)) <= {"#"}
     assert "@import" not in drawn
 
