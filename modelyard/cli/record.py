@@ -52,6 +52,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> str:
         nodes=taken.nodes,
         pods=taken.pods,
         objects=taken.objects,
+        quotas=taken.quotas,
     )
     return safe(
         f"{name}: {count(len(taken.objects), 'object')} and {count(len(taken.nodes), 'node')} of Kubernetes "

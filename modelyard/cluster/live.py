@@ -21,7 +21,7 @@ from lightkube.core.exceptions import ConfigError
 from yaml import YAMLError
 
 from modelyard.cluster.pods import holds_resources, request_of
-from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
+from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
@@ -57,6 +57,7 @@ class Snapshot(NamedTuple):
     pods: tuple[Mapping[str, Any], ...]
     """``{node, owner, requests}`` of every running pod; nothing else of a pod is kept."""
     objects: tuple[Mapping[str, Any], ...]
+    quotas: tuple[Mapping[str, Any], ...]
 
 
 def connect(context: str | None) -> Client:
@@ -139,7 +140,9 @@ def identity(client: Client) -> str:
 
 
 def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
-    """Reads the wanted objects, the nodes and what pods request, in parallel. Objects that are not there are left out.
+    """Reads the wanted objects, their namespaces' quotas, the nodes and what pods request, in parallel.
+
+    Objects that are not there are left out, and quotas that these credentials may not read.
 
     Raises:
         ClusterError: the API server does not answer, or not to us.
@@ -151,12 +154,14 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         nodes = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/nodes")["items"]), "nodes")
         pods = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/pods")["items"]), "pods")
         objects = [pool.submit(read, client, key) for key in keys]
+        quotas = [pool.submit(_quotas, client, namespace) for namespace in sorted({key.namespace for key in keys})]
         return Snapshot(
             uid.result(),
             version.result(),
             tuple({"apiVersion": "v1", **node} for node in nodes.result()),
             tuple(request_of(pod) for pod in pods.result() if holds_resources(pod)),
             tuple(found for found in (job.result() for job in objects) if found is not None),
+            tuple(quota for job in quotas for quota in job.result()),
         )
 
 
@@ -182,6 +187,7 @@ def state_of(taken: Snapshot) -> ClusterState:
         {key_of(body, ""): dict(body) for body in taken.objects},
         tuple(node_of(body) for body in taken.nodes),
         tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in taken.pods),
+        quotas_of(taken.quotas),
     )
 
 
@@ -213,6 +219,20 @@ def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[
     path = path_of(ObjectKey(api_version, kind, namespace, "")).rstrip("/")
     found = ask_server(lambda: list(_got(client, path)["items"]), kind)
     return [{**body, "apiVersion": api_version, "kind": kind} for body in found]
+
+
+def _quotas(client: Client, namespace: str) -> list[dict[str, Any]]:
+    """The ResourceQuotas of a namespace; none where these credentials may not read them."""
+
+    def get() -> list[dict[str, Any]]:
+        try:
+            return list(_got(client, f"/api/v1/namespaces/{namespace}/resourcequotas")["items"])
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code == 403 and _message(error.response):
+                return []
+            raise
+
+    return ask_server(get, "quotas")
 
 
 def path_of(key: ObjectKey) -> str:

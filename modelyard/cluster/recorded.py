@@ -1,7 +1,7 @@
 """The recorded platform of an environment: ``stacks/recorded/<env>/``.
 
-``cluster.json`` has the version, the identity, the nodes as the API server returned them and what pods request;
-beside it lies one ``<kind>.<namespace>.<name>.json`` an object. ``modelyard record`` writes the folder.
+``cluster.json`` has the version, the identity, the nodes and quotas as the API server returned them, and what pods
+request; beside it lies one ``<kind>.<namespace>.<name>.json`` an object. ``modelyard record`` writes the folder.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 from modelyard.cluster.folder import replace_json
 from modelyard.cluster.hiding import hidden
-from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of
+from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of
 from modelyard.findings import Finding, Severity
 
 FORMAT_VERSION = 1
@@ -62,6 +62,7 @@ def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Fi
                 objects,
                 tuple(node_of(body) for body in cluster["nodes"]),
                 tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in cluster["pods"]),
+                quotas_of(cluster.get("quotas", ())),
             ),
             (),
         )
@@ -79,6 +80,7 @@ def write_recorded(
     nodes: Iterable[Mapping[str, Any]],
     pods: Iterable[Mapping[str, Any]],
     objects: Iterable[Mapping[str, Any]],
+    quotas: Iterable[Mapping[str, Any]] = (),
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
 
@@ -97,6 +99,8 @@ def write_recorded(
         "nodes": sorted(nodes, key=lambda body: str(body["metadata"]["name"])),
         "pods": sorted(pods, key=lambda pod: (pod["node"], pod["owner"], sorted(pod["requests"].items()))),
     }
+    if found := sorted(quotas, key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"])):
+        contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "quotas": found}
     texts = {
         name: json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         for name, body in sorted(contents.items())

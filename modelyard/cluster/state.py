@@ -1,6 +1,6 @@
 """The starting state of a plan, whatever it was read from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -37,6 +37,17 @@ class Pod(NamedTuple):
     requests: Mapping[str, Fraction]
 
 
+class Quota(NamedTuple):
+    """What one ResourceQuota lets the pods of its namespace take. Amounts are cores, bytes or counts by the quota's own
+    names (``requests.nvidia.com/gpu``, ``limits.cpu``, ``pods``).
+    """
+
+    namespace: str
+    name: str
+    hard: Mapping[str, Fraction]
+    used: Mapping[str, Fraction]
+
+
 class ClusterState(NamedTuple):
     """Everything a plan needs to know about a cluster."""
 
@@ -48,6 +59,8 @@ class ClusterState(NamedTuple):
     objects: Mapping[ObjectKey, dict[str, Any]]
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
+    quotas: tuple[Quota, ...] = ()
+    """Those that count every pod of their namespace."""
 
 
 def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -71,6 +84,17 @@ def node_of(body: Mapping[str, Any]) -> Node:
         amounts((body.get("status") or {}).get("allocatable") or {}),
         not spec.get("unschedulable", False),
     )
+
+
+def quotas_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
+    """The quotas among ResourceQuota objects that count every pod; those with scopes count some, and are left out."""
+    found = []
+    for body in bodies:
+        spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
+        if not (spec.get("scopes") or spec.get("scopeSelector")):
+            hard, used = amounts(status.get("hard") or {}), amounts(status.get("used") or {})
+            found.append(Quota(metadata["namespace"], metadata["name"], hard, used))
+    return tuple(sorted(found, key=lambda quota: quota[:2]))
 
 
 def amounts(resources: Mapping[str, str | int | float]) -> dict[str, Fraction]:

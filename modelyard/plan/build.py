@@ -20,6 +20,7 @@ from modelyard.plan.order import order
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch
+from modelyard.plan.quotas import check_quotas
 from modelyard.plan.sizes import check_sizes
 from modelyard.plan.target import Wish, finish, prepare
 from modelyard.plan.trace import place_field
@@ -78,6 +79,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
             *check_drains(config, waits),
             *check_sizes(stack, targets, by_deployment, chosen),
             *check_placement(targets, by_deployment, room),
+            *check_quotas(targets, room.quotas),
             *check_autoscaling(config, targets),
         )
     )

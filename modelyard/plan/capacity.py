@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.cluster import ClusterState, Node
-from modelyard.cluster.state import GPU_RESOURCE
+from modelyard.cluster.state import GPU_RESOURCE, Quota
 from modelyard.plan.pods import Pods
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
@@ -56,6 +56,7 @@ class Room(NamedTuple):
     """By name."""
     taken: Mapping[str, Mapping[str, Mapping[str, Fraction]]]
     """Node, then owner of the pods, then resource."""
+    quotas: tuple[Quota, ...] = ()
 
 
 def room_of(state: ClusterState) -> Room:
@@ -65,7 +66,7 @@ def room_of(state: ClusterState) -> Room:
         theirs = taken.setdefault(pod.node, {}).setdefault(pod.owner, {})
         for name, value in pod.requests.items():
             theirs[name] = theirs[name] + value if name in theirs else value
-    return Room(tuple(sorted(state.nodes, key=lambda node: node.name)), taken)
+    return Room(tuple(sorted(state.nodes, key=lambda node: node.name)), taken, state.quotas)
 
 
 def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY) -> Fit:

@@ -10,6 +10,7 @@ from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import Room, fit
 from modelyard.plan.pods import grace_of, pods_of
+from modelyard.plan.quotas import pods_within
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.workloads import GPU_ROLES, Workload
 
@@ -57,7 +58,11 @@ def order(
     for name in ups:
         if name in sides and downs:
             wanted = _new_pods(by_name[name])
-            free = fit(pods_of(by_name[name].after), room, (), wanted).pods
+            up = by_name[name]
+            free = min(
+                fit(pods_of(up.after), room, (), wanted).pods,
+                pods_within(up.after, up.key.namespace, room.quotas),
+            )
             if free < wanted:
                 spare, why = False, f"{free} of {wanted} new pods fit beside it"
     switch = None

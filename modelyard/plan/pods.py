@@ -1,6 +1,6 @@
 """What the pods of an object ask for, read from its pod template: the one place that knows where that stands."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -82,13 +82,27 @@ def container_requests(container: Mapping[str, Any]) -> dict[str, Fraction]:
     return amounts
 
 
+def container_limits(container: Mapping[str, Any]) -> dict[str, Fraction]:
+    """What one container is limited to; an amount that is no quantity is left out."""
+    return container_requests({"resources": {"limits": (container.get("resources") or _NOTHING).get("limits")}})
+
+
+def limits_of(spec: Mapping[str, Any]) -> dict[str, Fraction]:
+    """What a pod is limited to, by resource name, counted as quotas count it."""
+    return _total(spec, container_limits)
+
+
 def _requests(spec: Mapping[str, Any]) -> dict[str, Fraction]:
+    return _total(spec, container_requests)
+
+
+def _total(spec: Mapping[str, Any], of: Callable[[Mapping[str, Any]], dict[str, Fraction]]) -> dict[str, Fraction]:
     """The sum over the containers, or the largest init container where that is more, plus the runtime's overhead."""
     first = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") != "Always"]
     beside = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
-    total = _sum(container_requests(one) for one in (*beside, *(spec.get("containers") or ())))
+    total = _sum(of(one) for one in (*beside, *(spec.get("containers") or ())))
     for container in first:
-        for name, value in container_requests(container).items():
+        for name, value in of(container).items():
             total[name] = max(total.get(name, _ZERO), value)
     overhead = spec.get("overhead")
     return _sum((total, container_requests({"resources": {"requests": overhead}}))) if overhead else total

@@ -213,6 +213,33 @@ def test_a_quota_that_new_objects_exceed_is_told_before(tmp_path: Path) -> None:
         refused(env, 1, "OWN009", "exceeds a quota")
 
 
+def test_a_quota_that_new_pods_exceed_is_told_before_though_the_server_takes_the_change(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        env.modelyard("apply", "dev", "--yes")
+        env.settle()
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team", "namespace": NAMESPACE}}
+        apply(env, {**quota, "spec": {"hard": {"requests.nvidia.com/gpu": "1", "pods": "50"}}})
+        path = f"/api/v1/namespaces/{NAMESPACE}/resourcequotas/team"
+        env.lab.wait("the quota", lambda: "used" in env.lab.request("GET", path).body.get("status", {}))
+        used = env.lab.request("GET", path).body["status"]["used"]
+        assert used["requests.nvidia.com/gpu"] == "1"
+
+        env.edit("modelyard:training: ray\n", "modelyard:training: celery\n")
+        plan = env.plan()
+        assert findings(plan, "RES108") == []
+        assert [step.phase for step in plan.steps if step.phase in ("up", "down")] == ["down", "up"]
+        env.modelyard("apply", "dev", "--yes")
+        assert env.plan().changed == ()
+
+        celery = "  modelyard:celery:\n    replicas: "
+        env.edit(f"{celery}1\n", f"{celery}2\n")
+        (finding,) = findings(env.plan(), "RES108")
+        assert finding.target == "deployment-model-training-tasks-gpu"
+        refused(env, 1, "RES108", "1 requests.nvidia.com/gpu more, 0 of 1 are left")
+        env.modelyard("record", "dev")
+        assert "RES108" in env.modelyard("plan", "dev", check=False).stdout
+
+
 def admitted(body: Object) -> list[Object]:
     """Caps the grace period; adds a label to the pods and a container."""
     template = body["spec"]["template"]

@@ -30,6 +30,9 @@ def deployment(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "ml"}, "spec": {"template": {"metadata": {"labels": None}}}}
 
 
+QUOTA = {"metadata": {"namespace": "ml", "name": "team"}, "spec": {"hard": {"pods": "5"}}}
+
+
 def missing(name: str) -> httpx2.Response:
     return httpx2.Response(404, json={"kind": "Status", "message": f'deployments.apps "{name}" not found', "code": 404})
 
@@ -47,6 +50,7 @@ def cluster(request: httpx2.Request) -> httpx2.Response:
         "/api/v1/nodes": {"items": [{"metadata": {"name": "n"}}]},
         "/api/v1/pods": {"items": pods},
         "/api/v1/namespaces/kube-system": {"metadata": {"uid": "its-uid"}},
+        "/api/v1/namespaces/ml/resourcequotas": {"items": [QUOTA]},
         "/apis/apps/v1/namespaces/ml/deployments": {"items": [deployment(f"d{number}") for number in range(4)]},
         **{f"/apis/apps/v1/namespaces/ml/deployments/d{at}": deployment(f"d{at}") for at in range(4)},
     }
@@ -59,7 +63,17 @@ def test_what_is_not_there_is_left_out_however_many_are_asked_for_at_once() -> N
     assert taken.objects[0] == {**deployment("d0"), "apiVersion": "apps/v1", "kind": "Deployment"}
     assert (taken.identity, taken.version) == ("its-uid", "v1.35.4")
     assert taken.nodes == ({"apiVersion": "v1", "metadata": {"name": "n"}},)
+    assert taken.quotas == (QUOTA,)
     assert taken.pods == ({"node": "n", "owner": "Running", "requests": {}},)
+
+
+def test_quotas_that_may_not_be_read_are_left_out() -> None:
+    def forbidding(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.endswith("/resourcequotas"):
+            return httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
+        return cluster(request)
+
+    assert snapshot(client_of(forbidding), [key("d0")]).quotas == ()
 
 
 def test_a_list_says_of_each_object_what_it_is() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.cluster import ObjectKey, essence, load_recorded
 from modelyard.cluster.recorded import recorded_folder, write_recorded
-from modelyard.cluster.state import node_of
+from modelyard.cluster.state import Quota, node_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,7 +21,9 @@ def raw(name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return cluster, [json.loads(path.read_text()) for path in sorted(folder.glob("deployment.*.json"))]
 
 
-def write(root: Path, cluster: dict[str, Any], objects: list[dict[str, Any]]) -> tuple[Path, ...]:
+def write(
+    root: Path, cluster: dict[str, Any], objects: list[dict[str, Any]], quotas: tuple[dict[str, Any], ...] = ()
+) -> tuple[Path, ...]:
     return write_recorded(
         root,
         "dev",
@@ -31,6 +33,7 @@ def write(root: Path, cluster: dict[str, Any], objects: list[dict[str, Any]]) ->
         nodes=cluster["nodes"],
         pods=cluster["pods"],
         objects=objects,
+        quotas=quotas,
     )
 
 
@@ -42,6 +45,16 @@ def test_what_is_written_is_what_was_recorded(tmp_path: Path) -> None:
     for path in written:
         assert path.read_bytes() == (recorded_folder(ROOT, "dev") / path.name).read_bytes()
     assert load_recorded(tmp_path, "dev") == load_recorded(ROOT, "dev")
+
+
+def test_quotas_are_recorded_where_there_are_any(tmp_path: Path) -> None:
+    hard, used = {"requests.nvidia.com/gpu": "4"}, {"requests.nvidia.com/gpu": "1"}
+    quota = {"metadata": {"namespace": "ml", "name": "team"}, "spec": {"hard": hard}}
+    write(tmp_path, *raw("dev"), ({**quota, "status": {"hard": hard, "used": used}},))
+    state, _ = load_recorded(tmp_path, "dev")
+    assert state is not None
+    one, four = Fraction(1), Fraction(4)
+    assert state.quotas == (Quota("ml", "team", {"requests.nvidia.com/gpu": four}, {"requests.nvidia.com/gpu": one}),)
 
 
 def test_recording_again_drops_what_is_gone(tmp_path: Path) -> None:

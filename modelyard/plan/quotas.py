@@ -1,0 +1,88 @@
+"""Whether the quotas of a namespace let a plan's pods be made.
+
+A Deployment whose pods a quota refuses is accepted and never gets ready, so its step would wait until its time limit.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from modelyard import quantity
+from modelyard.cluster.state import Quota
+from modelyard.findings import Finding, Severity
+from modelyard.plan.capacity import MANY
+from modelyard.plan.pods import limits_of, pods_of
+from modelyard.plan.values import TargetPlan
+
+_SHORT = ("cpu", "memory", "ephemeral-storage")
+"""Resources whose requests a quota may also name without ``requests.``."""
+_ZERO = Fraction(0)
+
+
+def check_quotas(targets: Iterable[TargetPlan], quotas: Iterable[Quota]) -> Iterator[Finding]:
+    """Findings where the pods of all targets together are more than a quota has left, in whichever order they change.
+
+    Replicas that an autoscaler sets stay as many as they are here.
+    """
+    known = [(target, _growth(target)) for target in targets if target.action != "none"]
+    for quota in quotas:
+        theirs = [(target, growth) for target, growth in known if target.key.namespace == quota.namespace]
+        for name, hard in quota.hard.items():
+            most, largest = max(((growth.get(name, _ZERO), one) for one, growth in theirs), default=(_ZERO, None))
+            more = sum((growth.get(name, _ZERO) for _, growth in theirs), _ZERO)
+            used = quota.used.get(name, _ZERO)
+            if largest is not None and most > 0 and more > 0 and used + more > hard:
+                said = (_amount(name, value) for value in (more, hard - used, hard))
+                yield Finding(
+                    "RES108",
+                    Severity.ERROR,
+                    "quota {} has no room for the pods of this plan: they take {} {} more, {} of {} are left".format(
+                        quota.name, next(said), name, *said
+                    ),
+                    target=largest.name,
+                    detail=f"the API server would refuse pods of {largest.name}, and it would never get ready",
+                    remedy=f"ask for less, or have the quota raised: kubectl --namespace {quota.namespace} "
+                    f"describe quota {quota.name}",
+                )
+
+
+def pods_within(body: Mapping[str, Any], namespace: str, quotas: Iterable[Quota]) -> int:
+    """How many more pods of a Deployment the quotas of its namespace let be made now."""
+    charges = charged(body)
+    counts = [
+        (quota.hard[name] - quota.used.get(name, _ZERO)) // charge
+        for quota in quotas
+        if quota.namespace == namespace
+        for name, charge in charges.items()
+        if charge and name in quota.hard
+    ]
+    return max(0, min((int(count) for count in counts), default=MANY))
+
+
+def charged(body: Mapping[str, Any] | None) -> dict[str, Fraction]:
+    """What a quota counts for one pod of a Deployment, by the names that a quota may have."""
+    pods = pods_of(body)
+    if not pods.spec:
+        return {}
+    return {
+        "pods": Fraction(1),
+        "count/pods": Fraction(1),
+        **{name: value for name, value in pods.requests.items() if name in _SHORT},
+        **{f"requests.{name}": value for name, value in pods.requests.items()},
+        **{f"limits.{name}": value for name, value in limits_of(pods.spec).items()},
+    }
+
+
+def _growth(target: TargetPlan) -> dict[str, Fraction]:
+    """What a target's pods take more than before; less is negative."""
+    before, after = target.replicas
+    if after is None:
+        after = before
+    old, new = charged(target.before), charged(target.after)
+    return {name: new.get(name, _ZERO) * (after or 0) - old.get(name, _ZERO) * (before or 0) for name in {**old, **new}}
+
+
+def _amount(name: str, value: Fraction) -> str:
+    if name.endswith(("memory", "ephemeral-storage")):
+        return quantity.memory(value) if value % quantity.GI == 0 else f"{float(value / quantity.GI):.1f}Gi"
+    return quantity.cpu(value)
