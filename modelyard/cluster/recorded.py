@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from modelyard.cluster.folder import replace_json
 from modelyard.cluster.hiding import hidden
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of
 from modelyard.findings import Finding, Severity
@@ -89,6 +88,8 @@ def write_recorded(
     Raises:
         OSError: the folder cannot be written; the earlier recording is still there.
     """
+    from modelyard.cluster.folder import replace_json
+
     folder = recorded_folder(root, stack)
     contents: dict[str, Mapping[str, Any]] = {_object_file(key_of(body, "")): hidden(body) for body in objects}
     contents[CLUSTER_FILE] = {

@@ -42,8 +42,6 @@ def missing_containers(
     live: Mapping[str, Any],
 ) -> Iterator[Finding]:
     """One finding for each container that patches change and the object does not have."""
-    from difflib import get_close_matches
-
     have = _containers(live)
     wanted: dict[str, PatchVersion] = {}
     for patch, document in parts:
@@ -51,6 +49,11 @@ def missing_containers(
             # A container that brings its image is a new one, such as a sidecar.
             if name not in have and "image" not in container:
                 wanted.setdefault(name, patch)
+    if not wanted:
+        return
+    # Most plans find every container, and do without this import.
+    from difflib import get_close_matches
+
     for name, patch in wanted.items():
         close = get_close_matches(name, have, 1)
         ours = workload is not None and name == workload.container

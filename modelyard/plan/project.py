@@ -11,7 +11,6 @@ from modelyard.cluster import ClusterState, ObjectKey, load_recorded
 from modelyard.findings import Finding, Severity
 from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER
-from modelyard.plan.recording import outdated
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load
 from modelyard.workloads import facts, workloads
@@ -86,6 +85,8 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
     if recorded is None:
         return
     if recorded.identity == state.identity:
+        from modelyard.plan.recording import outdated
+
         yield from outdated(stack, recorded, state, plan.targets)
         return
     yield stack.place(
