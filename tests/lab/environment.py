@@ -184,7 +184,7 @@ def ci_machine(env: Environment, folder: Path) -> dict[str, str]:
     """The variables of a CI runner that has the engine, keeps state in a folder, and reaches no cluster yet."""
     backend = folder / "state"
     backend.mkdir(exist_ok=True)
-    lab = {name: value for name, value in env.env.items() if name.startswith(("PULUMI_", "XDG_"))}
+    lab = {name: value for name, value in env.env.items() if name.startswith(("PULUMI_", "XDG_", "MODELYARD_"))}
     made = machine(folder, lab)
     del made["KUBECONFIG"]
     tools = f"{env.lab.tools.bin}{os.pathsep}{Path(sys.executable).parent}"

@@ -1,0 +1,182 @@
+"""An API server that is slow, busy, broken or refuses, at the plan and at a step: clear words, the documented code."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.lab.between import Between, Meddle, Reply, Request, When, between
+from tests.lab.environment import Environment, comparable, environment
+
+HEAD = "deployment-ray-head"
+SERVICE = "deployment-model-service"
+BUSY = Reply(429, "TooManyRequests", "the server has received too many requests", {"Retry-After": "1"})
+BROKEN = Reply(500, "InternalError", "etcdserver: request timed out")
+MOVED = Reply(
+    409, "Conflict", f'Operation cannot be fulfilled on deployments.apps "{HEAD}": the object has been modified'
+)
+FORBIDDEN = Reply(
+    403, "Forbidden", f'deployments.apps "{HEAD}" is forbidden: User "lab" cannot patch resource "deployments"'
+)
+WEBHOOK = Reply(403, "Forbidden", 'admission webhook "no.lab.example.com" denied the request: not on a Friday')
+QUOTA = Reply(403, "Forbidden", f'deployments.apps "{HEAD}" is forbidden: exceeded quota: team, requested: cpu=3')
+EXPIRED = Reply(401, "Unauthorized", "Unauthorized")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environment, Between]]:
+    folder = tmp_path_factory.mktemp("answers")
+    with environment("dev", folder) as env, between(env.lab, folder) as proxy:
+        env.env["KUBECONFIG"] = str(proxy.kubeconfig)
+        env.modelyard("apply", "dev", "--yes")
+        yield env, proxy
+
+
+@pytest.fixture
+def dev(shared: tuple[Environment, Between]) -> Iterator[tuple[Environment, Between]]:
+    """Two targets have something to change: the Ray head and the model service."""
+    env, proxy = shared
+    text = env.stack_file.read_text()
+    env.edit("    cpu: 2\n", "    cpu: 3\n")
+    env.edit("    replicas: 2\n", "    replicas: 3\n")
+    yield env, proxy
+    proxy.meddle = lambda _request, _when: None
+    env.stack_file.write_text(text)
+    env.modelyard("apply", "dev", "--yes")
+    env.settle()
+
+
+def of_plan(request: Request) -> bool:
+    """The question what an apply of the Ray head would do."""
+    return request.method == "PATCH" and request.dry_run and request.path.endswith(HEAD)
+
+
+def of_step(request: Request) -> bool:
+    """The step of the Ray head."""
+    return request.method == "PATCH" and not request.dry_run and request.path.endswith(HEAD)
+
+
+def of_reading(request: Request) -> bool:
+    """A look at the Ray head."""
+    return request.method == "GET" and request.path.endswith(HEAD)
+
+
+def answering(which: Callable[[Request], bool], reply: Reply, times: int | None = None) -> Meddle:
+    """Gives this reply to such requests, the first few or all of them."""
+    left = [times]
+
+    def meddle(request: Request, when: When) -> Reply | None:
+        if when != "before" or not which(request) or left[0] == 0:
+            return None
+        if left[0] is not None:
+            left[0] -= 1
+        return reply
+
+    return meddle
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def finishes(env: Environment, proxy: Between) -> None:
+    """With a server that is well again, a further apply does the rest."""
+    proxy.meddle = lambda _request, _when: None
+    env.modelyard("apply", "dev", "--yes")
+    env.settle()
+    plan = env.plan()
+    assert plan.changed == ()
+    for target in plan.targets:
+        live = env.get(target.key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+
+
+@pytest.mark.parametrize("verb", ["plan", "apply"])
+@pytest.mark.parametrize(
+    ("which", "reply", "code", "said"),
+    [
+        (of_reading, BUSY, 3, "too many requests"),
+        (of_reading, BROKEN, 3, "etcdserver: request timed out"),
+        (of_reading, EXPIRED, 3, "they may have expired"),
+        (of_plan, BUSY, 3, "too many requests"),
+        (of_plan, BROKEN, 3, "etcdserver: request timed out"),
+        (of_plan, EXPIRED, 3, "they may have expired"),
+        (of_plan, FORBIDDEN, 1, "OWN009"),
+        (of_plan, WEBHOOK, 1, "not on a Friday"),
+        (of_plan, QUOTA, 1, "exceeds a quota"),
+    ],
+)
+def test_what_the_plan_is_answered(
+    dev: tuple[Environment, Between], verb: str, which: Callable[[Request], bool], reply: Reply, code: int, said: str
+) -> None:
+    env, proxy = dev
+    before = env.deployment(HEAD), env.deployment(SERVICE)
+    proxy.meddle = answering(which, reply)
+    arguments = ("plan", "dev", "--live") if verb == "plan" else ("apply", "dev", "--yes")
+    done = env.modelyard(*arguments, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert said in words(done.stdout + done.stderr)
+    assert "Traceback" not in done.stderr
+    assert (env.deployment(HEAD), env.deployment(SERVICE)) == before
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (BUSY, "too many requests"),
+        (BROKEN, "etcdserver: request timed out"),
+        (MOVED, "the object has been modified"),
+        (FORBIDDEN, "ask for the right"),
+        (WEBHOOK, "not on a Friday"),
+        (QUOTA, "exceeded quota: team"),
+        (EXPIRED, "log in to the cluster again"),
+    ],
+    ids=["429", "500", "409", "rights", "webhook", "quota", "credentials"],
+)
+def test_what_a_step_is_answered(dev: tuple[Environment, Between], reply: Reply, said: str) -> None:
+    """After the plan was right: nothing claims to be done, and the rest follows with the next run."""
+    env, proxy = dev
+    before = env.deployment(HEAD)
+    proxy.meddle = answering(of_step, reply)
+    done = env.modelyard("apply", "dev", "--yes", check=False)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert said in words(done.stderr)
+    assert "Traceback" not in done.stderr
+    assert env.deployment(HEAD)["metadata"]["generation"] == before["metadata"]["generation"]
+    finishes(env, proxy)
+
+
+@pytest.mark.parametrize("reply", [BUSY, BROKEN, MOVED], ids=["429", "500", "409"])
+def test_a_server_that_is_busy_for_a_moment_is_asked_again(dev: tuple[Environment, Between], reply: Reply) -> None:
+    env, proxy = dev
+    proxy.meddle = answering(of_plan, reply, times=2)
+    env.modelyard("apply", "dev", "--yes")
+    finishes(env, proxy)
+
+
+def test_a_slow_server(dev: tuple[Environment, Between]) -> None:
+    env, proxy = dev
+
+    def slow(_request: Request, when: When) -> None:
+        if when == "before":
+            time.sleep(0.5)
+
+    proxy.meddle = slow
+    env.modelyard("apply", "dev", "--yes")
+    finishes(env, proxy)
+
+
+def test_a_server_that_does_not_answer(dev: tuple[Environment, Between]) -> None:
+    env, proxy = dev
+
+    def silent(request: Request, when: When) -> None:
+        if when == "before" and of_plan(request):
+            time.sleep(60)
+
+    proxy.meddle = silent
+    began = time.monotonic()
+    done = env.modelyard("plan", "dev", "--live", check=False)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "cannot be reached" in words(done.stderr)
+    assert time.monotonic() - began < 50
