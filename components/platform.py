@@ -17,6 +17,7 @@ from components.parts import (
     TrainingSwitch,
     autoscaled,
 )
+from modelyard.engine.home import Cluster
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.pods import grace_of
 
@@ -48,6 +49,7 @@ class Platform(pulumi.ComponentResource):
         parts: dict[type[Part], Part] = {}
         last: tuple[pulumi.Resource, ...] = ()
         guard = Guard(plan.context)
+        home = Cluster(plan, inside)
         waiting = {name for wait in plan.drains for name in wait.targets}
         drained = 0
         for target in plan.targets:
@@ -56,11 +58,11 @@ class Platform(pulumi.ComponentResource):
             drain = _drain(target)
             hooks = (*waits_before(plan, target), guard.before(target))
             if target.phase == "normal" and target.name not in waiting:
-                part.add(target, (), ROLLOUT + drain, hooks)
+                part.add(target, (home,), ROLLOUT + drain, hooks)
                 continue
             # A job may go on for its pod's grace period, and whoever comes next on the same GPU waits for it.
             drained = max(drained, drain)
-            last = (part.add(target, last, ROLLOUT + drained, hooks),)
+            last = (part.add(target, (home, *last), ROLLOUT + drained, hooks),)
         for part in parts.values():
             part.close()
         Autoscaling("autoscaling", plan, inside)

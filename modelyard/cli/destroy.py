@@ -36,6 +36,7 @@ def _same_cluster(root: Path, name: str, path: Path) -> None:
     """Ends the run where the stack's context leads to another cluster than the stack was applied to."""
     from modelyard.cluster.live import ClusterError, connect, identity
     from modelyard.engine import EngineError, recorded_cluster
+    from modelyard.engine.home import FORGET
     from modelyard.plan.project import shown
     from modelyard.stack import load
 
@@ -50,7 +51,8 @@ def _same_cluster(root: Path, name: str, path: Path) -> None:
         raise Stop(
             Exit.STALE,
             f"{name} was applied to cluster {applied_to}, and context {stack.context} leads to {live}",
-            "check kubernetes:context and KUBECONFIG",
+            "check kubernetes:context and KUBECONFIG; to forget a cluster that is gone for good: "
+            + FORGET.format(stack=name),
         )
 
 

@@ -12,6 +12,8 @@ from modelyard.engine.failure import EngineError, failure
 from modelyard.engine.run import Run
 from modelyard.plan.drift import FORMAT_VERSION, Applied
 
+CLUSTER = "modelyard:Cluster"
+"""Type of ``engine.home.Cluster`` within the provider for Python resources."""
 _RECORD = "modelyard:index:Applied"
 """Type of ``components.record.Applied``."""
 
@@ -57,11 +59,21 @@ def from_state(deployment: Mapping[str, Any]) -> AppliedStack:
     begun = set(_objects(pending))
     # A refresh drops an object that somebody deleted; what is noted of it stays.
     known = begun | requests.keys() | set(_objects(resources))
-    outputs = next((each.get("outputs") or {} for each in resources if each["type"] == "pulumi:pulumi:Stack"), {})
     return AppliedStack(
-        outputs.get("cluster"),
+        cluster_of(resources),
         tuple(Applied(key, requests.get(key), key not in begun) for key in sorted(known)),
     )
+
+
+def cluster_of(resources: Iterable[Mapping[str, Any]]) -> str | None:
+    """The cluster that a state's resources are in; None where nothing was applied.
+
+    The resource of that name counts. The stack's outputs are only asked where there is none, as earlier versions left
+    it: the engine keeps the outputs of a run that failed too.
+    """
+    outputs = {each["type"].rpartition("/")[2]: each.get("outputs") or {} for each in resources}
+    known = outputs.get(CLUSTER) or outputs.get("pulumi:pulumi:Stack") or {}
+    return known.get("cluster")
 
 
 def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from pulumi import automation
 
 from modelyard.drain.values import NO_DRAIN, STOP
-from modelyard.engine.failure import failure
+from modelyard.engine.applied import cluster_of
+from modelyard.engine.failure import StaleError, failure
+from modelyard.engine.home import elsewhere
 from modelyard.engine.progress import Report
 from modelyard.engine.run import Run
 from modelyard.engine.stopping import GENTLY, Stopping
@@ -58,6 +60,11 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
         )
         with Run("apply", heard, stopping) as run:
             stack = run.select(root, plan.stack, create=True, variables=variables)
+            applied_to = _cluster(stack)
+            if applied_to not in (None, plan.cluster):
+                # Told again by the program; but by then the engine has looked for the stack's objects in this cluster.
+                summary, _, remedy = elsewhere(plan.stack, applied_to, plan.cluster).partition(": ")
+                raise StaleError(summary, remedy)
             done = run.follow(stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True))
     outputs = {name: value.value for name, value in sorted(done.outputs.items()) if not value.secret}
     return Outcome(done.summary.result, run.changes, outputs)
@@ -82,8 +89,12 @@ def recorded_cluster(root: Path, stack: str) -> str | None:
         EngineError: as for :func:`destroy`.
     """
     with Run("destroy", lambda _line: None) as run:
-        try:
-            found = run.select(root, stack, create=False).outputs().get("cluster")
-        except automation.CommandError as error:
-            raise failure((), str(error)) from error
-    return None if found is None else str(found.value)
+        return _cluster(run.select(root, stack, create=False))
+
+
+def _cluster(stack: automation.Stack) -> str | None:
+    try:
+        deployment = stack.export_stack().deployment or {}
+    except automation.CommandError as error:
+        raise failure((), str(error)) from error
+    return cluster_of(deployment.get("resources") or ())

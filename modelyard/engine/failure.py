@@ -13,6 +13,7 @@ _WRAPPING = re.compile(
     r'the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live: |'
     r'resource "?urn:\S+ was not successfully \w+ by the Kubernetes API server: '
 )
+_ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context leads to [^:\s]+): ([^\n]+)")
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
@@ -90,6 +91,8 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
     lowered = text.lower()
     if STALE in text:
         return StaleError(text[text.index(STALE) :].splitlines()[0], "plan again, and have the new plan approved")
+    if other := _ELSEWHERE.search(text):
+        return StaleError(other[1], other[2])
     if any(words in lowered for words in _LOCKED):
         return EngineError(
             "another run holds the state of this stack",

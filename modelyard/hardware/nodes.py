@@ -12,7 +12,7 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware import cuda as toolkits
 from modelyard.hardware.cards import Card, by_id, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA
-from modelyard.hardware.rules.shared import card_of, finding
+from modelyard.hardware.rules.shared import card_of, falls_short, finding, least_gi, spelled
 from modelyard.quantity import GB, parse
 from modelyard.stack.config import Stack
 
@@ -103,7 +103,7 @@ def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> 
 
 
 def check_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> tuple[Finding, ...]:
-    """The rules that need the cluster's nodes: driver floor of the stack's card, disk for the model service.
+    """The rules that need the cluster's nodes: driver floor and memory of the stack's card, disk for the model service.
 
     Whether pods fit by CPU, memory and free GPUs is for the plan to say.
 
@@ -112,7 +112,7 @@ def check_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> tuple[Finding, ...]:
         nodes: the cluster's nodes, live or recorded.
     """
     known = tuple(nodes)
-    return ordered([*_driver_findings(stack, known), *_disk_findings(stack, known)])
+    return ordered([*_driver_findings(stack, known), *_memory_findings(stack, known), *_disk_findings(stack, known)])
 
 
 def _driver_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
@@ -142,6 +142,48 @@ def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> F
         "run with machine code only, without compiling PTX.",
         remedy=f"upgrade the driver of these nodes to {needed} or newer",
     )
+
+
+def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+    """Training pods with less memory per GPU than the variants of the stack's card have that the nodes hold.
+
+    The rules without nodes ask for the smallest variant only.
+    """
+    card = card_of(stack.config)
+    if card is None or not card.members:
+        return []
+    found: dict[int, list[str]] = {}
+    for node in nodes:
+        own = node_gpus(node.labels, node.allocatable).card
+        if own is not None and own.id in card.members:
+            found.setdefault(own.memory_gb, []).append(node.name)
+    config = stack.config
+    sides = (
+        ("rayWorker", config.ray_worker.memory, config.targets.ray_worker.deployment, config.training == "ray"),
+        ("celery", config.celery.memory, config.targets.celery.deployment, config.training == "celery"),
+    )
+    findings = []
+    for section, memory, target, active in sides:
+        short = sorted(gb for gb in found if gb > card.memory_gb and falls_short(memory, gb))
+        if active and short:
+            everywhere = len(short) == len(found)
+            names = [name for gb in short for name in found[gb]]
+            needed = short[0] if everywhere else short[-1]
+            findings.append(
+                finding(
+                    stack,
+                    "RES001",
+                    Severity.ERROR if everywhere else Severity.WARNING,
+                    (section, "memory"),
+                    f"{section}.memory is {spelled(memory)} per GPU, at least {needed} GB are needed on {_some(names)}",
+                    detail=f"A training pod needs as much memory as its GPU has, and gpu.model {card.short} stands for "
+                    f"{', '.join(card.members)}; pods may land on any node that has one of them.",
+                    remedy=f"set {section}.memory to {least_gi(needed)}Gi or more"
+                    + ("" if everywhere else ", or name the smaller variant in gpu.model"),
+                    target=target,
+                )
+            )
+    return findings
 
 
 def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:

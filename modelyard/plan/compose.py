@@ -82,10 +82,15 @@ def compose(
                     given = document.body
         body = merge.strategic(body, given, schema) if body else given
         patches.append(patch.id)
-        phase = min(phase, document.phase, key=_PHASE_RANK.__getitem__)
+        phase = first_phase((phase, document.phase))
     origins = {path: name for path, (name, value) in asked.items() if value is not None}
     unowned = frozenset(path for path, (_, value) in asked.items() if value is None)
     return Composed(body, origins, unowned, tuple(dict.fromkeys(patches)), phase), tuple(findings)
+
+
+def first_phase(phases: Iterable[Phase]) -> Phase:
+    """The phase of several that has its turn first."""
+    return min(phases, key=_PHASE_RANK.__getitem__)
 
 
 def _clash(earlier: str, patch: PatchVersion, path: Path, first: Any, second: Any, target: str) -> Finding:

@@ -130,7 +130,7 @@ def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str
     """Whether training moves from one side to the other: the route's own field changes, and a side with it."""
     sides = any(by_name[name].action != "none" for name in (*ups, *downs))
     return sides and any(
-        target.phase == "route" and any(change.patch is not None for change in target.changes)
+        target.phase == "route" and any(change.patch is not None and not change.reorders for change in target.changes)
         for target in by_name.values()
     )
 
@@ -148,7 +148,8 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
     if target.replaces_pods and drain is not None:
         return f"replaces {_pods(target.replaces_pods, 'running ')} once {drain.name} is idle"
     if target.replaces_pods:
-        jobs = f"; their jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
+        whose = "its" if target.replaces_pods == 1 else "their"
+        jobs = f"; {whose} jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
         return f"replaces {_pods(target.replaces_pods, 'running ')}{jobs}"
     return "replaces no running pod"
 

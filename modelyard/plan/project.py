@@ -92,7 +92,7 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
     yield stack.place(
         Finding(
             "OWN005",
-            Severity.WARNING,
+            Severity.ERROR,
             f"context {stack.context} leads to another cluster than stacks/recorded/{stack.name} is of",
             detail=f"recorded {recorded.identity}, live {state.identity}",
             remedy=f"check kubernetes:context and KUBECONFIG; for a rebuilt cluster: modelyard record {stack.name}",

@@ -1,13 +1,14 @@
 """Planning one object: its patches as one request, and what becomes of the object."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.catalog import Document, PatchVersion
+from modelyard.catalog.library import Phase
 from modelyard.cluster import Answer, ClusterState, ObjectKey
 from modelyard.findings import Finding, Severity
-from modelyard.plan.compose import Composed, compose
+from modelyard.plan.compose import Composed, compose, first_phase
 from modelyard.plan.foresight import foresee
 from modelyard.plan.keeping import Kept, keep
 from modelyard.plan.missing import missing_containers, missing_target
@@ -93,7 +94,7 @@ def finish(prepared: Prepared, answer: Answer | None) -> tuple[TargetPlan, tuple
     target = TargetPlan(
         key,
         action,
-        prepared.composed.phase,
+        _phase(wish, prepared.composed, changes),
         prepared.composed.patches,
         prepared.applied,
         live,
@@ -108,6 +109,15 @@ def finish(prepared: Prepared, answer: Answer | None) -> tuple[TargetPlan, tuple
     )
     noted = doubts(key.name, live, prepared.kept) if live is not None and prepared.kept is not None else ()
     return target, (*findings, *_taken(target), *noted)
+
+
+def _phase(wish: Wish, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
+    """When the target has its turn. A route is one only where its own patch changes it: a variable more is none."""
+    if composed.phase != "route":
+        return composed.phase
+    asking = {change.patch for change in changes if not change.reorders}
+    phases = [document.phase for patch, document in wish.parts if patch.id in asking]
+    return first_phase(phases) if phases else composed.phase
 
 
 def _taken(target: TargetPlan) -> Iterator[Finding]:

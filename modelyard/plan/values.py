@@ -7,7 +7,7 @@ from modelyard.catalog.library import Phase
 from modelyard.cluster import Claim, ObjectKey
 from modelyard.drain import Drain
 from modelyard.findings import Finding
-from modelyard.merge import Owner, Path
+from modelyard.merge import Key, Owner, Path
 
 if TYPE_CHECKING:
     from modelyard.plan.cost import StackCost  # most verbs never look at it, and a cold start is short
@@ -34,6 +34,11 @@ class FieldChange(NamedTuple):
     """Whether the change takes the field over from a present owner."""
     back: tuple[Owner, ...] | None = None
     """Who gets the field back, nobody where nobody held it before us; None where it is not given back."""
+
+    @property
+    def reorders(self) -> bool:
+        """Whether only the order of a list changes, which no patch asks for by itself."""
+        return isinstance(self.after, list) and any(isinstance(item, Key) for item in self.after)
 
 
 class TargetPlan(NamedTuple):

@@ -56,9 +56,18 @@ def test_a_managed_target_is_the_whole_object(build: Build, name: str) -> None:
 
 
 def waits_for(one: Registered) -> tuple[str, ...]:
-    """The targets that a target waits for, by their last resource; its own ledger is not one."""
+    """The targets that a target waits for, by their last resource; its own ledger and its cluster are none."""
     names = (name.rpartition("/")[2] for name in one.depends_on)
-    return tuple(name for name in names if name != one.name)
+    return tuple(name for name in names if name not in (one.name, "cluster"))
+
+
+@pytest.mark.parametrize("make", [existing, managed])
+def test_every_target_depends_on_the_cluster_that_the_plan_is_of(build: Build, make: Callable[[str], Plan]) -> None:
+    plan = make("dev")
+    engine = build(plan)
+    (cluster,) = (one for one in engine.registered if one.name == "cluster")
+    assert (cluster.inputs["cluster"], cluster.inputs["stack"]) == (plan.cluster, "dev")
+    assert all("cluster" in one.depends_on for one in objects(engine))
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])

@@ -52,7 +52,10 @@ def platform(dev: Environment, tmp_path: Path) -> tuple[Repository, dict[str, st
     repository = Repository(tmp_path / "repository")
     for stack in ("staging", "prod"):
         (repository.folder / "stacks" / f"Pulumi.{stack}.yaml").unlink()
-    repository.commit("Only dev")
+    subprocess.run(
+        [str(Path(sys.prefix) / "bin" / "modelyard"), "record", "dev"], cwd=repository.folder, env=dev.env, check=True
+    )
+    repository.commit("Only dev, recorded from its cluster")
     return repository, ci_machine(dev, tmp_path)
 
 

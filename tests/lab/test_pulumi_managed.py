@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from lab import Lab
 from modelyard.plan import FIELD_MANAGER, Plan
 from tests.lab.environment import CARDS, NAMESPACE, Environment, Object, Run, comparable, environment
 
@@ -30,10 +31,7 @@ class Applied(NamedTuple):
 
 def manage(env: Environment) -> None:
     """Takes the platform's workloads away and asks for them in the stack file."""
-    for app in WORKLOADS:
-        for kind in ("deployment", "service"):
-            name = f"{kind}-{app}"
-            env.lab.kubectl("delete", kind, name, "--namespace", NAMESPACE, "--ignore-not-found", "--wait=true")
+    clear(env.lab)
     env.settle()
     document = yaml.safe_load(env.stack_file.read_text())
     config = document["config"]
@@ -41,6 +39,14 @@ def manage(env: Environment) -> None:
     for section, app in zip(SECTIONS, WORKLOADS, strict=True):
         config[f"modelyard:{section}"]["image"] = f"images.example.com/ml-platform/{app}:23.10.4"
     env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+
+def clear(lab: Lab) -> None:
+    """Takes the platform's workloads away."""
+    for app in WORKLOADS:
+        for kind in ("deployment", "service"):
+            name = f"{kind}-{app}"
+            lab.kubectl("delete", kind, name, "--namespace", NAMESPACE, "--ignore-not-found", "--wait=true")
 
 
 @pytest.fixture(scope="module", params=["dev", "staging", "prod"])

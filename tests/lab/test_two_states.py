@@ -1,9 +1,14 @@
-"""Running the bare engine in another folder of the project than its own."""
+"""Runs that lead elsewhere than the last one: another folder of the project, another cluster."""
 
+import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from lab import Lab
 from tests.lab.environment import Done, Environment, environment
+from tests.lab.test_pulumi_managed import clear, manage
 
 
 def pulumi_in(env: Environment, folder: str, *arguments: str) -> Done:
@@ -33,3 +38,40 @@ def test_a_second_state_is_found_before_anything_is_changed(tmp_path: Path) -> N
         assert "remove stacks/.pulumi if nothing was applied from there" in " ".join(refused.stderr.split())
         after = {name: env.deployment(name)["metadata"]["resourceVersion"] for name in before}
         assert after == before
+
+
+@pytest.mark.parametrize("mode", ["existing", "managed"])
+def test_a_run_that_leads_to_another_cluster_stops_before_anything_is_changed(mode: str, tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env, Lab.start(tmp_path / "other", context="dev") as other:
+        other.install_platform("dev")
+        if mode == "managed":
+            manage(env)
+            clear(other)
+        env.modelyard("apply", "dev", "--yes")
+        here, there = deployments(env.lab), deployments(other)
+        elsewhere = {"KUBECONFIG": str(other.kubeconfig)}
+
+        refused = env.modelyard("apply", "dev", "--yes", check=False, env=elsewhere)
+        assert refused.returncode == 4, refused.stdout + refused.stderr
+        said = " ".join(refused.stderr.split())
+        assert "dev was applied to cluster" in said
+        assert "check kubernetes:context and KUBECONFIG" in said
+        for arguments in (("up", "--yes", "--skip-preview"), ("preview",), ("refresh", "--yes", "--skip-preview")):
+            done = env.pulumi(*arguments, "--stack", "dev", check=False, env=elsewhere)
+            assert done.returncode != 0
+            assert "dev was applied to cluster" in " ".join((done.stdout + done.stderr).split())
+        assert (deployments(env.lab), deployments(other)) == (here, there)
+
+        env.modelyard("record", "dev")
+        planned = env.modelyard("plan", "dev", "--live", check=False, env=elsewhere)
+        assert (planned.returncode, "OWN005" in planned.stdout) == (1, True)
+
+        # Where the stack belongs, it goes on as if nothing had been.
+        assert "no changes" in env.modelyard("apply", "dev", "--yes").stdout
+        env.modelyard("drift", "dev")
+        env.modelyard("destroy", "dev", "--yes")
+
+
+def deployments(lab: Lab) -> dict[str, str]:
+    items = lab.request("GET", "/apis/apps/v1/deployments").body["items"]
+    return {item["metadata"]["name"]: json.dumps(item["spec"], sort_keys=True) for item in items}

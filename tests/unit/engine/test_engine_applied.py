@@ -34,6 +34,11 @@ def test_what_counts_is_what_was_noted_and_not_what_a_refresh_left() -> None:
     assert (one.key, one.request, one.finished) == (HEAD, body(HEAD, replicas=3), True)
 
 
+def test_the_cluster_is_that_of_its_own_resource_and_not_what_a_failed_run_put_out() -> None:
+    cluster = {"type": "pulumi-python:dynamic/modelyard:Cluster", "outputs": {"cluster": "first"}}
+    assert from_state({"resources": [STACK, cluster]}).cluster == "first"
+
+
 def test_an_object_without_a_note_was_never_applied_to_the_end() -> None:
     begun = {"type": "modelyard:index:Applied"}
     found = from_state({"resources": [STACK, patch(HEAD), note(HEAD), patch(WORKER), begun]})

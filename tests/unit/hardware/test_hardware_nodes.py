@@ -153,3 +153,27 @@ def test_disk_for_the_model_service(make_stack, disk, codes):
 
 def test_an_unknown_card_leaves_nodes_alone(make_stack):
     assert check_nodes(make_stack(gpu={"model": "A11"}), [gpu_node("gpu-1", "1.0")]) == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "memory", "variants", "found"),
+    [
+        ("A100", "48Gi", ("NVIDIA-A100-SXM4-80GB",), ("RES001", Severity.ERROR)),
+        ("A100", "48Gi", ("NVIDIA-A100-SXM4-40GB", "NVIDIA-A100-80GB-PCIe"), ("RES001", Severity.WARNING)),
+        ("A100", "48Gi", ("NVIDIA-A100-SXM4-40GB",), None),
+        ("A100", "80G", ("NVIDIA-A100-SXM4-80GB",), None),
+        ("A100", "48Gi", (), None),
+        ("a100-40gb", "48Gi", ("NVIDIA-A100-SXM4-80GB",), None),
+    ],
+)
+def test_memory_is_held_against_the_cards_that_the_nodes_really_have(make_stack, model, memory, variants, found):
+    stack = make_stack(gpu={"model": model}, rayWorker={"memory": memory})
+    nodes = [node(f"gpu-{at}", {P: product}, **{"nvidia.com/gpu": 1}) for at, product in enumerate(variants)]
+    told = [(one.code, one.severity) for one in check_nodes(stack, nodes)]
+    assert told == ([found] if found else [])
+
+
+def test_memory_of_the_side_that_does_not_train_is_not_held_against_nodes(make_stack):
+    stack = make_stack(training="celery", gpu={"model": "A100"}, rayWorker={"memory": "48Gi"}, celery={"memory": "80G"})
+    nodes = [node("gpu", {P: "NVIDIA-A100-SXM4-80GB"}, **{"nvidia.com/gpu": 1})]
+    assert check_nodes(stack, nodes) == ()

@@ -1,5 +1,6 @@
 """The order of the changes, by free GPUs; what can never run; what is stopped before it is done."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,3 +112,15 @@ def test_running_jobs_that_a_change_stops_are_told_until_their_pods_have_the_tim
     assert "RES102" not in codes(applied.plan())
     assert "RES102" not in codes(applied.asking(training="celery").plan())
     assert "RES102" not in codes(dev.plan())
+
+
+def test_a_variable_more_on_the_api_server_is_no_switch(dev: Any, tmp_path: Path) -> None:
+    meta = "description: log more\nwhen: {training: [ray, celery]}\n"
+    spec = "{template: {spec: {containers: [{name: api-server, env: [{name: LOG_LEVEL, value: debug}]}]}}}"
+    plan = without_drain(dev).patched(tmp_path, spec, meta, ROUTE).plan()
+    (route,) = (target for target in plan.targets if target.name == ROUTE)
+    assert route.phase == "normal"
+    why = {step.target: step.why for step in plan.steps}
+    assert why[ROUTE] == "replaces 1 running pod"
+    assert why[RAY] == "replaces 1 running pod; its jobs get 1 min to finish"
+    assert not [words for words in why.values() if "side" in words]

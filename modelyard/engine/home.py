@@ -1,0 +1,74 @@
+"""Which cluster a stack is applied to, in the engine's state: a run that leads to another one stops at its first step.
+
+Like the ledger it runs in the engine's provider for Python resources, so a bare ``pulumi up`` or ``preview`` stops too.
+"""
+
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
+
+from modelyard.plan import Plan
+
+
+class OtherClusterError(Exception):
+    """The stack was applied to another cluster."""
+
+
+class ClusterProvider(ResourceProvider):
+    """Keeps the identity, and refuses to keep another."""
+
+    serialize_as_secret_always = False
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        """Looks before the engine looks for the stack's objects: in another cluster it would find none of them.
+
+        Raises:
+            OtherClusterError: the context leads to another cluster, or nowhere.
+        """
+        from modelyard.cluster.live import ClusterError, connect, identity
+
+        try:
+            found = identity(connect(props["context"] or None))
+        except ClusterError as error:
+            raise OtherClusterError(f"{error.summary}; {error.remedy}") from error
+        if found != props["cluster"]:
+            raise OtherClusterError(elsewhere(props["stack"], props["cluster"], found))
+        return ReadResult(id_, props)
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
+        """Only the context may change.
+
+        Raises:
+            OtherClusterError: the run is about another cluster.
+        """
+        if _olds["cluster"] != _news["cluster"]:
+            raise OtherClusterError(elsewhere(_news["stack"], _olds["cluster"], _news["cluster"]))
+        return DiffResult(changes=_olds != _news)
+
+    def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
+        """The cluster has another context."""
+        return UpdateResult(_news)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        """The first apply."""
+        return CreateResult(props["cluster"], props)
+
+
+class Cluster(Resource, module="modelyard", name="Cluster"):
+    """The cluster of a stack; every target depends on it."""
+
+    def __init__(self, plan: Plan, opts: pulumi.ResourceOptions) -> None:
+        props = {"cluster": plan.cluster, "stack": plan.stack, "context": plan.context or ""}
+        super().__init__(ClusterProvider(), "cluster", props, opts)
+
+
+def elsewhere(stack: str, applied_to: str, found: str) -> str:
+    """Why a run stops that leads to another cluster than the stack was applied to, and what to do."""
+    return (
+        f"{stack} was applied to cluster {applied_to}, and its context leads to {found}: check kubernetes:context and "
+        f"KUBECONFIG. To forget a cluster that is gone for good: {FORGET.format(stack=stack)}"
+    )
+
+
+FORGET = "pulumi stack rm {stack} --force --preserve-config"
