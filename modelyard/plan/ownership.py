@@ -72,11 +72,13 @@ def taken_unchanged(target: str, live: Mapping[str, Any], claims: Iterable[Claim
     """The findings for what a request takes from others although none of its changed fields is it, such as the item
     of a list that gets one more field.
     """
-    paths = {path.server_text: str(path) for managed in ownership(live) for path in managed.paths()}
-    fields: dict[str, list[Owner]] = {}
+    wanted: dict[str, list[Owner]] = {}
     for claim in claims:
-        owner = Owner(claim.manager, claim.operation, claim.subresource)
-        fields.setdefault(paths.get(claim.field, claim.field.removeprefix(".")), []).append(owner)
+        wanted.setdefault(claim.field, []).append(Owner(claim.manager, claim.operation, claim.subresource))
+    if not wanted:
+        return
+    paths = {path.server_text: str(path) for managed in ownership(live) for path in managed.paths()}
+    fields = {paths.get(field, field.removeprefix(".")): owners for field, owners in wanted.items()}
     for field, owners in fields.items():
         yield _taken(target, field, owners)
 
