@@ -2,12 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import pytest
 
 from tests.lab.between import Between, Meddle, Reply, Request, When, between
-from tests.lab.environment import Environment, comparable, environment
+from tests.lab.environment import ROOT, Environment, comparable, environment
 
+TEXT = (ROOT / "stacks" / "Pulumi.dev.yaml").read_text()
+TURNS = count()
 HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
 BUSY = Reply(429, "TooManyRequests", "the server has received too many requests", {"Retry-After": "1"})
@@ -34,16 +37,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environme
 
 @pytest.fixture
 def dev(shared: tuple[Environment, Between]) -> Iterator[tuple[Environment, Between]]:
-    """Two targets have something to change: the Ray head and the model service."""
+    """Two targets have something to change, something else in each test: the Ray head and the model service."""
     env, proxy = shared
-    text = env.stack_file.read_text()
-    env.edit("    cpu: 2\n", "    cpu: 3\n")
-    env.edit("    replicas: 2\n", "    replicas: 3\n")
+    turn = next(TURNS)
+    env.stack_file.write_text(
+        TEXT.replace("    cpu: 2\n", f"    cpu: {2001 + turn}m\n").replace("    cpu: 4\n", f"    cpu: {4001 + turn}m\n")
+    )
     yield env, proxy
     proxy.meddle = lambda _request, _when: None
-    env.stack_file.write_text(text)
-    env.modelyard("apply", "dev", "--yes")
-    env.settle()
 
 
 def of_plan(request: Request) -> bool:
