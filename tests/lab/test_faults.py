@@ -87,11 +87,11 @@ class Switching:
         self.env.edit(f"modelyard:training: {self.side}", f"modelyard:training: {other}")
         self.side = other
 
-    def interrupted(self, point: Point) -> tuple[int, str]:
-        """Runs an apply in which the victim dies at the point; its exit code and what it said."""
+    def interrupted(self, point: Point, verb: str = "apply") -> tuple[int, str]:
+        """Runs an apply, or a destroy, in which the victim dies at the point; its exit code and what it said."""
         came = Event()
         count = 0
-        with started(self.env, "apply", self.env.name, "--yes") as run:
+        with started(self.env, verb, self.env.name, "--yes") as run:
 
             def meddle(request: Request, when: When) -> Reply | None:
                 nonlocal count
@@ -156,3 +156,14 @@ def test_the_next_run_finishes(switching: Switching, point: Point) -> None:
     assert switching.targets() == {target.name: comparable(target.after) for target in plan.targets}
     assert bool(env.deployment(RAY)["spec"]["replicas"]) == (switching.side == "ray")
     assert bool(env.deployment(CELERY)["spec"]["replicas"]) == (switching.side == "celery")
+
+
+def test_a_destroy_after_all_of_them_puts_everything_back(switching: Switching) -> None:
+    env = switching.env
+    code, _ = switching.interrupted(
+        Point("the provider", "before", 1, f"GET deployments/{ROUTE} by pulumi-kubernetes"), "destroy"
+    )
+    assert code != 0
+    env.modelyard("destroy", env.name, "--yes")
+    env.settle()
+    assert switching.targets() == switching.before
