@@ -60,6 +60,14 @@ class Finding(NamedTuple):
         return self.severity is Severity.ERROR and not self.waived
 
 
+def about(finding: Finding) -> tuple[str, ...]:
+    """What a finding is about, which is what it is recognised by later: neither its line nor its words.
+
+    Lines move with every edit, and the numbers in the words with the platform.
+    """
+    return finding.code, finding.stack, finding.target, finding.field, finding.file
+
+
 def loud(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings that somebody has to look at: errors and warnings that nobody waived."""
     return tuple(finding for finding in findings if finding.severity is not Severity.ADVICE and not finding.waived)

@@ -1,12 +1,13 @@
 """What a change to the project would change in its environments: two commits, planned and compared.
 
-Owns finding the two commits and laying the older one out beside the user's tree (``revisions``), planning the stacks
-whose inputs differ at both (``project``), what differs between two plans (``compare``), and telling alike changes of
-many stacks once (``group``). It never changes the user's tree, never talks to a cluster, and prints nothing.
+Owns finding the two commits and laying the older one out beside the user's tree (``revisions``), choosing the stacks
+whose inputs differ (``project``), planning one of them at both (``stacks``), what all of them share (``shared``), what
+differs between two plans (``compare``), what became of findings (``news``), and telling alike changes of many stacks
+once (``group``). It never changes the user's tree, never talks to a cluster, and prints nothing.
 """
 
 from modelyard.preview.compare import compare
-from modelyard.preview.group import Group, News, grouped
-from modelyard.preview.values import FieldDiff, Preview, StackDiff, TargetDiff, VersionDiff
+from modelyard.preview.group import Group, grouped
+from modelyard.preview.values import FieldDiff, News, Preview, StackDiff, TargetDiff, VersionDiff
 
 __all__ = ["FieldDiff", "Group", "News", "Preview", "StackDiff", "TargetDiff", "VersionDiff", "compare", "grouped"]

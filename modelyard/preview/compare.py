@@ -15,7 +15,9 @@ from modelyard.plan.ownership import (
     PATCHES_ANNOTATION,
 )
 from modelyard.plan.pods import pods_of, replicas_of
-from modelyard.preview.values import FieldDiff, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
+from modelyard.preview.news import Rules, news_of
+from modelyard.preview.values import FieldDiff, News, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
+from modelyard.stack.config import Waiver
 
 _OWN_NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, LEDGER_ANNOTATION, *ENGINE_ANNOTATIONS)
 
@@ -27,10 +29,17 @@ class Side(NamedTuple):
     findings: tuple[Finding, ...]
     version: str
     """Of the Kubernetes schema that its fields are read by, such as ``1.35``; empty without a stack."""
+    waivers: tuple[Waiver, ...] = ()
 
 
 def compare(
-    stack: str, file: str, base: Side | None, head: Side | None, following: Plan | None, recorded: bool
+    stack: str,
+    file: str,
+    base: Side | None,
+    head: Side | None,
+    following: Plan | None,
+    recorded: bool,
+    rules: Rules | None = None,
 ) -> StackDiff:
     """The difference of an environment between two commits.
 
@@ -42,6 +51,7 @@ def compare(
         following: the head's plan once the base's has been applied: what an apply of the head will change. Of an added
             stack, its only plan; None where the head cannot be planned.
         recorded: whether the recorded platform differs between the commits.
+        rules: what the base's rules say of the head, None where the rules are the same.
     """
     if head is None:
         return _left_behind(stack, file, base.plan if base else None, recorded)
@@ -53,8 +63,7 @@ def compare(
         version = _version(base, head)
         targets += [_given_up(target, version) for key, target in before.items() if key not in after]
     changed = tuple(target for target in targets if target.fields or target.versions)
-    old, new = base.findings if base else (), head.findings
-    known, present = {_identity(finding) for finding in old}, {_identity(finding) for finding in new}
+    news = _news(base, head, rules)
     plan = head.plan or (base.plan if base is not None else None)
     return StackDiff(
         stack,
@@ -62,15 +71,23 @@ def compare(
         status,
         plan.headline if plan is not None else "",
         changed,
-        tuple(finding for finding in new if _identity(finding) not in known),
-        # Of a head that cannot be planned nobody knows what it mends.
-        tuple(finding for finding in old if _identity(finding) not in present) if head.plan else (),
-        tuple(finding for finding in new if _identity(finding) in known),
+        news.new,
+        news.fixed,
+        news.still,
         head.plan is None,
         recorded,
         tuple(_in_use(base.plan if base else None, following)) if following is not None else (),
         others=sum(target.gpus[1] for target in targets) - sum(target.gpus[1] for target in changed),
+        waived=news.waived,
+        relaxed=news.relaxed,
+        moved=news.moved,
     )
+
+
+def _news(base: Side | None, head: Side, rules: Rules | None) -> News:
+    news = news_of(base.findings if base else (), head.findings, head.waivers, rules)
+    # Of a head that cannot be planned nobody knows what it mends.
+    return news if head.plan else news._replace(fixed=(), relaxed=())
 
 
 def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> StackDiff:
@@ -126,6 +143,9 @@ def changes_anything(difference: StackDiff) -> bool:
         or difference.targets
         or difference.new
         or difference.fixed
+        or difference.waived
+        or difference.relaxed
+        or difference.moved
         or difference.unplanned
     )
 
@@ -222,8 +242,3 @@ def _versions(before: Iterable[str], after: Iterable[str]) -> Iterable[VersionDi
     """Each patch of two lists of ``name@version``."""
     old, new = (dict(one.split("@", 1) for one in patches) for patches in (before, after))
     return (VersionDiff(name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
-
-
-def _identity(finding: Finding) -> tuple[str, ...]:
-    """What makes two findings the same one, wherever the line has moved to."""
-    return finding.code, finding.severity.value, finding.target, finding.field, finding.summary, finding.waived

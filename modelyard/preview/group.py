@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from modelyard import merge
@@ -10,12 +11,14 @@ from modelyard.plan.cost import TargetCost, Total, stack_cost
 from modelyard.preview.values import StackDiff, TargetDiff
 
 
-class News(NamedTuple):
-    """Findings by whether the head has them, the base had them, or both."""
+class Occurrences(NamedTuple):
+    """Findings about one target by what became of them, as ``values.News`` has them."""
 
     new: tuple[Finding, ...] = ()
     fixed: tuple[Finding, ...] = ()
     still: tuple[Finding, ...] = ()
+    waived: tuple[Finding, ...] = ()
+    relaxed: tuple[Finding, ...] = ()
 
 
 class Group(NamedTuple):
@@ -30,7 +33,7 @@ class Group(NamedTuple):
     """In all these stacks together."""
     cost: Total | None
     """What it adds or saves an hour in all of them; None for an object without pods."""
-    findings: News
+    findings: Occurrences
     """About this target, in all of them."""
 
 
@@ -42,7 +45,7 @@ class _Member(NamedTuple):
     priced: bool
     """Whether anybody knows what the stack costs."""
     cost: TargetCost | None
-    findings: News
+    findings: Occurrences
 
 
 def grouped(stacks: Iterable[StackDiff]) -> tuple[Group, ...]:
@@ -50,10 +53,11 @@ def grouped(stacks: Iterable[StackDiff]) -> tuple[Group, ...]:
     found: dict[str, list[_Member]] = {}
     for stack in stacks:
         costs = {(one.kind, one.name): one for one in (stack.cost.targets if stack.cost else ())}
-        new, fixed, still = map(_by_target, (stack.new, stack.fixed, stack.still))
+        waived, relaxed = (tuple(one.finding for one in told) for told in (stack.waived, stack.relaxed))
+        every = tuple(map(_by_target, (stack.new, stack.fixed, stack.still, waived, relaxed)))
         for target in stack.targets:
             name = target.name
-            own = News(new.get(name, ()), fixed.get(name, ()), still.get(name, ()))
+            own = Occurrences(*(part.get(name, ()) for part in every))
             member = _Member(stack.stack, target, stack.cost is not None, costs.get((target.kind, name)), own)
             found.setdefault(_likeness(target), []).append(member)
     return tuple(map(_group, found.values()))
@@ -66,10 +70,8 @@ def _group(members: list[_Member]) -> Group:
         sum(one.target.replaces_pods for one in members),
         (sum(one.target.gpus[0] for one in members), sum(one.target.gpus[1] for one in members)),
         _cost(members),
-        News(
-            tuple(finding for one in members for finding in one.findings.new),
-            tuple(finding for one in members for finding in one.findings.fixed),
-            tuple(finding for one in members for finding in one.findings.still),
+        Occurrences(
+            *(tuple(chain.from_iterable(parts)) for parts in zip(*(one.findings for one in members), strict=True))
         ),
     )
 

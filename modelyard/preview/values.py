@@ -49,6 +49,56 @@ class TargetDiff(NamedTuple):
     """GPUs that its pods hold after the base's plan and after the head's."""
 
 
+class Waived(NamedTuple):
+    """A finding that nobody had waived before."""
+
+    finding: Finding
+    reason: str
+    by: str
+    """Who waives it, empty where nobody is named."""
+    until: str
+    """Last day on which the waiver holds, as ``2027-01-31``; empty where it is not known."""
+
+
+class Relaxed(NamedTuple):
+    """A finding that is gone, or milder, because its rule is: what it is about is as it was."""
+
+    finding: Finding
+    """As the base has it where it is gone, as the head has it where it is milder."""
+    why: str
+    """What became of the rule, such as ``no longer checked: rule disabled by this change``."""
+
+
+class Moved(NamedTuple):
+    """A finding that is still there in other words."""
+
+    finding: Finding
+    """As the head has it."""
+    before: str
+    """What it said at the base."""
+
+
+class News(NamedTuple):
+    """Findings by what became of them between two commits."""
+
+    new: tuple[Finding, ...] = ()
+    """The head has them, the base has not, or not as grave, or waived."""
+    fixed: tuple[Finding, ...] = ()
+    """The base has them, the head has not."""
+    still: tuple[Finding, ...] = ()
+    """Both have them, as the head says them."""
+    waived: tuple[Waived, ...] = ()
+    """The head waives them, the base does not."""
+    relaxed: tuple[Relaxed, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    """Those of ``still`` whose words differ."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything became of any."""
+        return bool(self.new or self.fixed or self.waived or self.relaxed or self.moved)
+
+
 class StackDiff(NamedTuple):
     """What changes in one environment."""
 
@@ -74,6 +124,12 @@ class StackDiff(NamedTuple):
     """Of what runs once the base has been applied, and then the head; None where nobody knows it."""
     others: int | None = 0
     """GPUs that the targets hold in which nothing changes; None where the stack was planned at neither commit."""
+    waived: tuple[Waived, ...] = ()
+    relaxed: tuple[Relaxed, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    """Those of ``still`` whose words differ."""
+    held: bool = False
+    """Whether an error of the whole project, which no stack's list has, stops its apply."""
 
     @property
     def gpus(self) -> tuple[int, int] | None:
@@ -91,7 +147,7 @@ class StackDiff(NamedTuple):
     @property
     def blocked(self) -> bool:
         """Whether the head could not be applied."""
-        return self.unplanned or any(finding.blocks for finding in (*self.new, *self.still))
+        return self.unplanned or self.held or any(finding.blocks for finding in (*self.new, *self.still))
 
 
 class Revision(NamedTuple):
@@ -112,8 +168,15 @@ class Preview(NamedTuple):
     """Those in which something changes, by name."""
     unchanged: tuple[str, ...]
     """Names of those in which nothing does."""
+    project: News = News()
+    """Findings of what all stacks share: patches with their lock, and policies. No stack's own list has them."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to tell."""
+        return bool(self.stacks) or self.project.tells
 
     @property
     def blocked(self) -> bool:
-        """Whether a changed stack could not be applied."""
-        return any(stack.blocked for stack in self.stacks)
+        """Whether a changed stack could not be applied, or the project has an error that it had not."""
+        return any(stack.blocked for stack in self.stacks) or any(one.blocks for one in self.project.new)

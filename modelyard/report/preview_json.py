@@ -8,7 +8,7 @@ from modelyard.explanations import Explanation
 from modelyard.findings import Finding, Severity
 from modelyard.plan.cost_json import cost_to_json, total_to_json
 from modelyard.plan.store import finding_to_json
-from modelyard.preview import FieldDiff, Group, Preview, StackDiff, TargetDiff, grouped
+from modelyard.preview import FieldDiff, Group, News, Preview, StackDiff, TargetDiff, grouped
 from modelyard.preview.topology import topology_to_json
 
 FORMAT_VERSION = 1
@@ -23,7 +23,8 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
         preview: what to tell.
         rules: the pages of the project's own rules by code; those that findings name are in the document.
     """
-    codes = {finding.code for stack in preview.stacks for finding in (*stack.new, *stack.fixed, *stack.still)}
+    every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
+    codes = {finding.code for news in every for finding in _every(news)}
     groups = grouped(preview.stacks)
     places = {
         (name, group.change.kind, group.change.name): at for at, group in enumerate(groups) for name in group.stacks
@@ -36,6 +37,7 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
         "changes": [_group(group) for group in groups],
         "stacks": [_stack(stack, places) for stack in preview.stacks],
         "unchanged": list(preview.unchanged),
+        "project": {"findings": _news(preview.project)},
         "rules": {
             code: {"title": rule.title, "markdown": rule.body}
             for code, rule in sorted((rules or {}).items())
@@ -46,6 +48,7 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
 
 def _summary(preview: Preview) -> dict[str, Any]:
     stacks = preview.stacks
+    every: tuple[News | StackDiff, ...] = (preview.project, *stacks)
     gpus = [gpus for gpus in (stack.gpus for stack in stacks) if gpus is not None]
     return {
         "added": sum(stack.status == "added" for stack in stacks),
@@ -56,9 +59,11 @@ def _summary(preview: Preview) -> dict[str, Any]:
         "podsReplaced": sum(stack.replaces_pods for stack in stacks),
         "gpusBefore": sum(before for before, _ in gpus),
         "gpusAfter": sum(after for _, after in gpus),
-        "new": _tally(finding for stack in stacks for finding in stack.new),
-        "fixed": _tally(finding for stack in stacks for finding in stack.fixed),
-        "still": _tally(finding for stack in stacks for finding in stack.still),
+        "new": _tally(finding for news in every for finding in news.new),
+        "fixed": _tally(finding for news in every for finding in news.fixed),
+        "still": _tally(finding for news in every for finding in news.still),
+        "waived": _tally(one.finding._replace(waived="") for news in every for one in news.waived),
+        "relaxed": _tally(one.finding for news in every for one in news.relaxed),
         "blocked": preview.blocked,
     }
 
@@ -128,11 +133,26 @@ def _stack(stack: StackDiff, places: dict[tuple[str, str, str], int]) -> dict[st
         "patches": [version._asdict() for version in stack.patches],
         "topology": topology_to_json(stack.topology),
         "cost": None if stack.cost is None else cost_to_json(stack.cost),
-        "findings": {
-            "new": [finding_to_json(finding) for finding in stack.new],
-            "fixed": [finding_to_json(finding) for finding in stack.fixed],
-            "still": [finding_to_json(finding) for finding in stack.still],
-        },
+        "findings": _news(stack),
+    }
+
+
+def _every(news: News | StackDiff) -> Iterable[Finding]:
+    told = (*(one.finding for one in news.waived), *(one.finding for one in news.relaxed))
+    return (*news.new, *news.fixed, *news.still, *told)
+
+
+def _news(news: News | StackDiff) -> dict[str, Any]:
+    return {
+        "new": [finding_to_json(finding) for finding in news.new],
+        "waived": [
+            {"finding": finding_to_json(one.finding), "reason": one.reason, "by": one.by, "until": one.until}
+            for one in news.waived
+        ],
+        "relaxed": [{"finding": finding_to_json(one.finding), "why": one.why} for one in news.relaxed],
+        "fixed": [finding_to_json(finding) for finding in news.fixed],
+        "still": [finding_to_json(finding) for finding in news.still],
+        "moved": [{"finding": finding_to_json(one.finding), "before": one.before} for one in news.moved],
     }
 
 

@@ -1,14 +1,27 @@
 """A preview as a comment under a pull request: the summary always fits, details folded, not longer than hosts allow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from modelyard.cost.words import UNKNOWN, difference
-from modelyard.findings import loud
+from modelyard.findings import Finding, loud
 from modelyard.preview import Preview, StackDiff
 from modelyard.report import markdown
 from modelyard.report.fill import Item, chosen, filled
 from modelyard.report.preview_sections import sections
-from modelyard.report.preview_words import effects, gravest_first, headline, hours, moved, sources, span
+from modelyard.report.preview_words import (
+    RELAXED,
+    WAIVED,
+    effects,
+    gravest_first,
+    headline,
+    hours,
+    moved,
+    parts_of,
+    sources,
+    span,
+    told_relaxed,
+    told_waived,
+)
 from modelyard.report.values import count, named
 
 MARK = "<!-- modelyard preview -->"
@@ -21,6 +34,8 @@ _ROWS = 40
 """Stacks in the table of the summary."""
 _CODES = 20
 """Codes of new errors that are told with their stacks."""
+_PROJECT = "the project"
+"""Where findings are that are no stack's own."""
 
 
 def least(report: str = "") -> int:
@@ -56,18 +71,20 @@ def _top(preview: Preview, report: str, limit: int) -> Iterator[str]:
     link = f" · [full report]({markdown.address(report)})" if report else ""
     yield f"{markdown.text(span(preview))}{link}"
     yield ""
-    if preview.stacks:
+    if preview.changes:
         yield f"**{markdown.text(', '.join(effects(preview)))}**"
         yield ""
-        yield from _errors(preview, limit // 8)
+        parts = parts_of(preview)
+        yield from _codes("New errors", (finding for finding in parts.new if finding.blocks), limit // 8)
+        yield from _codes(WAIVED.capitalize(), parts.waived, limit // 16)
+        yield from _codes(RELAXED.capitalize(), parts.relaxed, limit // 16)
 
 
-def _errors(preview: Preview, room: int) -> Iterator[str]:
-    """Every code of a new error with its stacks, as far as there is room."""
-    stacks: dict[str, list[str]] = {}
-    for stack in preview.stacks:
-        for code in dict.fromkeys(finding.code for finding in stack.new if finding.blocks):
-            stacks.setdefault(code, []).append(stack.stack)
+def _codes(title: str, findings: Iterable[Finding], room: int) -> Iterator[str]:
+    """Every code of some findings with its stacks, as far as there is room."""
+    stacks: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        stacks.setdefault(finding.code, {})[finding.stack or _PROJECT] = None
     if not stacks:
         return
     found = sorted(stacks.items())
@@ -78,7 +95,7 @@ def _errors(preview: Preview, room: int) -> Iterator[str]:
         kept = chosen([Item((code,)) for code in bare], room)
         left = len(bare) - len(kept)
         words = "; ".join(kept.values()) + (f" and {left} more" if left else "")
-    yield f"**New errors:** {words}"
+    yield f"**{title}:** {words}"
     yield ""
 
 
@@ -136,7 +153,13 @@ def _verdict(stack: StackDiff) -> str:
     other = len(loud(stack.new)) - errors
     if other:
         words.append(count(other, "new warning"))
-    for name, findings in (("fixed", stack.fixed), ("still there", stack.still)):
+    waived, relaxed = map(told_waived, stack.waived), map(told_relaxed, stack.relaxed)
+    for name, findings in (
+        (WAIVED, waived),
+        (RELAXED, relaxed),
+        ("fixed", stack.fixed),
+        ("still there", stack.still),
+    ):
         number = len(loud(findings))
         if number:
             words.append(f"{number} {name}")

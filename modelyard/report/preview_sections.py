@@ -8,7 +8,15 @@ from modelyard.preview import Group, Preview, grouped
 from modelyard.report.fill import Item, Section
 from modelyard.report.finding import tally
 from modelyard.report.markdown import code, folded, html, prose, text
-from modelyard.report.preview_words import change_words, rows_by_patch, version_words
+from modelyard.report.preview_words import (
+    MOVED,
+    RELAXED,
+    WAIVED,
+    change_words,
+    parts_of,
+    rows_by_patch,
+    version_words,
+)
 from modelyard.report.takeovers import Told, alike
 from modelyard.report.values import NAMES, count, fitted, named
 
@@ -27,29 +35,30 @@ Whole = Callable[[list[str], int], str]
 
 
 def sections(preview: Preview, room: int, *, linked: bool) -> list[Section]:
-    """New findings, changes, then findings that are fixed and still there; those that are empty are left out.
+    """New findings, those that the change waives or no longer checks, changes, then findings that are fixed and still
+    there; sections that are empty are left out.
 
     Args:
         preview: what to tell.
         room: characters that there are for all of them.
         linked: whether the comment links a full report.
     """
-    stacks = preview.stacks
-    new, fixed, still = (
-        [finding for stack in stacks for finding in loud(stack.new)],
-        [finding for stack in stacks for finding in loud(stack.fixed)],
-        [finding for stack in stacks for finding in loud(stack.still)],
-    )
+    parts = parts_of(preview)
     shown = "the full report has them" if linked else "`modelyard preview` shows them"
     check = "the full report has them" if linked else "`modelyard check` shows them"
     most = max(room // _SHORTEST, 1)
-    groups = sorted(grouped(stacks), key=_gravity)
+    groups = sorted(grouped(preview.stacks), key=_gravity)
     changes = [_change(group, opened=len(groups) <= _OPEN) for group in groups[:most]]
     found = (
-        _findings(new, most, 0.45, _headed("New findings", "finding", shown)),
-        Section(changes, _headed("Changes", "change", shown), 0.35, len(groups) - len(changes)),
-        _findings(fixed, most, 0.05, _unfolding(f"Fixed: {tally(fixed)}", shown)),
-        _findings(still, most, 0.15, _unfolding(f"Still there: {tally(still)}", check)),
+        _findings(parts.new, most, 0.4, _headed("New findings", "finding", shown)),
+        _findings(parts.waived, most, 0.1, _headed(WAIVED.capitalize(), "finding", shown), noted=True),
+        _findings(parts.relaxed, most, 0.05, _headed(RELAXED.capitalize(), "finding", shown), noted=True),
+        Section(changes, _headed("Changes", "change", shown), 0.3, len(groups) - len(changes)),
+        _findings(parts.fixed, most, 0.05, _unfolding(f"Fixed: {tally(parts.fixed)}", shown)),
+        _findings(
+            parts.moved, most, 0.05, _unfolding(f"{MOVED.capitalize()}: {tally(parts.moved)}", shown), noted=True
+        ),
+        _findings(parts.still, most, 0.05, _unfolding(f"Still there: {tally(parts.still)}", check)),
     )
     return [section for section in found if section.items]
 
@@ -110,7 +119,7 @@ def _fields(group: Group) -> Iterator[str]:
         yield f"_{count(-left, 'more field')}._"
 
 
-def _findings(findings: Iterable[Finding], most: int, share: float, whole: Whole) -> Section:
+def _findings(findings: Iterable[Finding], most: int, share: float, whole: Whole, *, noted: bool = False) -> Section:
     """The gravest first. Of each code one has its turn before another one of the same code."""
     every = alike(findings)
     turns: list[tuple[int, int]] = []
@@ -120,7 +129,7 @@ def _findings(findings: Iterable[Finding], most: int, share: float, whole: Whole
         turns.append((0 if told.finding.blocks else 1, seen.get(kind, 0)))
         seen[kind] = turns[-1][1] + 1
     first = sorted(sorted(range(len(every)), key=turns.__getitem__)[:most])
-    items = [Item(_forms(every[at]), turns[at]) for at in first]
+    items = [Item(_noted(every[at]) if noted else _forms(every[at]), turns[at]) for at in first]
     return Section(items, whole, share, len(every) - len(items))
 
 
@@ -129,14 +138,20 @@ def _forms(told: Told) -> tuple[str, ...]:
     return (f"{line}<br>{remedy}", line) if remedy else (line,)
 
 
+def _noted(told: Told) -> tuple[str, ...]:
+    """With what became of the finding, which is what it is told for."""
+    return (f"{_finding(told)}<br>{prose(told.finding.detail)}",)
+
+
 def _finding(told: Told) -> str:
     finding = told.finding
     stacks = named(told.stacks) if told.stacks else finding.stack
     places = told.places or (finding.location,)
     more = f" and {len(places) - NAMES} more" if len(places) > NAMES else ""
     summary = ": ".join(filter(None, (finding.summary, "; ".join(name for name, _ in told.fields))))
+    head = " ".join(filter(None, (f"- **{finding.severity.value} {text(finding.code)}**", text(stacks))))
     parts = [
-        f"- **{finding.severity.value} {text(finding.code)}** {text(stacks)}: {prose(summary)}",
+        f"{head}: {prose(summary)}",
         text(finding.target),
         ", ".join(code(place) for place in places[:NAMES] if place) + more,
     ]

@@ -1,13 +1,16 @@
 """A preview for the eyes."""
 
 from modelyard.cost.words import UNKNOWN, short_cost
-from modelyard.findings import loud
 from modelyard.preview import Group, Preview, grouped
 from modelyard.report.finding import tally, told_text
 from modelyard.report.preview_words import (
+    MOVED,
+    RELAXED,
+    WAIVED,
     change_words,
     effects,
     headline,
+    parts_of,
     rows_by_patch,
     span,
     version_words,
@@ -22,16 +25,14 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
     """The preview as lines: what changes and where, alike changes once, then what is wrong or mended."""
     lines = [style.bold(line) for line in hanging(headline(preview), 2, style.columns)]
     lines += map(style.dim, hanging(span(preview), 2, style.columns))
-    if not preview.stacks:
+    if not preview.changes:
         return lines
     lines += ["", *(line for group in grouped(preview.stacks) for line in (*_group(group, style), ""))]
     lines += [*_findings(preview, style), *_costs(preview, style)]
     if preview.unchanged:
         lines += map(style.dim, hanging(f"not affected: {named(preview.unchanged)}", 2, style.columns))
-    lines += [
-        style.bold(line) for line in hanging(f"{headline(preview)}: {', '.join(effects(preview))}", 2, style.columns)
-    ]
-    return lines
+    words = ": ".join(filter(None, (headline(preview), ", ".join(effects(preview)))))
+    return [*lines, *(style.bold(line) for line in hanging(words, 2, style.columns))]
 
 
 def _group(group: Group, style: Style) -> list[str]:
@@ -49,16 +50,19 @@ def _group(group: Group, style: Style) -> list[str]:
 
 def _findings(preview: Preview, style: Style) -> list[str]:
     lines: list[str] = []
+    parts = parts_of(preview)
     for title, findings in (
-        ("New findings", [finding for stack in preview.stacks for finding in loud(stack.new)]),
-        ("Fixed", [finding for stack in preview.stacks for finding in loud(stack.fixed)]),
+        ("New findings", parts.new),
+        (WAIVED.capitalize(), parts.waived),
+        (RELAXED.capitalize(), parts.relaxed),
+        (MOVED.capitalize(), parts.moved),
+        ("Fixed", parts.fixed),
     ):
         if findings:
             lines += [style.bold(title), *told_text(alike(findings), style), ""]
-    still = [finding for stack in preview.stacks for finding in loud(stack.still)]
-    if still:
-        lines += map(style.dim, hanging(f"still there: {tally(still)} (modelyard check tells them)", 2, style.columns))
-        lines.append("")
+    if parts.still:
+        words = f"still there: {tally(parts.still)} (modelyard check tells them)"
+        lines += [*map(style.dim, hanging(words, 2, style.columns)), ""]
     return lines
 
 

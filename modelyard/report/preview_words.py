@@ -1,13 +1,15 @@
 """What all forms of a preview say in the same words."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from modelyard.cost.words import change as cost_change
 from modelyard.cost.words import difference, gpu_hours, origin
 from modelyard.findings import Finding, Severity, loud
 from modelyard.plan import FieldChange
 from modelyard.plan.cost import StackCost, Total, stack_cost
-from modelyard.preview import Group, Preview, StackDiff, TargetDiff
+from modelyard.preview import Group, News, Preview, StackDiff, TargetDiff
+from modelyard.preview.values import Moved, Relaxed, Waived
 from modelyard.report.fields import Row, asked_by, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.style import shorten
@@ -21,9 +23,68 @@ _CODES = 6
 """Codes that a change names."""
 
 
+WAIVED = "newly waived"
+RELAXED = "no longer checked or milder"
+MOVED = "still there, changed"
+"""What became of findings, in words."""
+
+
+class Parts(NamedTuple):
+    """What somebody has to look at in all stacks and in the project, by what became of it.
+
+    Findings that are waived by the change, or relaxed, or changed, say so in their detail.
+    """
+
+    new: tuple[Finding, ...]
+    waived: tuple[Finding, ...]
+    relaxed: tuple[Finding, ...]
+    moved: tuple[Finding, ...]
+    fixed: tuple[Finding, ...]
+    still: tuple[Finding, ...]
+    """Those that say what they said before."""
+
+
+def parts_of(preview: Preview) -> Parts:
+    """The findings of a preview, those of the project as a whole first."""
+    every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
+    return Parts(
+        loud(finding for one in every for finding in one.new),
+        loud(told_waived(waived) for one in every for waived in one.waived),
+        loud(told_relaxed(relaxed) for one in every for relaxed in one.relaxed),
+        loud(told_moved(moved) for one in every for moved in one.moved),
+        loud(finding for one in every for finding in one.fixed),
+        loud(finding for one in every for finding in unmoved(one)),
+    )
+
+
+def unmoved(news: News | StackDiff) -> tuple[Finding, ...]:
+    """The findings that are still there and say what they said before."""
+    moved = {one.finding for one in news.moved}
+    return tuple(finding for finding in news.still if finding not in moved)
+
+
+def told_waived(waived: Waived) -> Finding:
+    """The finding as it would be without the waiver, which it tells: until when, by whom, why."""
+    until = f" until {waived.until}" if waived.until else ""
+    by = f" by {waived.by}" if waived.by else ""
+    return waived.finding._replace(waived="", detail=f"waived by this change{until}{by}: {waived.reason}", remedy="")
+
+
+def told_relaxed(relaxed: Relaxed) -> Finding:
+    """The finding, and what became of its rule."""
+    return relaxed.finding._replace(detail=relaxed.why, remedy="")
+
+
+def told_moved(moved: Moved) -> Finding:
+    """The finding, and what it said before."""
+    return moved.finding._replace(detail=f"changed; before: {moved.before}")
+
+
 def headline(preview: Preview) -> str:
     """``2 of 3 stacks change``."""
     total = len(preview.stacks) + len(preview.unchanged)
+    if not preview.stacks and preview.project.tells:
+        return f"findings of the project change, and no stack of {total}"
     if not preview.stacks:
         return f"no changes in {count(total, 'stack')}"
     return f"{len(preview.stacks)} of {count(total, 'stack')} change{'s' if len(preview.stacks) == 1 else ''}"
@@ -41,15 +102,14 @@ def effects(preview: Preview) -> list[str]:
     stacks = preview.stacks
     known = [stack for stack in stacks if not stack.unplanned]
     pods = sum(stack.replaces_pods for stack in known)
-    new = tally(loud(finding for stack in stacks for finding in stack.new))
-    fixed = tally(loud(finding for stack in stacks for finding in stack.fixed))
+    parts = parts_of(preview)
+    told = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
     return [
         *(f"{number} {word}" for word, number in _statuses(stacks) if number),
         *([count(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
         *_gpus(stacks),
         *_cost(stacks),
-        *([f"new: {new}"] if new else []),
-        *([f"fixed: {fixed}"] if fixed else []),
+        *(f"{words}: {tally(findings)}" for words, findings in told if findings),
     ]
 
 
@@ -136,8 +196,16 @@ def _complete(cost: Total) -> bool:
 
 
 def _news(group: Group) -> list[str]:
-    parts = (("new", group.findings.new), ("fixed", group.findings.fixed), ("still there", group.findings.still))
-    return [f"{name}: {codes}" for name, codes in ((name, codes_of(found)) for name, found in parts) if codes]
+    found = group.findings
+    waived = tuple(finding._replace(waived="") for finding in found.waived)
+    parts = (
+        ("new", found.new),
+        (WAIVED, waived),
+        (RELAXED, found.relaxed),
+        ("fixed", found.fixed),
+        ("still there", found.still),
+    )
+    return [f"{name}: {codes}" for name, codes in ((name, codes_of(those)) for name, those in parts) if codes]
 
 
 def codes_of(findings: Iterable[Finding]) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from modelyard import __version__
 from modelyard.explanations import Explanation
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, about
 from modelyard.report.checked import Checked, sentences
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -140,8 +140,7 @@ def fingerprints(findings: Iterable[Finding]) -> list[tuple[str, int]]:
     seen: Counter[str] = Counter()
     marks = []
     for finding in findings:
-        parts = (finding.code, finding.stack, finding.target, finding.field, finding.file)
-        digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+        digest = hashlib.sha256(json.dumps(about(finding)).encode()).hexdigest()[:32]
         seen[digest] += 1
         marks.append((digest, seen[digest]))
     return marks

@@ -20,7 +20,8 @@ def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequ
     found: list[list[list[Any]]] = [[] for _ in document["stacks"]]
     for _, item in items:
         for place in item.places:
-            found[place.stack].append([item.number, place.location])
+            if place.stack is not None:
+                found[place.stack].append([item.number, place.location])
     return {
         "changes": [
             {

@@ -23,7 +23,13 @@ NOBODY = "nobody any more"
 DEFAULT = "the API server’s default"
 """What sets a field that no patch asks for."""
 STATUSES = {"added": "new", "removed": "no longer patched", "changed": "changed", "same": "comes out alike"}
-PARTS = {"new": "new", "fixed": "fixed", "still": "still there"}
+PARTS = {
+    "new": "new",
+    "waived": "newly waived",
+    "relaxed": "no longer checked or milder",
+    "fixed": "fixed",
+    "still": "still there",
+}
 MARKS = {"added": "+", "removed": "−", "changed": "±", "same": "="}
 
 
@@ -63,7 +69,7 @@ class Change(NamedTuple):
     cost: str
     """What it adds or saves an hour, empty where it is nothing."""
     findings: tuple[tuple[str, tuple[str, ...]], ...]
-    """New, fixed, still there: the codes of what somebody has to look at, the gravest first."""
+    """What became of findings: the codes of what somebody has to look at, the gravest first."""
     versions: tuple[Version, ...]
     fields: tuple[Field, ...]
     gist: str
@@ -132,10 +138,15 @@ def _cost(cost: Mapping[str, Any] | None) -> str:
 
 def _codes(findings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for part, words in PARTS.items():
-        loud = (one["code"] for one in findings.get(part, ()) if one["severity"] != "advice" and not one["waived"])
+        loud = (one["code"] for one in findings.get(part, ()) if _counts(part, one))
         codes = tuple(dict.fromkeys(loud))
         if codes:
             yield words, codes
+
+
+def _counts(part: str, one: Mapping[str, Any]) -> bool:
+    """Whether somebody has to look at it."""
+    return one["severity"] != "advice" and (part == "waived" or not one["waived"])
 
 
 def _gist(fields: tuple[Field, ...]) -> str:

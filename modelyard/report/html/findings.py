@@ -1,22 +1,31 @@
 """The findings of many stacks, alike ones told once and those of one code together."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.explanations import Explanation, explanations
 
 SEVERITIES = ("error", "warning", "advice")
 WORDS = {"error": "error", "warning": "warning", "advice": "note"}
-PARTS = {"new": "New", "fixed": "Fixed", "still": "Still there"}
+PARTS = {
+    "new": "New",
+    "waived": "Newly waived",
+    "relaxed": "No longer checked or milder",
+    "fixed": "Fixed",
+    "still": "Still there",
+}
+OPEN = ("new", "waived", "relaxed")
+"""What the reader has to see."""
+PROJECT = "the whole project"
 SHOWN = 12
 """Places of a finding that stand in the page itself; the scripts tell all."""
 _PLACE = ("stack", "file", "line", "column")
 
 
 class Place(NamedTuple):
-    """A stack that has the finding, and the line that causes it."""
+    """A stack that has the finding, and the line that causes it; or the project where it is no stack's own."""
 
-    stack: int
+    stack: int | None
     """Its index in the document."""
     name: str
     location: str
@@ -52,7 +61,7 @@ class Family(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The findings that are new, fixed, or still there."""
+    """The findings that one thing became of."""
 
     name: str
     heading: str
@@ -77,7 +86,7 @@ def parts_of(document: Mapping[str, Any]) -> tuple[Part, ...]:
     parts = []
     number = 0
     for name, heading in PARTS.items():
-        alike = _alike(document["stacks"], name)
+        alike = _alike(document, name)
         families: dict[tuple[str, ...], list[Item]] = {}
         for values, places in sorted(alike.items(), key=lambda pair: _rank(dict(pair[0]))):
             one = dict(values)
@@ -90,12 +99,12 @@ def parts_of(document: Mapping[str, Any]) -> tuple[Part, ...]:
                 "waived" if waived else severity,
                 titles.get(code, ""),
                 tuple(items),
-                len({place.stack for item in items for place in item.places}),
-                name == "new" and not waived and severity != "advice",
+                len({place.stack for item in items for place in item.places} - {None}),
+                name in OPEN and not waived and severity != "advice",
             )
             for (severity, code, waived), items in families.items()
         )
-        parts.append(Part(name, heading, told, document["summary"][name], name == "new"))
+        parts.append(Part(name, heading, told, document["summary"].get(name, {}), name in OPEN))
     return tuple(parts)
 
 
@@ -112,19 +121,49 @@ def _known(document: Mapping[str, Any]) -> dict[str, Explanation]:
     return {**explanations(), **rules}
 
 
-def _alike(stacks: Iterable[Mapping[str, Any]], part: str) -> dict[tuple[tuple[str, Any], ...], list[Place]]:
+def _alike(document: Mapping[str, Any], part: str) -> dict[tuple[tuple[str, Any], ...], list[Place]]:
     found: dict[tuple[tuple[str, Any], ...], list[Place]] = {}
-    for index, stack in enumerate(stacks):
-        for finding in stack["findings"][part]:
-            values = tuple((name, value) for name, value in finding.items() if name not in _PLACE)
-            found.setdefault(values, []).append(_place(index, stack, finding))
+    for finding in _told(document.get("project", {}).get("findings", {}), part):
+        found.setdefault(_values(finding), []).append(Place(None, PROJECT, _location(finding), _location(finding)))
+    for index, stack in enumerate(document["stacks"]):
+        for finding in _told(stack["findings"], part):
+            found.setdefault(_values(finding), []).append(_place(index, stack, finding))
     return found
 
 
+def _told(findings: Mapping[str, Any], part: str) -> Iterator[Mapping[str, Any]]:
+    """The findings of a part. Those that the change waives or relaxes say so, and those that are still there what they
+    said before where that was something else.
+    """
+    if part == "waived":
+        for one in findings.get("waived", ()):
+            until = f" until {one['until']}" if one["until"] else ""
+            by = f" by {one['by']}" if one["by"] else ""
+            detail = f"Waived by this change{until}{by}: {one['reason']}"
+            yield {**one["finding"], "waived": "", "detail": detail, "remedy": ""}
+    elif part == "relaxed":
+        for one in findings.get("relaxed", ()):
+            yield {**one["finding"], "detail": one["why"], "remedy": ""}
+    else:
+        before = (
+            {_values(one["finding"]): one["before"] for one in findings.get("moved", ())} if part == "still" else {}
+        )
+        for finding in findings.get(part, ()):
+            said = before.get(_values(finding))
+            yield finding if said is None else {**finding, "detail": f"Changed; before: {said}"}
+
+
+def _values(finding: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, value) for name, value in finding.items() if name not in _PLACE)
+
+
+def _location(finding: Mapping[str, Any]) -> str:
+    return ":".join(str(finding[part]) for part in ("file", "line", "column") if finding.get(part))
+
+
 def _place(index: int, stack: Mapping[str, Any], finding: Mapping[str, Any]) -> Place:
-    file, line, column = finding.get("file", ""), finding.get("line", 0), finding.get("column", 0)
-    location = ":".join(str(part) for part in (file, line, column) if part)
-    own = file == stack["file"]
+    location, line = _location(finding), finding.get("line", 0)
+    own = finding.get("file", "") == stack["file"]
     return Place(index, stack["stack"], location, f"line {line}" if own and line else "" if own else location)
 
 

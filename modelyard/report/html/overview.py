@@ -10,6 +10,9 @@ from modelyard.report.html.findings import SEVERITIES, WORDS
 from modelyard.report.values import count
 
 STATUSES = {"added": "added", "removed": "without a file any more"}
+_QUIETED = {"waived": "newly waived", "relaxed": "no longer checked or milder"}
+_BECAME = {**_QUIETED, "fixed": "fixed", "still": "still there"}
+_ALWAYS = ("fixed", "still there")
 CAP = 100
 """Rows that show before the reader asks for more."""
 
@@ -53,6 +56,8 @@ class Row(NamedTuple):
     cost: Cost | None
     new: tuple[Tally, ...]
     """Severities with a finding that is new."""
+    quieted: tuple[str, ...]
+    """How many findings are newly waived, and no longer checked or milder, in words."""
     fixed: int
     still: int
 
@@ -60,12 +65,18 @@ class Row(NamedTuple):
 def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
     """How grave it is (``error``, ``warning`` or ``fixed``), and whether anything stops an apply, in a sentence."""
     stacks = [stack for stack in document["stacks"] if stack["blocked"]]
+    project = document.get("project", {}).get("findings", {})
+    if not stacks and any(finding["severity"] == "error" for finding in project.get("new", ())):
+        return "error", "The project has a new error, with which no stack can be applied"
     if not document["stacks"]:
-        return "fixed", "Nothing changes"
+        moves = any(project.get(part) for part in ("new", "fixed", "moved"))
+        return "fixed", "Findings of the project change, and no stack" if moves else "Nothing changes"
     gone = sum(stack["status"] == "removed" for stack in document["stacks"])
     if not stacks:
-        left = f"; {count(gone, 'stack')} left behind without a file" if gone else ""
-        return ("warning" if gone else "fixed"), f"Nothing stops an apply{left}"
+        notes = [f"; {count(gone, 'stack')} left behind without a file"] if gone else []
+        errors = {words: document["summary"].get(part, {}).get("error", 0) for part, words in _QUIETED.items()}
+        notes += [f"; {count(number, 'error')} {words}" for words, number in errors.items() if number]
+        return ("warning" if notes else "fixed"), f"Nothing stops an apply{''.join(notes)}"
     unplanned = sum(stack["unplanned"] for stack in stacks)
     words = f"{count(len(stacks), 'stack')} cannot be applied"
     return "error", f"{words}, {unplanned} of them not even planned" if unplanned else words
@@ -77,7 +88,7 @@ def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
     others = [f"{summary[name]:,} {words}" for name, words in STATUSES.items() if summary[name]]
     before, after = summary["gpusBefore"], summary["gpusAfter"]
     cost = total_cost(document)
-    new, fixed, still = summary["new"], summary["fixed"], summary["still"]
+    new = summary["new"]
     return (
         Stat(
             "Stacks that change",
@@ -95,9 +106,15 @@ def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
             _arrow(cost.before, cost.after),
             ", ".join((*([cost.delta] if cost.delta != cost.after else []), *cost.about)),
         ),
-        Stat("New errors", f"{new['error']:,}", f"{fixed['error']:,} fixed, {still['error']:,} still there", _bad(new)),
-        Stat("New warnings", f"{new['warning']:,}", f"{fixed['warning']:,} fixed, {still['warning']:,} still there"),
+        Stat("New errors", f"{new['error']:,}", _others(summary, "error"), _bad(new)),
+        Stat("New warnings", f"{new['warning']:,}", _others(summary, "warning")),
     )
+
+
+def _others(summary: Mapping[str, Any], severity: str) -> str:
+    """What became of the other findings of a severity."""
+    numbers = {words: summary.get(part, {}).get(severity, 0) for part, words in _BECAME.items()}
+    return ", ".join(f"{number:,} {words}" for words, number in numbers.items() if number or words in _ALWAYS)
 
 
 def _known(document: Mapping[str, Any], name: str, stat: Stat) -> Stat:
@@ -149,6 +166,7 @@ def _row(at: int, stack: Mapping[str, Any], changes: list[Mapping[str, Any]], co
         difference(gpus[1] - gpus[0]) if gpus else "",
         cost,
         tuple(Tally(name, WORDS[name], new.count(name)) for name in SEVERITIES if name in new),
+        tuple(f"{len(findings[part])} {words}" for part, words in _QUIETED.items() if findings.get(part)),
         len(findings["fixed"]),
         len(findings["still"]),
     )

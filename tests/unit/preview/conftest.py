@@ -9,6 +9,7 @@ from shutil import copytree
 import pytest
 
 from modelyard.plan.project import library_of
+from modelyard.policy.loading import policies_of
 from modelyard.preview import Preview
 from modelyard.preview.project import preview
 
@@ -45,6 +46,18 @@ class Repository:
         assert old in text
         path.write_text(text.replace(old, new, 1))
 
+    def add(self, file: str, text: str) -> None:
+        """A new file, or more text at the end of one."""
+        path = self.root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as stream:
+            stream.write(text)
+
+    def on_main(self) -> None:
+        """What was changed so far is the base's."""
+        self.commit()
+        self.git("branch", "--force", "main")
+
     def patch_v2(self, name: str, file: str, old: str, new: str) -> None:
         """A second version of a patch."""
         copytree(self.root / "patches" / name / "v1", self.root / "patches" / name / "v2")
@@ -52,6 +65,7 @@ class Repository:
 
     def preview(self, head: str | None = None, base: str = "main") -> Preview:
         library_of.cache_clear()
+        policies_of.cache_clear()
         return preview(self.root, base, head, date(2026, 11, 21))
 
 

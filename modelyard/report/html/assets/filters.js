@@ -105,6 +105,11 @@ function applyToChanges(both) {
   return number;
 }
 
+/** Whether one of these stacks matches; what is of no stack is of the whole project. */
+function ofSome(numbers, first) {
+  return !numbers.length || numbers.some((stack) => first[stack]);
+}
+
 function applyToFindings(first) {
   const number = { all: 0, fresh: 0 };
   for (const part of $$(".part")) {
@@ -116,7 +121,7 @@ function applyToFindings(first) {
         const matches =
           fits(finding) &&
           (!state.target || !finding.target || finding.target === state.target) &&
-          stacksOfFinding[element.dataset.finding].some((stack) => first[stack]);
+          ofSome(stacksOfFinding[element.dataset.finding], first);
         element.hidden = !matches;
         any ||= matches;
         number.all += matches;

@@ -43,6 +43,8 @@ function detailOf(number) {
       stack.topology ? [" · ", pictureLink(stack)] : "",
     ),
     findingsOf(stack, "new"),
+    findingsOf(stack, "waived"),
+    findingsOf(stack, "relaxed"),
     targets.length ? h("h3", {}, count(targets.length, "target")) : "",
     targets,
     stack.about.length ? h("h3", {}, "Cost") : "",
@@ -80,7 +82,14 @@ function targetOf([change, pods, replicasBefore, replicasAfter, gpusBefore, gpus
   return h("details", { class: "change", open: true }, summary, body);
 }
 
-const PARTS = { new: "New findings", fixed: "Fixed findings", still: "Findings that are still there" };
+const PARTS = {
+  new: "New findings",
+  waived: "Newly waived findings",
+  relaxed: "Findings no longer checked, or milder",
+  fixed: "Fixed findings",
+  still: "Findings that are still there",
+};
+const OPEN_PARTS = ["new", "waived", "relaxed"];
 
 function findingsOf(stack, part) {
   const own = stack.findings.filter(([number]) => data.findings[number].part === part);
@@ -94,7 +103,7 @@ function findingsOf(stack, part) {
   });
   return h(
     "details",
-    { class: "family", open: part === "new" },
+    { class: "family", open: OPEN_PARTS.includes(part) },
     h("summary", {}, h("h3", {}, PARTS[part]), " ", h("span", { class: "n" }, String(own.length))),
     h("ul", {}, items),
   );

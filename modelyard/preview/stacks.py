@@ -1,0 +1,244 @@
+"""One stack at two commits: planned, judged by the project's rules, and compared."""
+
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+from modelyard.catalog import select
+from modelyard.cost.prices import Prices
+from modelyard.cost.project import priced, prices_of
+from modelyard.findings import Finding, ordered
+from modelyard.plan.cost import StackCost
+from modelyard.plan.project import Planned, library_of, plan_after, plan_recorded, shown
+from modelyard.plan.values import Plan, TargetPlan
+from modelyard.policy.check import check_plan
+from modelyard.policy.loading import policies_of
+from modelyard.policy.settings import can_run, settings_of, stack_layer
+from modelyard.preview.compare import Side, changes_anything, compare, given_up
+from modelyard.preview.news import Rules
+from modelyard.preview.shared import shared_findings
+from modelyard.preview.topology import topology
+from modelyard.preview.values import StackDiff
+from modelyard.stack import Stack, load
+from modelyard.workloads import facts, workloads
+
+_DRAFT = "PAT018"
+
+
+class Job(NamedTuple):
+    """One stack to compare."""
+
+    name: str
+    base: Path | None
+    """Its file at the base, None where there is none; the head's file where it is untouched."""
+    head: Path | None
+    recorded: bool
+    """Whether its recorded platform differs."""
+    untouched: bool
+    """Whether everything that its plan is made of is the same, so that only rules can make a difference."""
+    rules: bool
+    """Whether the project's rules differ."""
+
+
+def compared(base_root: Path, head_root: Path, today: date, job: Job) -> StackDiff | None:
+    """The difference of one stack; None where there is none."""
+    if job.untouched:
+        return _judged_twice(base_root, head_root, today, job) if job.rules else None
+    if job.base is not None and job.head is not None and not job.recorded:
+        before, after = _inputs(base_root, job.base), _inputs(head_root, job.head)
+        if before is not None and after is not None and before.plan == after.plan:
+            if not job.rules and before.drafts == after.drafts:
+                return None
+            return _judged_twice(base_root, head_root, today, job, before.drafts)
+    return _planned_twice(base_root, head_root, today, job)
+
+
+def _planned_twice(base_root: Path, head_root: Path, today: date, job: Job) -> StackDiff | None:
+    # Both sides start from the head's platform: what a new recording alone changes is not the commits' doing.
+    before = _planned(base_root, job.base, today, head_root if job.head is not None else base_root)
+    after = _planned(head_root, job.head, today, head_root)
+    base, head = _side(base_root, before, today), _side(head_root, after, today)
+    following = after.plan if after is not None else None
+    if before is not None and before.plan is not None and after is not None and after.plan is not None:
+        following = plan_after(head_root, after, before.plan, today)
+    if job.recorded and base is not None and job.base is not None and job.head is not None:
+        # What is wrong on the base's own platform was wrong before.
+        base = base._replace(findings=_findings(base_root, plan_recorded(base_root, job.base, today), today, base_root))
+    root, file = (head_root, job.head) if job.head is not None else (base_root, job.base)
+    rules = _rules(base_root, head_root, before, after, today) if job.rules or _own_rules(before, after) else None
+    difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded, rules)
+    ahead = after._replace(plan=following) if after is not None else None
+    earlier = prices_of(base_root, before.stack)[0] if before is not None and before.stack is not None else None
+    if ahead is None or head is None:
+        cost = _running_cost(base_root, before, today)
+    else:
+        also = given_up(base, head, following) if following is not None else ()
+        cost = _cost(head_root, ahead, also, earlier)
+    if not changes_anything(difference) and not _other_amounts(cost):
+        return None
+    return difference._replace(topology=topology(before, ahead), cost=cost)
+
+
+def _cost(
+    root: Path, planned: Planned, also: tuple[TargetPlan, ...] = (), earlier: Prices | None = None
+) -> StackCost | None:
+    """What a plan costs, some more targets included; None where it has none.
+
+    Args:
+        root: the project whose prices count.
+        planned: the plan.
+        also: more targets.
+        earlier: the prices of what runs before it, where they are others.
+    """
+    if planned.plan is None:
+        return None
+    whole = planned._replace(plan=planned.plan._replace(targets=(*planned.plan.targets, *also)))
+    found = priced(root, whole, earlier)
+    return found.plan.cost if found.plan is not None else None
+
+
+def _running_cost(root: Path, planned: Planned | None, today: date) -> StackCost | None:
+    """What a stack costs that was applied and is left as it is."""
+    if planned is None or planned.plan is None:
+        return None
+    return _cost(root, planned._replace(plan=plan_after(root, planned, planned.plan, today)))
+
+
+def _other_amounts(cost: StackCost | None) -> bool:
+    """Whether something costs another amount afterwards."""
+    return cost is not None and any(one.usd[0] != one.usd[1] for one in cost.targets)
+
+
+def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Planned | None:
+    return None if file is None else plan_recorded(root, file, today, platform)
+
+
+def _judged_twice(
+    base_root: Path, head_root: Path, today: date, job: Job, drafts: tuple[Finding, ...] | None = None
+) -> StackDiff | None:
+    """The difference of a stack whose plan is the same at both commits: planned once, judged by the rules of each.
+
+    Args:
+        base_root: the project at the base.
+        head_root: the project at the head.
+        today: the day it is.
+        job: the stack, with a file at both commits.
+        drafts: the base's findings about drafts, None where they are the head's.
+    """
+    assert job.head is not None
+    planned = plan_recorded(head_root, job.head, today)
+    if planned.plan is None or planned.stack is None:
+        return None
+    earlier = planned
+    if drafts is not None:
+        others = (finding for finding in planned.plan.findings if finding.code != _DRAFT)
+        earlier = planned._replace(plan=planned.plan._replace(findings=ordered((*others, *drafts))))
+    base, head = _side(base_root, earlier, today, head_root), _side(head_root, planned, today)
+    assert base is not None
+    applied = _applied(planned.plan)
+    rules = Rules(base.findings, _Fate(head_root, planned.stack)) if job.rules else None
+    difference = compare(job.name, shown(head_root, job.head), base, head, applied, False, rules)
+    if not changes_anything(difference):
+        return None
+    ahead = planned._replace(plan=applied)
+    return difference._replace(topology=topology(planned, ahead), cost=_cost(head_root, ahead))
+
+
+def _applied(plan: Plan) -> Plan:
+    """The plan of the same stack once it has been applied: nothing is left to do."""
+    return plan._replace(
+        targets=tuple(
+            target._replace(
+                action="none",
+                before=target.after,
+                changes=(),
+                replaces_pods=0,
+                replicas=(target.replicas[1], target.replicas[1]),
+                gpus=(target.gpus[1], target.gpus[1]),
+            )
+            for target in plan.targets
+        )
+    )
+
+
+def _own_rules(before: Planned | None, after: Planned | None) -> bool:
+    """Whether the stack sets its rules otherwise."""
+    if before is None or after is None or before.stack is None or after.stack is None:
+        return False
+    return before.stack.config.policy != after.stack.config.policy
+
+
+def _rules(
+    base_root: Path, head_root: Path, before: Planned | None, after: Planned | None, today: date
+) -> Rules | None:
+    """What the base's rules say of the head's plan; None where there is no plan at one of the commits."""
+    if before is None or after is None or before.stack is None or after.stack is None or after.plan is None:
+        return None
+    config = after.stack.config._replace(policy=before.stack.config.policy)
+    judged = after._replace(stack=after.stack._replace(config=config))
+    return Rules(_findings(base_root, judged, today, head_root), _Fate(head_root, after.stack))
+
+
+class _Fate:
+    """What became of a rule at the head."""
+
+    def __init__(self, root: Path, stack: Stack) -> None:
+        self._root, self._stack = root, stack
+
+    def __call__(self, code: str) -> str:
+        policies = policies_of(self._root)
+        settings, _ = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(self._stack))
+        setting = settings.by_code.get(code)
+        if setting is None:
+            return "no longer checked: rule taken away by this change"
+        if setting.level == "disabled":
+            return "no longer checked: rule disabled by this change"
+        if not can_run(setting):
+            return "no longer checked: this change takes away what the rule compares with"
+        return "no longer found: rule or its parameters changed by this change"
+
+
+class _Inputs(NamedTuple):
+    """What a stack's plan is made of."""
+
+    plan: object
+    """Equal where a plan comes out the same."""
+    drafts: tuple[Finding, ...]
+
+
+def _inputs(root: Path, file: Path) -> _Inputs | None:
+    stack, _ = load(file, shown(root, file))
+    if stack is None:
+        return None
+    chosen, problems = select(library_of(root), stack, facts(stack.config, workloads(stack.config)))
+    drafts = tuple(finding for finding in problems if finding.code == _DRAFT)
+    others = [(finding.code, finding.summary) for finding in problems if finding.code != _DRAFT]
+    patches = [(one.patch.id, one.patch.sha256) for one in chosen]
+    return _Inputs((stack.file, stack.sha256, patches, others, prices_of(root, stack)), drafts)
+
+
+def _side(root: Path, planned: Planned | None, today: date, prices: Path | None = None) -> Side | None:
+    if planned is None:
+        return None
+    config = planned.stack.config if planned.stack is not None else None
+    findings = _findings(root, planned, today, prices or root)
+    return Side(planned.plan, findings, config.kubernetes_version if config else "", config.waivers if config else ())
+
+
+def _findings(root: Path, planned: Planned, today: date, prices: Path) -> tuple[Finding, ...]:
+    """The findings as ``modelyard check`` tells them, policies included, without those of the project as a whole.
+
+    Args:
+        root: the project whose rules judge.
+        planned: the plan.
+        today: the day it is.
+        prices: the project whose prices count, and whose patches the plan is made of.
+    """
+    if planned.plan is None or planned.stack is None:
+        return planned.findings
+    found, problems = check_plan(root, planned.stack, planned.plan, today), prices_of(prices, planned.stack)[1]
+    shared = (*shared_findings(root), *shared_findings(prices))
+    if shared:
+        whole = {(finding.code, finding.file, finding.summary) for finding in shared}
+        found = tuple(one for one in found if (one.code, one.file, one.summary) not in whole)
+    return ordered((*found, *problems)) if problems else found

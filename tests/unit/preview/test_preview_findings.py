@@ -1,0 +1,334 @@
+"""What a preview says of findings: mended, waived, no longer looked for, changed, or the whole project's."""
+
+import re
+from datetime import date
+from shutil import rmtree
+from typing import Any
+
+import pytest
+
+from modelyard.catalog.library import load_library
+from modelyard.catalog.lock import lock_text, read_lock
+from modelyard.findings import Finding, Severity
+from modelyard.preview import stacks
+from modelyard.preview.news import Rules, news_of
+from modelyard.report.html import html_page
+from modelyard.report.preview_json import preview_document
+from modelyard.report.preview_markdown import preview_markdown
+from modelyard.report.preview_text import preview_text
+from modelyard.stack.config import Waiver
+
+POLICY = "policies/policy.yaml"
+WAIVER = '  modelyard:waivers: [{code: GPU001, reason: "tried by hand", by: anna, expires: 2027-01-31}]\n'
+
+
+def by_name(preview: Any) -> dict[str, Any]:
+    return {stack.stack: stack for stack in preview.stacks}
+
+
+def codes(findings: Any) -> set[str]:
+    return {finding.code for finding in findings if finding.severity is not Severity.ADVICE}
+
+
+def words(preview: Any) -> str:
+    return " ".join(" ".join(preview_text(preview)).split())
+
+
+@pytest.fixture
+def ruled(repository: Any) -> Any:
+    """A project with a rule of its own that every stack breaks."""
+    rule = '''from modelyard.policy import rule
+
+@rule("POL901")
+def asks(subject, params):
+    """Nothing is good enough.
+
+    **Why.** A test asks.
+
+    **Example.** Any Deployment.
+
+    **Fix.** None.
+    """
+    yield subject.finding(f"{subject.name} is not good enough")
+'''
+    repository.add("policies/rules/mine.py", rule)
+    repository.add(POLICY, "rules: {POL901: {level: mandatory}}\n")
+    repository.on_main()
+    return repository
+
+
+def test_a_waiver_is_told_as_one_and_mends_nothing(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.prod.yaml", "model: A30", "model: L4")
+    repository.on_main()
+    repository.add("stacks/Pulumi.prod.yaml", WAIVER)
+    found = repository.preview()
+    (stack,) = found.stacks
+    assert "GPU001" not in codes(stack.fixed)
+    (waived,) = stack.waived
+    assert (waived.finding.code, waived.reason, waived.by, waived.until) == (
+        "GPU001",
+        "tried by hand",
+        "anna",
+        "2027-01-31",
+    )
+    assert "fixed" not in preview_markdown(found).partition("###")[0]
+    assert "newly waived: 1 error" in words(found)
+
+
+def test_a_violation_that_comes_with_its_waiver_is_told_in_every_form(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.prod.yaml", "model: A30", "model: L4")
+    repository.add("stacks/Pulumi.prod.yaml", WAIVER)
+    found = repository.preview()
+    told = "waived by this change until 2027-01-31 by anna: tried by hand"
+    text, markdown, document = words(found), preview_markdown(found), preview_document(found)
+    assert "error GPU001 L4 is not supported" in text
+    assert told in text
+    assert "**Newly waived:** GPU001 in prod" in markdown
+    assert told in markdown
+    (waived,) = document["stacks"][0]["findings"]["waived"]
+    assert (waived["finding"]["code"], waived["by"], waived["until"]) == ("GPU001", "anna", "2027-01-31")
+    assert document["summary"]["waived"]["error"] == 1
+    page = html_page(document, title="preview")
+    assert "Waived by this change until 2027-01-31 by anna: tried by hand" in page
+    assert '<h3>Newly waived</h3> <span class="dim">1 error</span>' in page
+    assert not any(one["code"] == "GPU001" for one in document["stacks"][0]["findings"]["new"])
+
+
+def test_what_was_waived_before_is_no_news_and_a_waiver_that_goes_is(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.prod.yaml", "model: A30", "model: L4")
+    repository.add("stacks/Pulumi.prod.yaml", WAIVER)
+    repository.on_main()
+    repository.edit("stacks/Pulumi.prod.yaml", "    cpu: 8", "    cpu: 6")
+    (stack,) = repository.preview().stacks
+    assert stack.waived == ()
+    repository.edit("stacks/Pulumi.prod.yaml", WAIVER, "")
+    (stack,) = repository.preview().stacks
+    assert "GPU001" in codes(finding for finding in stack.new if finding.blocks)
+
+
+def test_the_rule_of_the_fixture_is_one(ruled: Any) -> None:
+    ruled.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    (stack,) = ruled.preview().stacks
+    assert "POL901" in codes(stack.still)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("rules: {POL901: {level: disabled}}\n", "no longer checked: rule disabled by this change"),
+        (None, "no longer checked: rule taken away by this change"),
+    ],
+)
+def test_a_finding_that_goes_with_its_rule_is_not_mended(ruled: Any, text: str | None, why: str) -> None:
+    if text is None:
+        (ruled.root / "policies/rules/mine.py").unlink()
+        ruled.edit(POLICY, "POL901: {level: mandatory}", "")
+    else:
+        (ruled.root / POLICY).write_text(text)
+    found = ruled.preview()
+    assert sorted(by_name(found)) == ["dev", "prod", "staging"]
+    for stack in found.stacks:
+        assert stack.fixed == ()
+        assert {(one.finding.code, one.finding.severity, one.why) for one in stack.relaxed} == {
+            ("POL901", Severity.ERROR, why)
+        }
+        assert stack.targets == ()
+    assert why in words(found)
+    assert why in preview_markdown(found)
+    assert "fixed" not in words(found)
+    document = preview_document(found)
+    assert document["stacks"][0]["findings"]["relaxed"][0]["why"] == why
+    assert f'<p class="why">{why}</p>' in html_page(document, title="preview")
+
+
+def test_a_rule_that_a_stack_makes_milder_is_told_and_one_that_gets_stricter_is_new(ruled: Any) -> None:
+    ruled.add("stacks/Pulumi.dev.yaml", "  modelyard:policy: {rules: {POL901: {level: advisory}}}\n")
+    found = ruled.preview()
+    (stack,) = found.stacks
+    assert {(one.finding.severity, one.why.split(":")[0]) for one in stack.relaxed} == {(Severity.WARNING, "milder")}
+    assert (stack.fixed, codes(stack.new)) == ((), set())
+    ruled.on_main()
+    ruled.edit("stacks/Pulumi.dev.yaml", "level: advisory", "level: mandatory")
+    (stack,) = ruled.preview().stacks
+    assert {finding.code for finding in stack.new if finding.blocks} == {"POL901"}
+    assert "POL901" not in codes(stack.fixed)
+
+
+def test_what_is_mended_while_its_rule_goes_is_mended(ruled: Any) -> None:
+    before = Finding("POL901", Severity.ERROR, "bad", stack="dev", target="one")
+    rules = Rules((before._replace(target="two"),), lambda _code: "gone")
+    news = news_of((before, before._replace(target="two")), (), (), rules)
+    assert [finding.target for finding in news.fixed] == ["one"]
+    assert [one.finding.target for one in news.relaxed] == ["two"]
+
+
+def test_a_finding_whose_numbers_move_is_still_there(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4")
+    repository.on_main()
+    repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 4", "maxReplicas: 6")
+    found = repository.preview()
+    (stack,) = found.stacks
+    assert ("RES101" in codes(stack.new), "RES101" in codes(stack.fixed)) == (False, False)
+    (moved,) = (one for one in stack.moved if one.finding.code == "RES101")
+    assert "may grow to 6 pods" in moved.finding.summary
+    assert moved.finding in stack.still
+    told = "changed; before: deployment-ray-model-training-worker may grow to 4 pods and the nodes can hold 2"
+    assert told in words(found)
+    assert "Still there, changed: 1 warning" in preview_markdown(found)
+    assert preview_document(found)["stacks"][0]["findings"]["moved"][0]["before"].startswith("deployment-ray-model")
+
+
+def test_findings_of_one_kind_about_different_things_are_not_taken_for_one_another() -> None:
+    lock = "patches/patches.lock"
+    gone = Finding("PAT003", Severity.ERROR, "released patch one/v1 is gone or broken", file=lock)
+    other = gone._replace(summary="released patch one/v2 is gone or broken")
+    news = news_of((gone,), (other,))
+    assert (news.new, news.fixed, news.still) == ((other,), (gone,), ())
+    card = Finding("GPU001", Severity.ERROR, "L4 is not supported", stack="dev", field="gpu.model")
+    news = news_of((card,), (card._replace(summary="T4 is not supported"),))
+    assert (news.new, news.fixed, [one.before for one in news.moved]) == ((), (), ["L4 is not supported"])
+
+
+def test_a_waiver_of_a_reason_alone_still_says_why() -> None:
+    finding = Finding("GPU001", Severity.ERROR, "no", stack="dev", target="a", waived="agreed")
+    waivers = (Waiver("GPU001", "agreed", date(2027, 1, 31), "b"), Waiver("GPU001", "agreed", date(2028, 1, 31)))
+    (waived,) = news_of((), (finding,), waivers).waived
+    assert (waived.reason, waived.by, waived.until) == ("agreed", "", "2028-01-31")
+
+
+def test_one_digit_of_the_lock_is_an_error_of_the_project_told_once(repository: Any) -> None:
+    lock = (repository.root / "patches/patches.lock").read_text()
+    digit = re.search(r"^ray-worker/v1 +(\w)", lock, re.MULTILINE)
+    assert digit is not None
+    other = "0" if digit[1] != "0" else "1"
+    repository.edit("patches/patches.lock", digit[0], digit[0][:-1] + other)
+    found = repository.preview()
+    assert (found.stacks, found.blocked, found.unchanged) == ((), True, ("dev", "prod", "staging"))
+    (finding,) = found.project.new
+    assert (finding.code, finding.summary) == ("PAT003", "released patch ray-worker@v1 was changed")
+    text = "\n".join(preview_text(found))
+    assert text.count("PAT003") == 1
+    assert "no changes" not in text
+    markdown = preview_markdown(found)
+    assert "**New errors:** PAT003 in the project" in markdown
+    assert "- **error PAT003**: released patch" in markdown
+    document = preview_document(found)
+    assert document["project"]["findings"]["new"][0]["code"] == "PAT003"
+    page = html_page(document, title="preview")
+    assert "The project has a new error" in page
+    assert '<p class="where">the whole project <span class="loc">patches/ray-worker/v1/patch.yaml.j2:1</span>' in page
+    repository.commit()
+    repository.git("branch", "--force", "main")
+    repository.edit("patches/patches.lock", digit[0][:-1] + other, digit[0])
+    found = repository.preview()
+    assert {one.code for one in found.project.fixed} == {"PAT003"}
+
+
+def test_a_line_that_is_none_of_the_lock_and_a_patch_that_nobody_uses(repository: Any) -> None:
+    repository.add("patches/patches.lock", "garbage\n")
+    repository.add("patches/mine/v1/schema.json", "{")
+    repository.add("patches/mine/v1/meta.yaml", "when: listed\n")
+    repository.add("patches/mine/v1/patch.yaml.j2", "# target: x\n")
+    found = repository.preview()
+    assert found.stacks == ()
+    assert sorted(finding.code for finding in found.project.new) == ["PAT003", "PAT009"]
+
+
+def test_an_error_of_the_project_holds_the_stacks_that_change(repository: Any) -> None:
+    repository.add("patches/patches.lock", "garbage\n")
+    repository.on_main()
+    assert not repository.preview().blocked
+    repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
+    found = repository.preview()
+    assert found.project.new == ()
+    assert [finding.code for finding in found.project.still] == ["PAT003"]
+    (stack,) = found.stacks
+    assert stack.blocked
+    assert "PAT003" not in codes((*stack.new, *stack.still))
+
+
+def test_drafts_are_told_where_a_release_is_taken_back(repository: Any) -> None:
+    file = repository.root / "patches/patches.lock"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if not line.startswith("ray-worker/")))
+    found = repository.preview()
+    assert {finding.code for stack in found.stacks for finding in stack.new} == {"PAT018"}
+    assert all(stack.targets == () and stack.fixed == () for stack in found.stacks)
+    (finding,) = found.project.new
+    assert finding.severity is Severity.ERROR
+    assert finding.summary == "released patch ray-worker@v1 was un-released: its line in the lock is gone"
+
+
+@pytest.mark.parametrize("how", ["rewritten", "taken away"])
+def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, how: str) -> None:
+    repository.edit("patches/ray-worker/v1/meta.yaml", "description: ", "description: New ")
+    folder = repository.root / "patches"
+    locked, _ = read_lock(folder)
+    if how == "rewritten":
+        locked["ray-worker/v1"] = load_library(repository.root).patches["ray-worker"]["v1"].sha256
+    else:
+        del locked["ray-worker/v1"]
+    (folder / "patches.lock").write_text(lock_text(locked))
+    assert load_library(repository.root).findings == ()
+    found = repository.preview()
+    (finding,) = found.project.new
+    assert (finding.code, finding.severity) == ("PAT003", Severity.ERROR)
+    summary = f"released patch ray-worker@v1 was changed, and its line in the lock was {how} with it"
+    assert finding.summary == summary
+    assert found.blocked
+    # A new version is what is asked for, and no finding.
+    repository.git("checkout", "--quiet", "--", "patches")
+    repository.patch_v2("ray-worker", "meta.yaml", "description: ", "description: New ")
+    assert repository.preview().project.new == ()
+
+
+def test_a_released_patch_that_is_taken_away_with_its_line_is_told(repository: Any) -> None:
+    file = repository.root / "patches/patches.lock"
+    name = next(line.split()[0] for line in file.read_text().splitlines() if not line.startswith("#"))
+    rmtree(repository.root / "patches" / name)
+    file.write_text("".join(f"{line}\n" for line in file.read_text().splitlines() if not line.startswith(name)))
+    found = repository.preview()
+    assert f"released patch {name.replace('/', '@')} was taken away, and its line in the lock with it" in {
+        finding.summary for finding in found.project.new
+    }
+
+
+def test_a_comment_on_the_policies_plans_nothing_and_a_rule_plans_each_stack_once(
+    ruled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned: list[str] = []
+    plan_recorded = stacks.plan_recorded
+
+    def counted(root: Any, file: Any, *words: Any) -> Any:
+        planned.append(file.name)
+        return plan_recorded(root, file, *words)
+
+    monkeypatch.setattr(stacks, "plan_recorded", counted)
+    monkeypatch.setattr(stacks, "plan_after", lambda *_words: pytest.fail("planned once more"))
+    ruled.add(POLICY, "# a remark\n")
+    ruled.add("policies/rules/mine.py", "# a remark\n")
+    found = ruled.preview()
+    assert (found.changes, planned) == (False, [])
+    ruled.edit("policies/rules/mine.py", "is not good enough", "could be better")
+    found = ruled.preview()
+    assert sorted(planned) == ["Pulumi.dev.yaml", "Pulumi.prod.yaml", "Pulumi.staging.yaml"]
+    assert {one.finding.code for stack in found.stacks for one in stack.moved} == {"POL901"}
+    assert {stack.replaces_pods for stack in found.stacks} == {0}
+
+
+def test_what_is_wrong_with_the_policies_is_told_once_and_concerns_no_stack(ruled: Any) -> None:
+    ruled.edit(POLICY, "POL901", "POL902")
+    found = ruled.preview()
+    (finding,) = found.project.new
+    assert finding.code == "POL001"
+    assert all("POL001" not in codes(stack.new) for stack in found.stacks)
+
+
+def test_a_stack_that_is_only_judged_costs_and_holds_what_it_did(ruled: Any) -> None:
+    (ruled.root / POLICY).write_text("rules: {POL901: {level: advisory}}\n")
+    for stack in ruled.preview().stacks:
+        assert stack.gpus is not None
+        assert stack.gpus[0] == stack.gpus[1] > 0
+        assert stack.cost is not None
+        assert stack.cost.before == stack.cost.after
+        assert stack.topology.before == stack.topology.after
