@@ -29,16 +29,30 @@ def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Resu
     if "fork" not in multiprocessing.get_all_start_methods():
         yield from map(work, items)
         return
+    from concurrent.futures import ProcessPoolExecutor
+
     progress = sys.stderr.isatty() and not sys.stdout.isatty()
-    with multiprocessing.get_context("fork").Pool(workers, _leave_interrupts_to_the_parent) as pool:
-        for number, result in enumerate(pool.imap(work, items, chunksize=8), 1):
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals_to_the_parent)
+    try:
+        for number, result in enumerate(pool.map(work, items, chunksize=8), 1):
             if progress and number % 50 == 0:
                 sys.stderr.write(f"\r{number} of {len(items)} stacks")
             yield result
+    finally:
+        # What runs ends by itself. A multiprocessing.Pool would end it by a signal, and wait for ever for what one that
+        # a signal reached first had locked.
+        pool.shutdown(cancel_futures=True)
     if progress:
         sys.stderr.write("\r\x1b[K")
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C reaches every process of the terminal; only the one that the user started has something to say."""
+def _leave_signals_to_the_parent() -> None:
+    """Ctrl-C reaches every process of the terminal; only the one that the user started has something to say.
+
+    Other signals end a process here as they would without the handlers of the parent.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)

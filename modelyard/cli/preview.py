@@ -8,6 +8,7 @@ from pathlib import Path
 from modelyard.cli.app import style_for
 from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.signals import ended_by_signal
 from modelyard.preview.values import Preview
 
 FORMATS = ("text", "markdown", "html", "json")
@@ -50,17 +51,12 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Plans both commits, compares, and prints or writes."""
-    from modelyard.cli.many import each
-    from modelyard.preview.project import preview
-    from modelyard.preview.revisions import RevisionError
-
     root = project_root(args)
     wanted = _wanted(args)
     _check_comment(args)
-    try:
-        found = preview(root, args.base, args.head, date.today(), each)
-    except RevisionError as error:
-        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+    # The other commit is laid out on disk, and git knows of it: whatever ends the run, it must go.
+    with ended_by_signal("preview was stopped; nothing is left of the other commit"):
+        found = _previewed(root, args)
     for form, path in wanted:
         text = _text(root, found, form, args, to_screen=path is None)
         if path is None:
@@ -71,6 +67,17 @@ def run(args: Namespace) -> Exit:
             write_atomically(path, text)
             sys.stderr.write(f"written to {path}\n")
     return _ending(found, args)
+
+
+def _previewed(root: Path, args: Namespace) -> Preview:
+    from modelyard.cli.many import each
+    from modelyard.preview.project import preview
+    from modelyard.preview.revisions import RevisionError
+
+    try:
+        return preview(root, args.base, args.head, date.today(), each)
+    except RevisionError as error:
+        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
 def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
@@ -145,4 +152,4 @@ def _ending(preview: Preview, args: Namespace) -> Exit:
         return Exit.USAGE
     if preview.blocked:
         return Exit.FINDINGS
-    return Exit.CHANGES if preview.stacks and args.detailed_exitcode else Exit.FINE
+    return Exit.CHANGES if preview.changes and args.detailed_exitcode else Exit.FINE
