@@ -1,8 +1,10 @@
 """Print a JSON Schema (2020-12) that modelyard publishes: of files and of what verbs print."""
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 from importlib.resources import files
+from typing import Any
 
 from modelyard.cli.exit import Exit
 
@@ -18,6 +20,10 @@ SCHEMAS = {
     "outputs": ("modelyard.report", "outputs.schema.json"),
 }
 
+_ELSEWHERE = "urn:modelyard:schema:"
+"""Beginning of a reference to another schema, or to a part of it."""
+_OF_A_FILE = ("$schema", "$id", "$defs")
+
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
@@ -26,6 +32,58 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the schema."""
-    package, name = SCHEMAS[args.name]
-    sys.stdout.write(files(package).joinpath(name).read_text(encoding="utf-8"))
+    text = _text(args.name)
+    if f'"$ref": "{_ELSEWHERE}' in text:
+        # Whoever checks a document has this schema, and no way to find the others.
+        text = json.dumps(bundled(args.name), indent=2, ensure_ascii=False) + "\n"
+    sys.stdout.write(text)
     return Exit.FINE
+
+
+def bundled(name: str) -> dict[str, Any]:
+    """A schema with the definitions of other ones that it refers to as definitions of its own."""
+    schema: dict[str, Any] = json.loads(_text(name))
+    own = schema.setdefault("$defs", {})
+    names: dict[str, str] = {}
+    schema |= {key: _bundle(value, "", own, names) for key, value in schema.items() if key != "$defs"}
+    for key in list(own):
+        if key not in names.values():
+            own[key] = _bundle(own[key], "", own, names)
+    return schema
+
+
+def _bundle(value: Any, source: str, own: dict[str, Any], names: dict[str, str]) -> Any:
+    """A part of a schema with every reference to another schema's definition as one to its own.
+
+    Args:
+        value: the part.
+        source: name of the schema that the part is of, empty for the one that is bundled.
+        own: its definitions; those that are found are added.
+        names: by reference, the name of a definition that was added.
+    """
+    if isinstance(value, list):
+        return [_bundle(one, source, own, names) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _bundle(one, source, own, names) for key, one in value.items() if key != "$ref"}
+    reference = value.get("$ref")
+    if not isinstance(reference, str):
+        return made | ({"$ref": reference} if "$ref" in value else {})
+    if source and reference.startswith("#"):
+        reference = f"{_ELSEWHERE}{source}{reference}"
+    if not reference.startswith(_ELSEWHERE):
+        return {"$ref": reference, **made}
+    if reference not in names:
+        other, _, key = reference.removeprefix(_ELSEWHERE).partition("#/$defs/")
+        schema = json.loads(_text(other))
+        part = schema["$defs"][key] if key else {name: one for name, one in schema.items() if name not in _OF_A_FILE}
+        name = key or other
+        names[reference] = name if name not in own else f"{other}.{name}"
+        own[names[reference]] = {}  # its place, for a definition that leads back to itself
+        own[names[reference]] = _bundle(part, other, own, names)
+    return {"$ref": f"#/$defs/{names[reference]}", **made}
+
+
+def _text(name: str) -> str:
+    package, file = SCHEMAS[name]
+    return files(package).joinpath(file).read_text(encoding="utf-8")

@@ -80,6 +80,9 @@ def test_the_forms_for_machines_are_as_published(repository: Any, run: Any) -> N
     assert wrong(json.loads(run("preview", "--base", "main", "--json").out), "preview") == []
     assert wrong(json.loads(run("plan", "--all", "--matrix", "--json").out), "outputs#/$defs/matrix") == []
     assert wrong(json.loads(run("promote", "dev", "prod", "--json").out), "outputs#/$defs/promote") == []
+    # The published schema stands alone.
+    alone = Draft202012Validator(schemas["preview"])
+    assert not list(alone.iter_errors(json.loads(run("preview", "--base", "main", "--json").out)))
     (repository.root / "stacks/Pulumi.prod.yaml").unlink()
     document = json.loads(run("preview", "--base", "main", "--json").out)
     assert wrong(document, "preview") == []

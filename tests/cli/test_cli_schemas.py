@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from argparse import Namespace
 from typing import Any
 
@@ -141,3 +142,23 @@ def test_a_schema_that_accepts_everything_would_be_found_out(run: Any, valid: An
         broken = copy.deepcopy(plan)
         damage(broken)
         assert valid(broken, "plan") != []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_needs_no_other_one(run: Any, name: str) -> None:
+    schema = json.loads(run("schema", name).out)
+    parts = json.dumps({key: value for key, value in schema.items() if key != "$id"})
+    references = set(re.findall(r'"\$ref": "([^"]*)"', parts))
+    assert {one for one in references if not one.startswith("#")} == set()
+    defined = {f"#/$defs/{part}" for part in schema.get("$defs", {})}
+    assert references - {"#"} <= defined
+    # No registry: this is how somebody else checks a document.
+    validator = Draft202012Validator(schema)
+    if name == "plan":
+        assert [error.message for error in validator.iter_errors(json.loads(run("plan", "dev", "--json").out))] == []
+
+
+def test_a_part_of_another_schema_is_told_as_strictly(run: Any) -> None:
+    validator = Draft202012Validator(json.loads(run("schema", "preview").out)["$defs"]["finding"])
+    assert not list(validator.iter_errors({"code": "GPU001", "severity": "error", "summary": "no"}))
+    assert list(validator.iter_errors({"code": "GPU001", "severity": "fatal", "summary": "no"}))
