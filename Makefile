@@ -71,6 +71,7 @@ test-lab: lab ## the tests on the real engine and API server
 
 bench: lab ## measure against kubectl kustomize and kubectl diff, each in one run
 	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
+	@$(BIN)/python benchmarks/preview.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
 	@$(BIN)/python benchmarks/live.py
 
 docs: $(READY) ## make the generated pages, shown output and pictures again; build the site into build/site
