@@ -85,7 +85,8 @@ def compare(
 
 
 def _news(base: Side | None, head: Side, rules: Rules | None) -> News:
-    news = news_of(base.findings if base else (), head.findings, head.waivers, rules)
+    old, earlier = (base.findings, base.waivers) if base is not None else ((), ())
+    news = news_of(old, head.findings, head.waivers, rules, earlier)
     # Of a head that cannot be planned nobody knows what it mends.
     return news if head.plan else news._replace(fixed=(), relaxed=())
 

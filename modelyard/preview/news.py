@@ -24,7 +24,11 @@ class Rules(NamedTuple):
 
 
 def news_of(
-    base: Sequence[Finding], head: Sequence[Finding], waivers: Sequence[Waiver] = (), rules: Rules | None = None
+    base: Sequence[Finding],
+    head: Sequence[Finding],
+    waivers: Sequence[Waiver] = (),
+    rules: Rules | None = None,
+    earlier_waivers: Sequence[Waiver] = (),
 ) -> News:
     """What became of the findings.
 
@@ -33,13 +37,16 @@ def news_of(
         head: the findings after.
         waivers: those of the head's stack.
         rules: where they differ between the commits; a finding that is gone only with its rule is not mended.
+        earlier_waivers: those of the base's stack.
     """
     earlier, gone = paired(base, head)
     new, still, waived, relaxed, moved = [], [], [], [], []
     strict, lost = paired(rules.findings, head) if rules is not None else ([None] * len(head), ())
     for finding, before, ruled in zip(head, earlier, strict, strict=True):
-        if finding.waived and (before is None or not before.waived):
-            waived.append(_waived(finding, waivers))
+        now = _waived(finding, waivers) if finding.waived else None
+        was = _waived(before, earlier_waivers) if before is not None and before.waived else None
+        if now is not None and (was is None or _terms(now) != _terms(was)):
+            waived.append(now._replace(was=was.until if was is not None else ""))
         elif before is None or (before.waived and not finding.waived) or _rank(finding) < _rank(before):
             new.append(finding)
         elif ruled is not None and not finding.waived and _rank(finding) > _rank(ruled):
@@ -118,6 +125,10 @@ def _rank(finding: Finding) -> int:
 
 def _said(finding: Finding, before: Finding) -> str:
     return before.summary if finding.severity is before.severity else f"{before.severity.value}: {before.summary}"
+
+
+def _terms(waived: Waived) -> tuple[str, ...]:
+    return waived.reason, waived.by, waived.until
 
 
 def _waived(finding: Finding, waivers: Iterable[Waiver]) -> Waived:

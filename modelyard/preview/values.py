@@ -50,7 +50,7 @@ class TargetDiff(NamedTuple):
 
 
 class Waived(NamedTuple):
-    """A finding that nobody had waived before."""
+    """A finding that nobody had waived before, or that is waived anew: until another day, by somebody else, otherwise."""
 
     finding: Finding
     reason: str
@@ -58,6 +58,16 @@ class Waived(NamedTuple):
     """Who waives it, empty where nobody is named."""
     until: str
     """Last day on which the waiver holds, as ``2027-01-31``; empty where it is not known."""
+    was: str = ""
+    """The last day of the waiver that it had at the base; empty where it had none."""
+
+    @property
+    def words(self) -> str:
+        """Until when, by whom, why."""
+        until = f" until {self.until}" if self.until else ""
+        before = f" (before: {self.was})" if self.was and self.was != self.until else ""
+        by = f" by {self.by}" if self.by else ""
+        return f"waived {'anew ' if self.was else ''}by this change{until}{before}{by}: {self.reason}"
 
 
 class Relaxed(NamedTuple):
@@ -88,7 +98,7 @@ class News(NamedTuple):
     still: tuple[Finding, ...] = ()
     """Both have them, as the head says them."""
     waived: tuple[Waived, ...] = ()
-    """The head waives them, the base does not."""
+    """The head waives them, the base does not, or not by this waiver."""
     relaxed: tuple[Relaxed, ...] = ()
     moved: tuple[Moved, ...] = ()
     """Those of ``still`` whose words differ."""

@@ -146,7 +146,14 @@ def _news(news: News | StackDiff) -> dict[str, Any]:
     return {
         "new": [finding_to_json(finding) for finding in news.new],
         "waived": [
-            {"finding": finding_to_json(one.finding), "reason": one.reason, "by": one.by, "until": one.until}
+            {
+                "finding": finding_to_json(one.finding),
+                "reason": one.reason,
+                "by": one.by,
+                "until": one.until,
+                "was": one.was,
+                "words": one.words,
+            }
             for one in news.waived
         ],
         "relaxed": [{"finding": finding_to_json(one.finding), "why": one.why} for one in news.relaxed],

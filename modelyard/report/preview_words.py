@@ -65,9 +65,7 @@ def unmoved(news: News | StackDiff) -> tuple[Finding, ...]:
 
 def told_waived(waived: Waived) -> Finding:
     """The finding as it would be without the waiver, which it tells: until when, by whom, why."""
-    until = f" until {waived.until}" if waived.until else ""
-    by = f" by {waived.by}" if waived.by else ""
-    return waived.finding._replace(waived="", detail=f"waived by this change{until}{by}: {waived.reason}", remedy="")
+    return waived.finding._replace(waived="", detail=waived.words, remedy="")
 
 
 def told_relaxed(relaxed: Relaxed) -> Finding:

@@ -137,10 +137,8 @@ def _told(findings: Mapping[str, Any], part: str) -> Iterator[Mapping[str, Any]]
     """
     if part == "waived":
         for one in findings.get("waived", ()):
-            until = f" until {one['until']}" if one["until"] else ""
-            by = f" by {one['by']}" if one["by"] else ""
-            detail = f"Waived by this change{until}{by}: {one['reason']}"
-            yield {**one["finding"], "waived": "", "detail": detail, "remedy": ""}
+            words = one["words"][:1].upper() + one["words"][1:]
+            yield {**one["finding"], "waived": "", "detail": words, "remedy": ""}
     elif part == "relaxed":
         for one in findings.get("relaxed", ()):
             yield {**one["finding"], "detail": one["why"], "remedy": ""}

@@ -106,6 +106,17 @@ def test_what_was_waived_before_is_no_news_and_a_waiver_that_goes_is(repository:
     assert "GPU001" in codes(finding for finding in stack.new if finding.blocks)
 
 
+def test_a_waiver_that_is_made_to_hold_longer_is_told(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.prod.yaml", "model: A30", "model: L4")
+    repository.add("stacks/Pulumi.prod.yaml", WAIVER)
+    repository.on_main()
+    repository.edit("stacks/Pulumi.prod.yaml", "2027-01-31", "2029-01-31")
+    found = repository.preview()
+    told = "waived anew by this change until 2029-01-31 (before: 2027-01-31) by anna: tried by hand"
+    assert told in words(found)
+    assert told in preview_markdown(found)
+
+
 def test_the_rule_of_the_fixture_is_one(ruled: Any) -> None:
     ruled.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
     (stack,) = ruled.preview().stacks

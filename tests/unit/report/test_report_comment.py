@@ -9,7 +9,7 @@ from modelyard import merge
 from modelyard.findings import Finding, Severity
 from modelyard.plan.cost import Count, Money, Price, StackCost, TargetCost, stack_cost
 from modelyard.preview import FieldDiff, StackDiff
-from modelyard.preview.values import Revision
+from modelyard.preview.values import Relaxed, Revision, Waived
 from modelyard.report.preview_markdown import LEAST, LIMIT, least, preview_markdown
 from modelyard.report.preview_text import preview_text
 from tests.unit.report.test_report_preview import finding, preview, stack, target
@@ -177,3 +177,23 @@ def test_a_stack_without_a_file_changes_nothing_in_its_cluster() -> None:
     for text in (preview_markdown(found), "\n".join(preview_text(found))):
         assert "1 without a file any more, no pod replaced, GPUs stay at 4" in text
     assert "| a | its file is gone | 0 | 4 |" in preview_markdown(found)
+
+
+@pytest.mark.parametrize("limit", [LEAST, 8_000, LIMIT])
+def test_what_is_waived_or_no_longer_checked_keeps_the_limit_and_is_named_at_the_top(limit: int) -> None:
+    stacks = [
+        one._replace(
+            waived=tuple(
+                Waived(wrong(one.stack, code, "x" * 90), "because " * 9, "anna", "2027-01-31") for code in CODES
+            ),
+            relaxed=tuple(Relaxed(wrong(one.stack, code, "y" * 90), "no longer checked") for code in CODES),
+        )
+        for one in crowd(200)
+    ]
+    text = preview_markdown(preview(*stacks), limit=limit)
+    assert len(text) <= limit
+    top = text.partition("| Stack |")[0]
+    assert "newly waived: 12000 errors, no longer checked or milder: 12000 errors" in top
+    assert "**Newly waived:** RES001" in top
+    assert "**No longer checked or milder:** RES001" in top
+    assert text.count("<details") == text.count("</details>")
