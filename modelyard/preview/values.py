@@ -50,7 +50,7 @@ class TargetDiff(NamedTuple):
 
 
 class Waived(NamedTuple):
-    """A finding that nobody had waived before, or that is waived anew: until another day, by somebody else, otherwise."""
+    """A finding that nobody had waived before, or one waived anew: until another day, by somebody else, otherwise."""
 
     finding: Finding
     reason: str
