@@ -58,7 +58,7 @@ def _content(library: Library) -> tuple[Any, ...]:
 
 def same_policies(base_root: Path, head_root: Path, paths: Iterable[str]) -> bool:
     """Whether the files of the policies among these say the same at both commits, comments and layout aside."""
-    own = [path for path in paths if path.startswith(f"{POLICIES_FOLDER}/")]
+    own = [path for path in paths if path.startswith(f"{POLICIES_FOLDER}/") and not path.endswith(".pyc")]
     return all(_meaning(base_root / path) == _meaning(head_root / path) for path in own)
 
 

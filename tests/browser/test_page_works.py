@@ -228,3 +228,22 @@ def test_all_stacks_of_a_finding_can_be_told(large: Path, opened: Opened) -> Non
     item.get_by_role("button", name="322 more").click()
     assert item.get_by_role("link").count() == 334
     expect(item).to_contain_text("team-0999-dev")
+
+
+def test_what_concerns_the_whole_project_shows_whichever_stacks_do(
+    document: Mapping[str, Any], tmp_path: Path, opened: Opened
+) -> None:
+    found = copy.deepcopy(dict(document))
+    broken = {"code": "PAT003", "severity": "error", "summary": "a line of the lock", "file": "patches/patches.lock"}
+    found["project"]["findings"]["new"] = [broken]
+    waiver = {"reason": "agreed", "by": "anna", "until": "2027-01-31", "was": "", "words": "waived until 2027-01-31"}
+    moved = found["stacks"][0]["findings"]["new"].pop(0)
+    found["stacks"][0]["findings"]["waived"] = [{"finding": {**moved, "waived": "agreed"}, **waiver}]
+    name, other = found["stacks"][0]["stack"], found["stacks"][1]["stack"]
+    page = opened(written(found, tmp_path), f"q={other}")
+    expect(page.locator("#findings").get_by_text("a line of the lock")).to_be_visible()
+    expect(page.locator("#findings").get_by_text("Waived until 2027-01-31")).to_be_hidden()
+    page = opened(written(found, tmp_path), f"q={name}")
+    expect(page.locator("#findings").get_by_text("Waived until 2027-01-31")).to_be_visible()
+    page.get_by_role("button", name=name, exact=True).click()
+    expect(page.get_by_text("Newly waived findings")).to_be_visible()

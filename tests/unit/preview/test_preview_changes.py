@@ -266,5 +266,11 @@ def test_histories_without_a_common_commit(repository: Any) -> None:
 
 
 def test_a_project_in_a_folder_of_a_repository(nested: Any) -> None:
-    nested.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
-    assert [stack.stack for stack in nested.preview().stacks] == ["dev"]
+    nested.edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4")
+    nested.add("patches/patches.lock", "garbage\n")
+    found = nested.preview()
+    (stack,) = found.stacks
+    # Files are named from the project, where commands are run; only annotations and SARIF name them from the repository.
+    assert (stack.stack, stack.file) == ("dev", "stacks/Pulumi.dev.yaml")
+    assert {finding.file for finding in stack.new if finding.blocks} == {"stacks/Pulumi.dev.yaml"}
+    assert [finding.file for finding in found.project.new] == ["patches/patches.lock"]

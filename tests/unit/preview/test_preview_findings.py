@@ -318,6 +318,7 @@ def test_a_comment_on_the_policies_plans_nothing_and_a_rule_plans_each_stack_onc
     monkeypatch.setattr(stacks, "plan_after", lambda *_words: pytest.fail("planned once more"))
     ruled.add(POLICY, "# a remark\n")
     ruled.add("policies/rules/mine.py", "# a remark\n")
+    ruled.add("policies/rules/__pycache__/mine.cpython-311.pyc", "compiled")
     found = ruled.preview()
     assert (found.changes, planned) == (False, [])
     ruled.edit("policies/rules/mine.py", "is not good enough", "could be better")
