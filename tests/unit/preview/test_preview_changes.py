@@ -270,7 +270,7 @@ def test_a_project_in_a_folder_of_a_repository(nested: Any) -> None:
     nested.add("patches/patches.lock", "garbage\n")
     found = nested.preview()
     (stack,) = found.stacks
-    # Files are named from the project, where commands are run; only annotations and SARIF name them from the repository.
+    # From the project, where commands are run; only annotations and SARIF name files from the repository.
     assert (stack.stack, stack.file) == ("dev", "stacks/Pulumi.dev.yaml")
     assert {finding.file for finding in stack.new if finding.blocks} == {"stacks/Pulumi.dev.yaml"}
     assert [finding.file for finding in found.project.new] == ["patches/patches.lock"]

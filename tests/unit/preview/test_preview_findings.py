@@ -165,6 +165,18 @@ def test_a_rule_that_a_stack_makes_milder_is_told_and_one_that_gets_stricter_is_
     assert "POL901" not in codes(stack.fixed)
 
 
+def test_a_finding_of_the_plan_that_is_no_longer_raised_to_an_error_is_milder(repository: Any) -> None:
+    repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4")
+    repository.add(POLICY, "rules: {RES101: {level: mandatory}}\n")
+    repository.on_main()
+    (repository.root / POLICY).write_text("rules: {}\n")
+    (stack,) = repository.preview().stacks
+    assert [(one.finding.code, one.why) for one in stack.relaxed] == [
+        ("RES101", "milder: error before, warning by the rule's level in this change")
+    ]
+    assert (stack.new, stack.fixed) == ((), ())
+
+
 def test_what_is_mended_while_its_rule_goes_is_mended(ruled: Any) -> None:
     before = Finding("POL901", Severity.ERROR, "bad", stack="dev", target="one")
     rules = Rules((before._replace(target="two"),), lambda _code: "gone")
