@@ -1,4 +1,4 @@
-"""How large a text a template's filters and methods would make, before they make it.
+"""How large what a template's expressions make would be, before they make it, and which values may become text.
 
 One call into C cannot be interrupted, so a time limit does not hold it.
 """
@@ -7,13 +7,72 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from jinja2 import Undefined
+
+MAX_TEXT = 1024 * 1024
+"""Characters of the longest text."""
+ITEM = 16
+"""What an item of a list or mapping counts, and a value itself, in characters."""
 MAKERS = frozenset(
-    {"batch", "center", "expandtabs", "format", "indent", "join", "ljust", "replace", "rjust", "slice", "zfill"}
+    {
+        *("batch", "center", "expandtabs", "format", "format_map", "indent", "join", "ljust", "replace", "rjust"),
+        *("slice", "translate", "urlize", "wordwrap", "zfill"),
+    }
 )
 """Filters of Jinja and methods of texts that can make more than they are given."""
-_WIDE = re.compile(r"\d{5}|\*")
+_WIDE = re.compile(r"\d{5}|\*|\{[^{}]*\{")
 """A width in a format such as ``%99999d`` that makes a text of that size, or one that comes from a parameter."""
 _ENDLESS = 1 << 62
+_HOLDERS = (list, tuple, dict)
+
+
+class TooLarge(Exception):
+    """The template wrote or made more than it may."""
+
+
+class NotPlain(Exception):
+    """A value that is no data was to become text, such as a method: its text is another one in every run."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(f"a {type(value).__name__} is no text, number, list or mapping, so it cannot be printed")
+
+
+def weight(value: Any) -> int:
+    """Characters of the text of plain data, about.
+
+    Raises:
+        NotPlain: it holds something else.
+        TooLarge: it is longer than any text may be.
+    """
+    total, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            total += len(one) + 2
+        elif isinstance(one, int):
+            total += one.bit_length() // 3 + 2
+        elif one is None or isinstance(one, float):
+            total += ITEM
+        elif isinstance(one, _HOLDERS):
+            # A list may hold the same list many times: counted before they are put in line.
+            total += 2 * len(one) + 2
+            if total <= MAX_TEXT:
+                waiting += one
+                waiting += one.values() if isinstance(one, dict) else ()
+        elif isinstance(one, Undefined):
+            str(one)  # raises, with the variable's name
+        else:
+            raise NotPlain(one)
+        if total > MAX_TEXT:
+            raise TooLarge
+    return total
+
+
+def room(value: Any) -> int:
+    """What a value takes by itself, in characters, without the values that a list or mapping refers to."""
+    if isinstance(value, str):
+        return len(value) + ITEM
+    return ITEM * (len(value) + 1) if isinstance(value, _HOLDERS) else ITEM
 
 
 def size_of(name: str, value: Any, args: Sequence[Any]) -> int:
@@ -29,20 +88,25 @@ def size_of(name: str, value: Any, args: Sequence[Any]) -> int:
     numbers = [argument for argument in args if isinstance(argument, int)]
     texts = [len(argument) for argument in args if isinstance(argument, str)]
     widest = max((*numbers, *texts, 1))
+    text = value if isinstance(value, str) else "" if name in ("batch", "slice") else str(value)
     match name:
-        case "format":
-            return _ENDLESS if isinstance(value, str) and _WIDE.search(value) else 0
+        case "format" | "format_map":
+            marks = text.count("%") + text.count("{")
+            return _ENDLESS if _WIDE.search(text) else len(text) + marks * weight(list(args))
         case "indent":
-            return widest * (str(value).count("\n") + 1)
+            return widest * (text.count("\n") + 1)
         case "expandtabs":
-            return widest * (str(value).count("\t") + 1)
-        case "replace" if isinstance(value, str) and texts:
+            return widest * (text.count("\t") + 1)
+        case "replace" if texts:
             old = next(argument for argument in args if isinstance(argument, str))
-            return value.count(old) * max(texts)
+            return text.count(old) * max(texts)
+        case "translate":
+            return len(text) * max((weight(argument) for argument in args), default=0)
+        case "urlize" | "wordwrap":
+            return len(text.split()) * 64 + len(text) * max((1, *texts)) if texts else 0
         case "join":
             items = args[0] if isinstance(value, str) and args else value
-            parts = items if isinstance(items, str | list | tuple) else ()
             between = len(value) if isinstance(value, str) else max((*texts, 0))
-            return sum(len(str(part)) + between for part in parts)
+            return weight(items) + len(items) * between if isinstance(items, str | list | tuple | dict) else 0
         case _:
             return widest

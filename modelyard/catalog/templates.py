@@ -3,29 +3,26 @@
 Each distinct (version, parameters) is rendered once in a process, however many stacks ask for it.
 """
 
-import json
 import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import cache
 from types import FrameType
 from typing import Any, NamedTuple
 
 import jinja2
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from modelyard.catalog.bounds import MAKERS, size_of
+from modelyard.catalog.bounds import MAX_TEXT, NotPlain, TooLarge
 from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phase
 from modelyard.catalog.places import source_line
+from modelyard.catalog.sandbox import MAX_MADE, environment
 from modelyard.findings import Finding, Severity
 from modelyard.stack.document import parse_plain
 
 SECONDS = 5.0
 """Longest that one template may render."""
-MAX_TEXT = 1024 * 1024
-"""Characters of the longest output."""
 _HEADER = re.compile(r"^#\s*(target|phase):\s*(\S*)\s*$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
@@ -48,59 +45,8 @@ class Rendered(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-class _TooLong(Exception):
-    """The template ran out of time."""
-
-
-class _TooLarge(Exception):
-    """The template wrote or multiplied more than it may."""
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """No access to Python's insides, no undefined variables, no huge numbers or texts."""
-
-    intercepted_binops = frozenset({"*", "**", "%"})
-
-    def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" and not (abs(left) < 1_000 and abs(right) < 64):
-            raise _TooLarge
-        if operator == "%" and isinstance(left, str) and size_of("format", left, (right,)) > MAX_TEXT:
-            raise _TooLarge
-        if operator == "*":
-            for text, times in ((left, right), (right, left)):
-                if isinstance(text, str | list | tuple) and isinstance(times, int) and len(text) * times > MAX_TEXT:
-                    raise _TooLarge
-        return super().call_binop(context, operator, left, right)
-
-    def call(self, context: jinja2.runtime.Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """A method of a text, or whatever else a template calls."""
-        owner, name = getattr(obj, "__self__", None), getattr(obj, "__name__", "")
-        if isinstance(owner, str) and size_of(name, owner, (*args, *kwargs.values())) > MAX_TEXT:
-            raise _TooLarge
-        return super().call(context, obj, *args, **kwargs)
-
-
-@cache
-def _environment() -> _Environment:
-    environment = _Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
-    # Jinja's own tojson escapes for HTML; YAML reads plain JSON.
-    environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
-    for name in MAKERS & environment.filters.keys():
-        environment.filters[name] = _bounded(environment.filters[name], name)
-    return environment
-
-
-def _bounded(make: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The filter, unless it would make too much."""
-
-    @wraps(make)  # keeps the mark that Jinja hands it an environment or a context first
-    def bounded(*args: Any, **kwargs: Any) -> Any:
-        given = args[1:] if hasattr(make, "jinja_pass_arg") else args
-        if given and size_of(name, given[0], (*given[1:], *kwargs.values())) > MAX_TEXT:
-            raise _TooLarge
-        return make(*args, **kwargs)
-
-    return bounded
+class _TooLong(BaseException):
+    """The template ran out of time. No Exception: Jinja catches those here and there, and the clock rings only once."""
 
 
 @contextmanager
@@ -124,7 +70,7 @@ def _time_limit() -> Iterator[None]:
 
 @cache
 def _compiled(source: str) -> jinja2.Template:
-    return _environment().from_string(source)
+    return environment().from_string(source)
 
 
 _rendered: dict[tuple[PatchVersion, str, str], Rendered] = {}
@@ -223,11 +169,12 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
         with _time_limit():
             pieces: list[str] = []
             size = 0
+            environment().left = MAX_MADE
             for piece in _compiled(source).generate(params):
                 pieces.append(piece)
                 size += len(piece)
                 if size > MAX_TEXT:
-                    raise _TooLarge
+                    raise TooLarge
         return "".join(pieces)
     except _TooLong:
         return _error(
@@ -238,11 +185,15 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
             0,
             "look for a loop that does not end",
         )
+    except NotPlain as error:
+        line = _template_line(error)
+        remedy = "print text, numbers, lists or mappings; a method needs its parentheses"
+        return _error("PAT005", patch, file, f"cannot be rendered: {error}", line, remedy)
     except OverflowError as error:
         return _error(
             "PAT006", patch, file, f"asks for too much: {error}", _template_line(error), "use a smaller number"
         )
-    except (_TooLarge, MemoryError):
+    except (TooLarge, MemoryError):
         return _error(
             "PAT006", patch, file, f"renders more than {MAX_TEXT} characters", 0, "look for a loop that grows"
         )

@@ -1,6 +1,7 @@
 """Templates are strict, sandboxed, and bounded in time and size."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,8 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
         (GOOD + "{{ '%9999999999d'|format(1)|length }}", "PAT006", "characters", 0),
         (GOOD + "{{ [1]|batch(999999999, 0)|list|length }}", "PAT006", "characters", 0),
         (GOOD + "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "PAT005", "recursion", 6),
+        (GOOD + "{{ range(1000)|random }}", "PAT005", "random", 6),
+        (GOOD + "{{ lipsum() }}", "PAT005", "lipsum", 6),
         ("apiVersion: v1\nkind: Service\n", "PAT007", "target", 1),
         ("# target: d\nkind: Service\n", "PAT007", "apiVersion", 1),
         ("# target: d\n# phase: later\napiVersion: v1\nkind: Service\n", "PAT007", "phase", 1),
@@ -102,3 +105,109 @@ def test_true_and_one_are_different_parameters(tmp_path: Path) -> None:
     (as_truth,) = render(one, {"replicas": True}).documents
     assert as_number.body["spec"]["replicas"] == 1
     assert as_truth.body["spec"]["replicas"] is True
+
+
+NAMES = "{% set ns = namespace(s='a', l=[1]) %}"
+AGAIN = "{% for x in range(60) %}"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        NAMES + AGAIN + "{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.s = ns.s + ns.s %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.s %}{{ ns.s }}{{ ns.s }}{% endset %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.s %}{% filter upper %}{{ ns.s }}{{ ns.s }}{% endfilter %}{% endset %}{% endfor %}",
+        "{% macro twice(s) %}{{ s }}{{ s }}{% endmacro %}" + NAMES + AGAIN + "{% set ns.s = twice(ns.s) %}{% endfor %}",
+        "{% macro m() %}{{ caller() }}{{ caller() }}{% endmacro %}"
+        + NAMES
+        + AGAIN
+        + "{% set ns.s %}{% call m() %}{{ ns.s }}{% endcall %}{% endset %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.s = '%s%s'|format(ns.s, ns.s) %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.s = '{0}{0}'.format(ns.s) %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.s = [ns.s, ns.s]|join %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.s = ns.s.replace('a', 'aa') %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.l = ns.l + ns.l %}{% endfor %}",
+        NAMES + AGAIN + "{% set ns.l = [ns.l, ns.l] %}{% endfor %}{{ ns.l }}",
+        NAMES + AGAIN + "{% set ns.l = {'a': ns.l, 'b': ns.l} %}{% endfor %}{{ ns.l|tojson }}",
+        NAMES + "{% for x in range(99999) %}{% set ns.l = [ns.l, 'a' * 999999] %}{% endfor %}",
+        NAMES + "{% set big = 'a' * 999999 %}{% for x in range(99999) %}{% set ns.l = [ns.l, big[1:]] %}{% endfor %}",
+        NAMES + "{% for x in range(99999) %}{% set ns.l = [ns.l, range(99999)|list] %}{% endfor %}",
+        "{% set x %}{% for a in range(99999) %}" + "y" * 9999 + "{% endfor %}{% endset %}",
+        "{{ '{:9999999999}'.format(1)|length }}",
+        "{{ '{:{w}}'.format(1, w=9999999999)|length }}",
+        "{{ ('%s' * 9999) % (('b' * 9999,) * 9999) }}",
+        "{{ ('a' * 9999).translate({97: 'b' * 9999})|length }}",
+        "{{ (['a' * 9999] * 9999)|select|join|length }}",
+        "{{ 1.5|round(999999999, 'ceil') }}",
+        "{% set ns = namespace(n=9) %}{% for x in range(99) %}{% set ns.n = ns.n * ns.n %}{% endfor %}",
+    ],
+)
+def test_nothing_grows_without_bound(tmp_path: Path, template: str) -> None:
+    one = patch(tmp_path, GOOD + template)
+    tracemalloc.start()
+    try:
+        result = render(one, {"replicas": 1})
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [finding.code for finding in result.findings] == ["PAT006"]
+    assert most < 100 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "cycler(1).next",
+        "'a'.upper",
+        "['a'.upper]",
+        "{'a': [cycler]}",
+        "'a'.upper ~ ''",
+        "'a'.upper|string",
+        "'a'.upper|upper",
+        "['a'.upper]|pprint",
+        "['a'.upper]|join",
+        "['a']|join('', attribute='upper')",
+        "['a']|map(attribute='upper')|join",
+        "[1]|map('string')",
+        "'%s'|format('a'.upper)",
+        "'%s' % 'a'.upper",
+        "'{}'.format('a'.upper)",
+        "'{0.upper}'.format('a')",
+        "'b'.join(['a']|map(attribute='upper'))",
+        "namespace",
+        "loop is defined or range",
+    ],
+)
+def test_the_address_of_a_thing_never_gets_into_a_patch(tmp_path: Path, expression: str) -> None:
+    result = rendered(tmp_path, GOOD + "# {{ " + expression + " }}", replicas=1)
+    (finding,) = result.findings
+    assert finding.code == "PAT005"
+    assert " at 0x" not in finding.summary
+    assert finding.line == 6
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("'a' ~ 1 ~ none ~ true", "a1NoneTrue"),
+        ("[1, 'a', {'b': (2, 3)}]", "[1, 'a', {'b': (2, 3)}]"),
+        ("1.5 + 2", "3.5"),
+        ("2 ** 10 * 3", "3072"),
+        ("[1, 2] + [3]", "[1, 2, 3]"),
+        ("range(3)|join('-')", "0-1-2"),
+        ("'-'.join({'a': 1}.keys())", "a"),
+        ("[{'n': 'x'}, {'n': 'y'}]|join(',', attribute='n')", "x,y"),
+        ("'{:.2f} {a[b]}'.format(1, a={'b': 2})", "1.00 2"),
+        ("'%s %03d' % ('a', 7)", "a 007"),
+        ("cycler('x', 'y').next()", "x"),
+        ("[3, 1, 2]|sort|map('string')|list", "['1', '2', '3']"),
+        ("[1, 2]|sum", "3"),
+        ("'a b c'|wordwrap(1)|replace('\\n', '/')", "a/b/c"),
+        ("nothing|default('x')", "x"),
+        ("'abc'[1:]", "bc"),
+    ],
+)
+def test_what_templates_print(tmp_path: Path, expression: str, text: str) -> None:
+    (document,) = rendered(tmp_path, GOOD + "# {{ " + expression + " }}", replicas=1).documents
+    assert document.text.splitlines()[-1] == f"# {text}"
