@@ -74,13 +74,17 @@ def loud(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings without repeats, the gravest first, then by place and code: the same order on every run."""
+    """The findings without repeats, the gravest first, then by place and code: the same order on every run.
+
+    Errors in patches come before other errors: those may come from them.
+    """
     return tuple(
         sorted(
             set(findings),
             key=lambda f: (
                 f.waived != "",
                 _RANK[f.severity],
+                f.severity is not Severity.ERROR or not f.code.startswith("PAT"),
                 f.stack,
                 f.file,
                 f.line,

@@ -6,7 +6,7 @@ a cluster.
 """
 
 from modelyard.catalog.library import PATCHES_FOLDER, Library, PatchVersion, load_library
-from modelyard.catalog.select import Selected, select
+from modelyard.catalog.select import Selected, left_out, select
 from modelyard.catalog.templates import Document, Rendered, render, render_base
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "PatchVersion",
     "Rendered",
     "Selected",
+    "left_out",
     "load_library",
     "render",
     "render_base",

@@ -1,6 +1,7 @@
 """Which patch versions a stack takes, and with which parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from modelyard.catalog.library import TEMPLATE, Library, PatchVersion
@@ -83,6 +84,36 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
                 if f"{name}/{patch.version}" not in library.released:
                     findings.append(_draft(patch))
     return _in_order(selected, findings), tuple(findings)
+
+
+def left_out(
+    library: Library, stack: Stack, known: Facts, chosen: Iterable[Selected]
+) -> Iterator[tuple[PatchVersion, Mapping[str, Any]]]:
+    """The patches that the stack means to take and that ``select`` could not give it, with their likely parameters.
+
+    For a version that does not exist stands the newest, for a name that does not exist the most alike.
+    """
+    from difflib import get_close_matches
+
+    taken = {one.patch.name for one in chosen}
+    for choice in stack.config.patches:
+        name = next(iter(get_close_matches(choice.name, library.patches, 1)), "")
+        if choice.name not in library.patches and name:
+            yield library.latest(name), _likely(library.latest(name), choice, known)
+    choices = {choice.name: choice for choice in stack.config.patches}
+    for name, versions in library.patches.items():
+        choice = choices.get(name, PatchChoice(name))
+        patch = versions.get(choice.version or "") or library.latest(name)
+        if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, [])):
+            yield patch, _likely(patch, choice, known)
+
+
+def _likely(patch: PatchVersion, choice: PatchChoice, known: Facts) -> dict[str, Any]:
+    params = dict(patch.defaults)
+    for name, path in patch.meta.params.items():
+        with suppress(KeyError):
+            params[name] = fact_at(known, path)
+    return {**params, **choice.params}
 
 
 def _draft(patch: PatchVersion) -> Finding:

@@ -25,8 +25,9 @@ from modelyard.plan.sizes import check_sizes
 from modelyard.plan.target import Wish, finish, prepare
 from modelyard.plan.trace import place_field
 from modelyard.plan.undoing import abandoned
+from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan
-from modelyard.stack import apply_waivers
+from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Workload, facts, workloads
 
@@ -46,6 +47,10 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
     findings.extend(problems)
 
     parts, bases = _documents(chosen, config, findings)
+    if config.platform.mode == "managed":
+        # Half an object is no plan: its patches would look for a target that is not there.
+        doubtful = unsettled(library, stack, known, chosen, findings)
+        parts = {key: documents for key, documents in parts.items() if key in bases or not doubtful.holds(key.name)}
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     by_deployment = {workload.deployment: workload for workload in sized}
     prepared = []
@@ -73,14 +78,17 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
     room = room_of(state)
     waits = drains(stack, targets)
     arranged = order(targets, sized, room, waits)
+    doubtful = unsettled(library, stack, known, chosen, findings)
     findings.extend(
-        (
-            *arranged.findings,
-            *check_drains(config, waits),
-            *check_sizes(stack, targets, by_deployment, chosen),
-            *check_placement(targets, by_deployment, room),
-            *check_quotas(targets, room.quotas),
-            *check_autoscaling(config, targets),
+        doubtful.without(
+            (
+                *arranged.findings,
+                *check_drains(config, waits),
+                *check_sizes(stack, targets, by_deployment, chosen),
+                *check_placement(targets, by_deployment, room),
+                *check_quotas(targets, room.quotas),
+                *check_autoscaling(config, targets),
+            )
         )
     )
     rank = {name: index for index, name in enumerate(arranged.targets)}
@@ -100,7 +108,8 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         _without_echoes(
             apply_waivers(
                 (place_field(place_in_patch(finding, library, targets), stack) for finding in findings), stack, today
-            )
+            ),
+            doubtful,
         ),
         _inputs(stack, chosen),
         drains=waits,
@@ -132,11 +141,14 @@ _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
 """Findings after which a card cannot be the stack's."""
 
 
-def _without_echoes(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+def _without_echoes(findings: tuple[Finding, ...], doubtful: Unsettled) -> tuple[Finding, ...]:
     """The findings without those that only say once more what another one says better.
 
-    That no node has a card says nothing new about a card that cannot train.
+    That no node has a card says nothing new about a card that cannot train, and that a waiver covers nothing says
+    nothing where not everything was judged.
     """
+    if doubtful:
+        findings = tuple(finding for finding in findings if finding.code != codes.WAIVER_UNUSED)
     causes = {finding.code for finding in findings if finding.blocks}
     echoes = {("RES101", "rayWorker.replicas"), ("RES101", "celery.replicas")} if causes.intersection(_UNFIT) else set()
     return tuple(finding for finding in findings if (finding.code, finding.field) not in echoes) if echoes else findings

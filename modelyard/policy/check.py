@@ -8,8 +8,9 @@ from modelyard import merge
 from modelyard.catalog import Selected
 from modelyard.catalog.places import line_of
 from modelyard.findings import Finding, ordered
-from modelyard.plan.project import chosen_patches
+from modelyard.plan.project import chosen_patches, library_of
 from modelyard.plan.trace import Trace, trace
+from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.judging import judge
 from modelyard.policy.loading import policies_of
@@ -37,12 +38,23 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Findi
         settings, wrong = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(stack))
         # What is wrong with the project's own file is in its findings already.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
-    found = judge(settings, subjects_of(plan, facts(stack.config, workloads(stack.config))))
-    placed = tuple(_placed(found, root, stack, plan)) if found else ()
+    known = facts(stack.config, workloads(stack.config))
+    found = judge(settings, subjects_of(plan, known))
+    doubtful = _unsettled(root, stack, plan, known)
+    placed = tuple(_placed(doubtful.without(found), root, stack, plan)) if found else ()
     own = apply_policy_waivers((*wrong, *placed), stack, today)
+    if doubtful:
+        own = tuple(doubtful.without(own))
     if not own and not policies.findings and not settings.raised:
         return plan.findings  # they are in order already
     return ordered((*settings.weighed(plan.findings), *policies.findings, *own))
+
+
+def _unsettled(root: Path, stack: Stack, plan: Plan, known: Facts) -> Unsettled:
+    """The objects whose patches could not be used."""
+    if not any(finding.code.startswith("PAT") for finding in plan.findings):
+        return Unsettled()
+    return unsettled(library_of(root), stack, known, chosen_patches(root, stack), plan.findings)
 
 
 def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:

@@ -1,0 +1,89 @@
+"""Objects of which a plan cannot tell what becomes of them, because a patch of theirs could not be used.
+
+What such an object has of its own is not what the stack asks for: to judge it would be to find fault with settings that
+nobody made, and to hide the one mistake behind its echoes.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from modelyard.catalog import Library, PatchVersion, Selected, left_out, render, render_base
+from modelyard.findings import Finding, Severity
+from modelyard.stack import codes
+from modelyard.stack.config import Stack
+from modelyard.workloads import Facts
+
+_TARGET = re.compile(r"^#\s*target:\s*(.*?)\s*$", re.MULTILINE)
+_PARAM = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_FOLDER = re.compile(r"patches/([^/]+)/")
+
+
+class Unsettled(NamedTuple):
+    """The objects that are not judged."""
+
+    names: frozenset[str] = frozenset()
+    everything: bool = False
+    """Whether it may be any object: nobody can tell what a patch was about."""
+
+    def __bool__(self) -> bool:
+        return self.everything or bool(self.names)
+
+    def holds(self, name: str) -> bool:
+        """Whether the object is one of them."""
+        return self.everything or name in self.names
+
+    def judges(self, finding: Finding) -> bool:
+        """Whether the finding is about such an object, or about a waiver that may be for one."""
+        if finding.code == codes.WAIVER_UNUSED:
+            return bool(self)
+        return bool(finding.target) and self.holds(finding.target)
+
+    def without(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings that hold whatever becomes of these objects."""
+        return (finding for finding in findings if not self.judges(finding))
+
+
+def unsettled(
+    library: Library, stack: Stack, known: Facts, chosen: Iterable[Selected], findings: Iterable[Finding]
+) -> Unsettled:
+    """What the mistakes in patches leave open.
+
+    Args:
+        library: the project's patches.
+        stack: whose plan it is.
+        known: the stack's facts.
+        chosen: the patches that the stack takes.
+        findings: the plan's, with those of patches among them.
+    """
+    wrong = [one for one in findings if one.code.startswith("PAT") and one.severity is Severity.ERROR]
+    if not wrong:
+        return Unsettled()
+    names = {finding.target for finding in wrong if finding.target}
+    chosen = tuple(chosen)
+    failed = [(one.patch, one.params) for one in chosen if _fails(one, stack.config.platform.mode == "managed")]
+    broken = {found[1] for finding in library.findings if (found := _FOLDER.match(finding.file)) is not None}
+    broken |= {version.partition("/")[0] for version in library.released}
+    if any(name not in library.patches for name in broken):
+        return Unsettled(frozenset(names), True)
+    for patch, params in (*failed, *left_out(library, stack, known, chosen)):
+        about = tuple(_targets(patch, params))
+        if not about or None in about:
+            return Unsettled(frozenset(names), True)
+        names.update(name for name in about if name is not None)
+    return Unsettled(frozenset(names))
+
+
+def _fails(one: Selected, managed: bool) -> bool:
+    if render(one.patch, one.params).findings:
+        return True
+    whole = managed and one.patch.base is not None and None not in one.params.values()
+    return whole and bool(render_base(one.patch, one.params).findings)
+
+
+def _targets(patch: PatchVersion, params: Mapping[str, Any]) -> Iterator[str | None]:
+    """The objects that a patch's template names, without rendering it; None for a name that takes rendering."""
+    for text in _TARGET.findall(patch.template):
+        param = _PARAM.fullmatch(text)
+        value = params.get(param[1]) if param is not None else None if "{" in text else text
+        yield value if isinstance(value, str) else None

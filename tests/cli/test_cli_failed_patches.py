@@ -1,0 +1,122 @@
+"""A patch that cannot be used is one mistake: what its objects then lack is not told as more of them."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(project: Any) -> Any:
+    """With the project's policies, which judge objects too."""
+    shutil.copytree(ROOT / "policies", project.root / "policies", ignore=shutil.ignore_patterns("__pycache__"))
+    return project
+
+
+def worker(project: Any) -> Path:
+    return Path(project.root / "patches/ray-worker/v1/patch.yaml.j2")
+
+
+def no_such_version(project: Any) -> None:
+    project.add("modelyard:patches: [{name: ray-worker, version: v2}]")
+
+
+def undefined_variable(project: Any) -> None:
+    worker(project).write_text(worker(project).read_text().replace("{{ memory }}", "{{ memroy }}"))
+    (project.root / "patches/patches.lock").unlink()
+
+
+def bad_parameter(project: Any) -> None:
+    project.add("modelyard:patches: [{name: ray-worker, params: {gracePeriod: long}}]")
+
+
+def broken_meta(project: Any) -> None:
+    (project.root / "patches/ray-worker/v1/meta.yaml").write_text("params: [\n")
+    (project.root / "patches/patches.lock").unlink()
+
+
+def directive(project: Any) -> None:
+    worker(project).write_text(worker(project).read_text().replace("strategy:\n", "strategy:\n    $patch: replace\n"))
+    (project.root / "patches/patches.lock").unlink()
+
+
+def broken_base(project: Any) -> None:
+    base = worker(project).with_name("base.yaml.j2")
+    base.write_text(base.read_text() + "{{ nothing }}\n")
+    (project.root / "patches/patches.lock").unlink()
+
+
+Fail = Callable[[Any], None]
+FAILURES = [
+    (no_such_version, "PAT002"),
+    (undefined_variable, "PAT005"),
+    (bad_parameter, "PAT004"),
+    (broken_meta, "PAT009"),
+    (directive, "PAT015"),
+]
+
+
+@pytest.mark.parametrize(("fail", "code"), FAILURES)
+def test_a_patch_that_cannot_be_used_is_the_only_error(project: Any, refused: Any, fail: Fail, code: str) -> None:
+    fail(project)
+    result = refused("check", "dev", code=1)
+    assert result.errors == [code]
+    assert "deployment-ray-model-training-worker has it of its own" not in result.words
+    assert "POL105" not in result.text
+
+
+@pytest.mark.parametrize(
+    ("fail", "code"), [(undefined_variable, "PAT005"), (no_such_version, "PAT002"), (broken_base, "PAT005")]
+)
+@pytest.mark.parametrize("stack", ["dev"])
+def test_half_of_an_object_that_the_stack_owns_is_no_target(
+    project: Any, refused: Any, fail: Fail, code: str, stack: str
+) -> None:
+    for record in (project.root / "stacks/recorded" / stack).glob("*.*.deployment-*.json"):
+        record.unlink()
+    project.edit(("mode: existing", "mode: managed"), stack=stack)
+    assert "PAT013" in refused("check", stack, code=1).errors  # the platform's own API server, which nobody owns
+    fail(project)
+    assert set(refused("check", stack, code=1).errors) == {"PAT013", code}
+    assert "ray-model-training-worker is not in the cluster" not in refused("check", stack, code=1).words
+
+
+@pytest.mark.parametrize(("fail", "code"), FAILURES[:3])
+def test_other_mistakes_are_told_too_and_the_cause_comes_first(
+    project: Any, refused: Any, fail: Fail, code: str
+) -> None:
+    project.edit(("volume: 50Gi", "volume: 50Ti"), ("model: A10", "model: K80"))
+    alone = refused("check", "dev", code=1).errors
+    fail(project)
+    result = refused("check", "dev", code=1)
+    assert result.errors[0] == code
+    assert sorted(result.errors) == sorted([code, *alone])
+    assert {"GPU001", "RES101"} & set(alone)
+
+
+def test_objects_of_other_patches_are_still_judged(project: Any, refused: Any) -> None:
+    undefined_variable(project)
+    project.patch(
+        "mine",
+        "# target: deployment-model-service\napiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {containers:"
+        " [{name: model-service, resources: {requests: {memory: 900Gi}, limits: {memory: 900Gi}}}]}}}\n",
+        "overrides: [model-service]\n",
+    )
+    assert refused("check", "dev", code=1).errors == ["PAT005", "RES101"]
+
+
+def test_a_waiver_for_what_was_not_judged_is_not_called_useless(project: Any, refused: Any) -> None:
+    worker_name = "deployment-ray-model-training-worker"
+    project.add(
+        "modelyard:waivers:\n"
+        + "".join(
+            f"  - {{code: {code}, target: {worker_name}, reason: known and accepted, expires: 2126-01-01, by: me}}\n"
+            for code in ("RES001", "POL114")
+        )
+    )
+    no_such_version(project)
+    assert "CFG022" not in refused("check", "dev", code=1).text
