@@ -100,12 +100,11 @@ def test_other_mistakes_are_told_too_and_the_cause_comes_first(
 
 def test_objects_of_other_patches_are_still_judged(project: Any, refused: Any) -> None:
     undefined_variable(project)
-    project.patch(
-        "mine",
-        "# target: deployment-model-service\napiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {containers:"
-        " [{name: model-service, resources: {requests: {memory: 900Gi}, limits: {memory: 900Gi}}}]}}}\n",
-        "overrides: [model-service]\n",
-    )
+    memory = "{memory: 900Gi}"
+    containers = f"[{{name: model-service, resources: {{requests: {memory}, limits: {memory}}}}}]"
+    head = "# target: deployment-model-service\napiVersion: apps/v1\nkind: Deployment\n"
+    spec = f"spec: {{template: {{spec: {{containers: {containers}}}}}}}\n"
+    project.patch("mine", head + spec, "overrides: [model-service]\n")
     assert refused("check", "dev", code=1).errors == ["PAT005", "RES101"]
 
 
