@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -85,9 +85,13 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
     if not is_valid(ours):
         from modelyard.stack.explain import explain
 
+        explained = explain(ours, texts)
+        # Nobody needs the plain value of a key that there is not.
+        unknown = [mistake.path for mistake in explained if mistake.code == codes.UNKNOWN_KEY]
+        mistakes = [m for m in mistakes if m.code != codes.SECRET or not _below(m.path, unknown)]
         # An encrypted value has the wrong shape for what belongs there; that it is encrypted is the news.
         wrong = [mistake.path for mistake in mistakes]
-        mistakes += [m for m in explain(ours, texts) if not any(m.path[: len(path)] == path for path in wrong)]
+        mistakes += [mistake for mistake in explained if not _below(mistake.path, wrong)]
     findings += [of_mistake(mistake, document, shown, stack, top=("config",)) for mistake in mistakes]
     if any(finding.severity is Severity.ERROR for finding in findings):
         return None, ordered(findings)
@@ -100,6 +104,11 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         _positions(document),
     )
     return made, ordered(findings)
+
+
+def _below(path: Path, others: Iterable[Path]) -> bool:
+    """Whether the path is one of the others, or inside what stands there."""
+    return any(path[: len(other)] == other for other in others)
 
 
 def _read(path: FilePath, stack: str) -> bytes | Problem:

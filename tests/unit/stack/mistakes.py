@@ -162,6 +162,10 @@ CASES: list[Case] = [
         "",
     ),
     ("kubernetes:context: {secure: v1:HUSH}", codes.SECRET, 23, "kubernetes:context is encrypted", "--secret"),
+    # Of a key that there is not, only that: nothing can be done about its encryption.
+    ("modelyard:other: {secure: v1:HUSH}", codes.UNKNOWN_KEY, 3, "unknown key modelyard:other", "the keys are"),
+    ("modelyard:trainin: {secure: v1:HUSH}", codes.UNKNOWN_KEY, 3, "unknown key", "did you mean training?"),
+    ("modelyard:rayWorker: {memroy: {secure: v1:HUSH}}", codes.UNKNOWN_KEY, 25, "unknown key", "did you mean memory?"),
     # Waivers
     ("modelyard:waivers: [{code: GPU001, expires: 2027-03-01}]", codes.WAIVER_REASON, 23, "has no reason", "say why"),
     (
