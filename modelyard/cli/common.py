@@ -11,7 +11,7 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
 from modelyard.plan.project import Planned, plan_live, plan_recorded
 from modelyard.plan.values import Plan
-from modelyard.stack import discover, find_project, misnamed
+from modelyard.stack import check_project, discover, find_project, misnamed
 
 
 def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
@@ -40,7 +40,7 @@ def json_option(parser: ArgumentParser) -> None:
 
 
 def project_root(args: Namespace) -> Path:
-    """The nearest folder upward that holds Pulumi.yaml."""
+    """The nearest folder upward that holds Pulumi.yaml; ends the run with what is wrong with that file."""
     start = Path(args.directory or ".")
     if not start.is_dir():
         raise Stop(Exit.USAGE, f"{start} is not a folder", "give -C the folder of a project")
@@ -51,6 +51,9 @@ def project_root(args: Namespace) -> Path:
             f"no Pulumi.yaml in {start.resolve()} or above it",
             "run inside a project, or name its folder with -C DIR",
         )
+    wrong = check_project(root)
+    if wrong:
+        raise Stop(Exit.USAGE, f"the project in {root} cannot be used", "", wrong)
     return root
 
 

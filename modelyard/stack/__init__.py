@@ -11,6 +11,7 @@ worker has memory enough is for ``hardware``, that a patch exists for ``catalog`
 from modelyard.stack.config import Config, RuleChoice, Secret, Stack, Waiver
 from modelyard.stack.loader import load, load_text, stack_of
 from modelyard.stack.project import StackFile, discover, find_project, misnamed, stack_folder
+from modelyard.stack.projectfile import check_project
 from modelyard.stack.schema import schema_text
 from modelyard.stack.waivers import apply_policy_waivers, apply_waivers, waive
 
@@ -23,6 +24,7 @@ __all__ = [
     "Waiver",
     "apply_policy_waivers",
     "apply_waivers",
+    "check_project",
     "discover",
     "find_project",
     "load",

@@ -1,0 +1,80 @@
+"""What is wrong with Pulumi.yaml, as far as every run needs it: a mapping with a name, Python, and a program.
+
+All other keys are Pulumi's business.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from modelyard.findings import Finding, ordered
+from modelyard.stack import codes
+from modelyard.stack.document import Document, parse
+from modelyard.stack.placing import of_problem
+from modelyard.stack.project import PROJECT_FILES
+from modelyard.stack.source import Problem
+from modelyard.stack.words import plain, quoted
+
+_FORGIVEN = (codes.FEATURE, codes.LIMIT)
+"""Codes of what Pulumi reads and this package does not."""
+_EXAMPLE = "write name, runtime: {name: python} and main: stacks/"
+
+
+def check_project(root: Path) -> tuple[Finding, ...]:
+    """The findings about the project file of a folder; nothing is raised."""
+    file = next((root / name for name in PROJECT_FILES if (root / name).is_file()), root / PROJECT_FILES[0])
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        problem = Problem(codes.UNREADABLE, f"{file.name} cannot be read: {reason}", remedy="make it readable")
+        return (of_problem(problem, file.name),)
+    document, problems = parse(content)
+    found = [problem for problem in problems if problem.code not in _FORGIVEN and not problem.harmless]
+    if document is not None:
+        found += _shape(document, root)
+    return ordered(of_problem(problem, file.name) for problem in found)
+
+
+def _shape(document: Document, root: Path) -> Iterator[Problem]:
+    value = document.value
+    if not isinstance(value, dict):
+        what = "empty" if value is None else "a list" if isinstance(value, list) else "one plain value"
+        yield Problem(codes.SHAPE, f"the project file is {what}, not a mapping", 1, 1, _EXAMPLE)
+        return
+    yield from _name(document, value)
+    yield from _runtime(document, value)
+    main = value.get("main")
+    if "main" in value and not (isinstance(main, str) and main):
+        yield _wrong(document, "main", f"main is {_given(main)}", "name the folder of the program: main: stacks/")
+    elif main is not None and not (root / main).exists():
+        summary = f"main is {quoted(main)}, and there is nothing of that name"
+        yield _wrong(document, "main", summary, "name the folder of the program: main: stacks/")
+
+
+def _name(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
+    if "name" not in value:
+        yield Problem(codes.MISSING_KEY, "the project has no name", 1, 1, "add `name:` with the name of the project")
+    elif not (isinstance(value["name"], str) and value["name"].strip()):
+        yield _wrong(document, "name", f"name is {_given(value['name'])}, not text", "give the project a name")
+
+
+def _runtime(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
+    if "runtime" not in value:
+        yield Problem(codes.MISSING_KEY, "the project has no runtime", 1, 1, "add `runtime: {name: python}`")
+        return
+    runtime = value["runtime"]
+    name = runtime.get("name") if isinstance(runtime, dict) else runtime
+    if name != "python":
+        said = _given(name) if name is not None or not isinstance(runtime, dict) else "without a name"
+        yield _wrong(document, "runtime", f"runtime is {said}, and the program is Python", "write runtime: python")
+
+
+def _wrong(document: Document, key: str, summary: str, remedy: str) -> Problem:
+    return Problem(codes.FORM, summary, *document.values.get((key,), (1, 1)), remedy)
+
+
+def _given(value: Any) -> str:
+    if value is None or value == "":
+        return "empty"
+    return quoted(value) if isinstance(value, str) else plain(str(value))

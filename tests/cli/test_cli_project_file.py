@@ -1,0 +1,73 @@
+"""A project file that nobody can use is told by every verb, with its line."""
+
+from typing import Any
+
+import pytest
+
+VERBS = [
+    ("check", "--all"),
+    ("plan", "dev"),
+    ("render", "dev"),
+    ("preview", "--base", "HEAD"),
+    ("patches",),
+    ("fmt", "--check"),
+    ("promote", "dev", "staging"),
+    ("ledger", "dev"),
+    ("drift", "dev"),
+    ("apply", "dev"),
+    ("destroy", "dev"),
+    ("record", "dev"),
+    ("diff", "dev"),
+]
+
+
+@pytest.mark.parametrize("words", VERBS, ids=[" ".join(words) for words in VERBS])
+def test_every_verb_that_reads_the_project_tells(project: Any, refused: Any, words: tuple[str, ...]) -> None:
+    (project.root / "Pulumi.yaml").write_text("name: x\nruntime: {\n")
+    result = refused(*words, code=2)
+    assert "CFG004" in result.text
+    assert "Pulumi.yaml:3:1" in result.text
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place", "words"),
+    [
+        ("{", "CFG004", "Pulumi.yaml:", "the text is not YAML"),
+        ("", "CFG007", "Pulumi.yaml:1:1", "the project file is empty, not a mapping"),
+        ("- a\n", "CFG007", "Pulumi.yaml:1:1", "the project file is a list, not a mapping"),
+        ("runtime: python\n", "CFG009", "Pulumi.yaml:1:1", "the project has no name"),
+        ("name: x\n", "CFG009", "Pulumi.yaml:1:1", "the project has no runtime"),
+        ("name: 5\nruntime: python\n", "CFG018", "Pulumi.yaml:1:7", "name is 5, not text"),
+        ("name: x\nruntime: go\n", "CFG018", "Pulumi.yaml:2:10", 'runtime is "go", and the program is Python'),
+        ("name: x\nruntime: {options: {}}\n", "CFG018", "Pulumi.yaml:2:10", "runtime is without a name"),
+        ("name: x\nruntime: python\nmain: stakcs/\n", "CFG018", "Pulumi.yaml:3:7", 'main is "stakcs/"'),
+        ("name: x\nruntime: python\nmain:\n", "CFG018", "Pulumi.yaml:3", "main is empty"),
+        ("name: x\nname: y\nruntime: python\n", "CFG006", "Pulumi.yaml:2:1", "name"),
+        ("name: \x00\n", "CFG002", "Pulumi.yaml:1:7", "control character"),
+    ],
+)
+def test_what_can_be_wrong_with_it(project: Any, refused: Any, text: str, code: str, place: str, words: str) -> None:
+    (project.root / "Pulumi.yaml").write_text(text)
+    result = refused("check", "--all", code=2)
+    assert result.errors == [code]
+    assert place in result.text
+    assert words in result.words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: x\nruntime: python\n",
+        "name: x\nruntime: {name: python, options: {toolchain: uv}}\nmain: .\n",
+        "name: x\nruntime: python\nconfig: {aws:region: {value: eu}}\nplugins: {}\nwhatever: [1]\n",
+        "x: &a {name: python}\nname: x\nruntime: *a\n",
+    ],
+)
+def test_other_keys_are_pulumis_business(project: Any, run: Any, text: str) -> None:
+    (project.root / "Pulumi.yaml").write_text(text)
+    assert run("check", "--all").code == 0
+
+
+def test_all_mistakes_come_at_once(project: Any, refused: Any) -> None:
+    (project.root / "Pulumi.yaml").write_text("name: ''\nruntime: nodejs\nmain: 5\n")
+    assert refused("check", "--all", code=2).errors == ["CFG018"] * 3
