@@ -27,6 +27,7 @@ from modelyard.plan.trace import place_field
 from modelyard.plan.undoing import abandoned
 from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan
+from modelyard.plan.versions import check_version
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Workload, facts, workloads
@@ -42,7 +43,12 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
     config = stack.config
     sized = workloads(config)
     known = facts(config, sized)
-    findings: list[Finding] = [*library.findings, *check(stack), *check_nodes(stack, state.nodes)]
+    findings: list[Finding] = [
+        *library.findings,
+        *check_version(stack, state),
+        *check(stack),
+        *check_nodes(stack, state.nodes),
+    ]
     chosen, problems = select(library, stack, known)
     findings.extend(problems)
 

@@ -19,6 +19,7 @@ def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tup
 
     A waiver covers findings of its code in its stack and, where it names one, of its target, up to and including the
     day it expires. An expired waiver covers nothing and is an error; one that covers nothing is advice to remove it.
+    One that does not say who decided is a warning.
     Whether a waiver of the policies' codes covers one is not known here: ``apply_policy_waivers`` says that.
 
     Args:
@@ -28,6 +29,8 @@ def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tup
     """
     judged, used = waive(findings, stack, today)
     for index, waiver in enumerate(stack.config.waivers):
+        if not (waiver.by or "").strip():
+            judged.append(_nobody(index, waiver, stack))
         if waiver.expires < today:
             judged.append(_expired(index, waiver, stack))
         elif index not in used and not waiver.code.startswith(POLICY):
@@ -83,6 +86,17 @@ def _expired(index: int, waiver: Waiver, stack: Stack) -> Finding:
         remedy="correct what it covered and remove it, or decide again and set a new day",
     )
     return stack.place(finding, *path)
+
+
+def _nobody(index: int, waiver: Waiver, stack: Stack) -> Finding:
+    finding = Finding(
+        codes.WAIVER_BY,
+        Severity.WARNING,
+        f"the waiver of {waiver.code} does not say who decided",
+        field=f"waivers[{index}].by",
+        remedy="add `by:` with whom to ask when it expires",
+    )
+    return stack.place(finding, "waivers", index)
 
 
 def _unused(index: int, waiver: Waiver, stack: Stack) -> Finding:

@@ -113,7 +113,7 @@ def test_notes_are_counted_and_shown_on_request(run: Any) -> None:
 
 def test_a_waived_finding_is_shown_with_its_reason_and_stops_nothing(project: Any, run: Any) -> None:
     project.edit(("model: A10", "model: A10G"))
-    project.add("modelyard:waivers:\n  - {code: GPU001, reason: on order, expires: 2036-01-01}")
+    project.add("modelyard:waivers:\n  - {code: GPU001, reason: on order, expires: 2036-01-01, by: Ada}")
     assert "GPU001" not in run("plan", "dev").out
     result = run("check", "dev", "--notes")
     assert "waived GPU001" in result.words

@@ -79,10 +79,10 @@ def test_several_plans_one_of_them_impossible(project: Any, run: Any, valid: Any
 def test_findings(project: Any, run: Any, valid: Any) -> None:
     assert valid(json.loads(run("check", "--all", "--json").out), "findings") == []
     project.edit(("model: A10", "model: L4"))
-    project.add("modelyard:waivers:\n  - {code: GPU001, reason: on order, expires: 2036-01-01}")
+    project.add("modelyard:waivers:\n  - {code: GPU001, reason: on order, expires: 2036-01-01, by: Ada}")
     waived = json.loads(run("check", "dev", "--json").out)
     assert valid(waived, "findings") == []
-    assert [one["waived"] for one in waived["findings"] if one["code"] == "GPU001"] == ["on order"]
+    assert [one["waived"] for one in waived["findings"] if one["code"] == "GPU001"] == ["on order (Ada)"]
     project.edit(("replicas: 2", "replicas: -2"))
     for words in (("check", "dev"), ("plan", "dev"), ("show", "dev"), ("plan", "nope"), ("gpus", "nope"), ("bogus",)):
         assert valid(json.loads(run(*words, "--json").out), "findings") == [], words

@@ -11,7 +11,7 @@ TODAY = date(2026, 11, 21)
 CARD = Finding("GPU001", Severity.ERROR, "too slow", stack="dev", target="deployment-a")
 OTHER = Finding("GPU001", Severity.ERROR, "too slow", stack="dev", target="deployment-b")
 MEMORY = Finding("RES001", Severity.WARNING, "too little", stack="dev")
-WAIVER = "modelyard:waivers: [{code: GPU001, reason: on order, expires: 2027-03-01%s}]"
+WAIVER = "modelyard:waivers: [{code: GPU001, reason: on order, expires: 2027-03-01, by: Ada%s}]"
 
 
 @pytest.fixture
@@ -22,19 +22,19 @@ def stack(stackfiles):
 def test_a_waiver_covers_findings_of_its_code(stack) -> None:
     assert apply_waivers((CARD, MEMORY, OTHER), stack(), TODAY) == (
         MEMORY,
-        CARD._replace(waived="on order"),
-        OTHER._replace(waived="on order"),
+        CARD._replace(waived="on order (Ada)"),
+        OTHER._replace(waived="on order (Ada)"),
     )
     assert not apply_waivers((CARD,), stack(), TODAY)[0].blocks
 
 
 def test_a_waiver_with_a_target_covers_that_target_only(stack) -> None:
     found = apply_waivers((CARD, OTHER), stack(", target: deployment-b"), TODAY)
-    assert found == (CARD, OTHER._replace(waived="on order"))
+    assert found == (CARD, OTHER._replace(waived="on order (Ada)"))
 
 
 def test_a_waiver_holds_on_its_last_day(stack) -> None:
-    assert apply_waivers((CARD,), stack(), date(2027, 3, 1)) == (CARD._replace(waived="on order"),)
+    assert apply_waivers((CARD,), stack(), date(2027, 3, 1)) == (CARD._replace(waived="on order (Ada)"),)
 
 
 def test_an_expired_waiver_is_an_error_and_covers_nothing(stack, stackfiles) -> None:
@@ -54,16 +54,28 @@ def test_a_waiver_that_covers_nothing_is_advice(stack, stackfiles) -> None:
     assert unused.location == f"{stackfiles.FILE}:4:23"
 
 
+@pytest.mark.parametrize("by", ["", ', by: " "'])
+def test_a_waiver_of_nobody_holds_and_is_a_warning(stackfiles, by: str) -> None:
+    waiver = "{code: GPU001, reason: on order, expires: 2027-03-01" + by + "}"
+    stack = stackfiles.loaded(stackfiles.with_lines(f"modelyard:waivers: [{waiver}]"))
+    nobody, card = apply_waivers((CARD,), stack, TODAY)
+    assert card.waived.startswith("on order")
+    assert (nobody.code, nobody.severity) == (codes.WAIVER_BY, Severity.WARNING)
+    assert nobody.summary == "the waiver of GPU001 does not say who decided"
+    assert "by:" in nobody.remedy
+    assert nobody.location == f"{stackfiles.FILE}:4:23"
+
+
 def test_an_unused_waiver_names_its_target(stack) -> None:
     _, unused = apply_waivers((CARD,), stack(", target: deployment-z"), TODAY)
     assert unused.summary == "the waiver of GPU001 for deployment-z covers no finding"
 
 
 def test_two_waivers_of_one_finding_are_both_used(stackfiles) -> None:
-    one = "{code: GPU001, reason: first, expires: 2027-03-01, target: deployment-a}"
-    two = "{code: GPU001, reason: second, expires: 2027-03-01}"
+    one = "{code: GPU001, reason: first, by: Ada, expires: 2027-03-01, target: deployment-a}"
+    two = "{code: GPU001, reason: second, by: Ada, expires: 2027-03-01}"
     stack = stackfiles.loaded(stackfiles.with_lines(f"modelyard:waivers: [{one}, {two}]"))
-    assert apply_waivers((CARD,), stack, TODAY) == (CARD._replace(waived="first"),)
+    assert apply_waivers((CARD,), stack, TODAY) == (CARD._replace(waived="first (Ada)"),)
 
 
 def test_other_stacks_and_mistakes_in_the_file_are_never_covered(stack) -> None:

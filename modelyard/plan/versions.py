@@ -1,0 +1,42 @@
+"""Whether the Kubernetes version that a stack file names is the one that its plan starts from.
+
+Objects are checked against the schema of that version, and fields are merged by it.
+"""
+
+import re
+from collections.abc import Iterator
+
+from modelyard import merge
+from modelyard.cluster import ClusterState
+from modelyard.findings import Finding, Severity
+from modelyard.stack.config import Stack
+
+_MINOR = re.compile(r"v?(\d+)\.(\d+)")
+_KEY = "kubernetesVersion"
+
+
+def check_version(stack: Stack, state: ClusterState) -> Iterator[Finding]:
+    """A finding where there is a shipped schema that fits the cluster better than the one the stack file names."""
+    runs, named = _minor(state.version), _minor(stack.config.kubernetes_version)
+    if runs is None or named is None or runs == named:
+        return
+    shipped = [minor for text in merge.supported_versions() if (minor := _minor(text)) is not None]
+    nearest = min(shipped, key=lambda minor: (abs(minor[0] - runs[0]), abs(minor[1] - runs[1])))
+    best = ".".join(map(str, nearest))
+    where = "the cluster runs" if state.source == "live" else "the recorded platform runs"
+    summary = f"{_KEY} is {stack.config.kubernetes_version}, and {where} {state.version}"
+    detail = "objects are checked and merged by the schema of the version that the stack file names"
+    if nearest != runs:
+        detail += f"; of {runs[0]}.{runs[1]} none is shipped, and {best} is the nearest"
+    if nearest == named:
+        finding = Finding("CFG105", Severity.ADVICE, summary, field=_KEY, detail=detail, remedy="nothing to do")
+    else:
+        again = "" if state.source == "live" else f", or record the platform again: modelyard record {stack.name}"
+        remedy = f'set modelyard:{_KEY}: "{best}"{again}'
+        finding = Finding("CFG105", Severity.WARNING, summary, field=_KEY, detail=detail, remedy=remedy)
+    yield stack.place(finding, _KEY)
+
+
+def _minor(version: str) -> tuple[int, int] | None:
+    found = _MINOR.match(version)
+    return (int(found[1]), int(found[2])) if found is not None else None

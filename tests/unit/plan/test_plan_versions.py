@@ -1,0 +1,50 @@
+"""The Kubernetes version of the stack file and that of the cluster."""
+
+from typing import Any, Literal
+
+import pytest
+
+from modelyard import merge
+from modelyard.findings import Finding, Severity
+
+OLDEST, *_, NEWEST = merge.supported_versions()
+
+
+def told(site: Any, runs: str, names: str, source: Literal["live", "recorded"] = "recorded") -> list[Finding]:
+    state = site.state._replace(version=runs, source=source)
+    plan = site.asking(kubernetes_version=names)._replace(state=state).plan()
+    return [finding for finding in plan.findings if finding.code == "CFG105"]
+
+
+@pytest.mark.parametrize("runs", ["v1.35.4", "v1.35.0-gke.1", "1.35", "unknown", ""])
+def test_the_same_minor_version_and_one_that_nobody_can_read_are_silent(dev: Any, runs: str) -> None:
+    assert told(dev, runs, "1.35") == []
+
+
+@pytest.mark.parametrize(("source", "words"), [("recorded", "modelyard record dev"), ("live", "")])
+def test_another_minor_version_is_a_warning_with_the_version_to_set(
+    dev: Any, source: Literal["live", "recorded"], words: str
+) -> None:
+    (finding,) = told(dev, "v1.35.4", OLDEST, source)
+    assert finding.severity is Severity.WARNING
+    assert finding.summary.startswith(f"kubernetesVersion is {OLDEST}, and the ")
+    assert "v1.35.4" in finding.summary
+    assert 'set modelyard:kubernetesVersion: "1.35"' in finding.remedy
+    assert words in finding.remedy
+    assert ("record" in finding.remedy) is (source == "recorded")
+    assert finding.file == "stacks/Pulumi.dev.yaml"
+
+
+def test_the_nearest_to_a_version_whose_schema_is_not_shipped_is_right(dev: Any) -> None:
+    major, minor = map(int, NEWEST.split("."))
+    (finding,) = told(dev, f"v{major}.{minor + 3}.1", NEWEST)
+    assert finding.severity is Severity.ADVICE
+    assert f"of {major}.{minor + 3} none is shipped, and {NEWEST} is the nearest" in finding.detail
+    (finding,) = told(dev, f"v{major}.{minor + 3}.1", OLDEST)
+    assert finding.severity is Severity.WARNING
+    assert f'"{NEWEST}"' in finding.remedy
+
+
+def test_the_examples_name_the_versions_of_their_platforms(sites: Any) -> None:
+    for site in sites.values():
+        assert not [finding for finding in site.plan().findings if finding.code == "CFG105"]
