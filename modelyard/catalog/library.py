@@ -273,7 +273,8 @@ def _compare_with_lock(
                     # The digest is of all its files. Who reads the change looks at the patch, not at the lock.
                     f"{patch.file}/{TEMPLATE}",
                     f"released patch {patch.id} was changed",
-                    f"restore it (git checkout -- {patch.file}); "
+                    f"restore it from the commit that released it (git log -- {lock_name}): "
+                    f"git checkout COMMIT -- {patch.file}; "
                     f"change it in patches/{patch.name}/v{newest + 1} instead",
                     1,
                     detail=f"{lock_name}:{lines[name]} has SHA-256 {locked[name][:12]}…, "

@@ -1,6 +1,7 @@
 """Every bad input that a stack file or a patch can hold: one clear message, the right exit code, nothing written."""
 
 import re
+import subprocess
 from typing import Any
 
 import pytest
@@ -137,6 +138,28 @@ def test_a_tampered_release(project: Any, refused: Any) -> None:
     assert "released patch ray-worker@v1 was changed" in result.words
     assert "patches/ray-worker/v2" in result.words
     assert refused("patches", code=1).errors == ["PAT003"]
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_the_advice_for_a_tampered_release_brings_it_back(project: Any, run: Any, committed: bool) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+        return subprocess.run(
+            ["git", *who, *words], cwd=project.root, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "release")
+    template = project.root / "patches/ray-worker/v1/patch.yaml.j2"
+    template.write_text(template.read_text() + "# just a comment\n")
+    if committed:
+        git("commit", "--quiet", "--all", "--message", "change")
+    advice = run("check", "dev").words
+    shown, brought = re.findall(r"git (log -- \S+|checkout COMMIT -- \S+)", advice.replace(")", " ").replace(";", " "))
+    commit = git(*shown.replace("log", "log --format=%h -1").split())
+    git(*brought.replace("COMMIT", commit).split())
+    assert run("check", "dev").code == 0
 
 
 @pytest.mark.parametrize(
