@@ -1,4 +1,4 @@
-"""Propose the edit that brings one stack up to another: release, images and patch versions; what must differ stays."""
+"""Propose the edit that brings one stack up to another: release, images and patches; what must differ stays."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -8,7 +8,7 @@ from typing import Any
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
-from modelyard.preview.promote import Difference, Promotion, promoted, promotion, settings
+from modelyard.preview.promote import DECISIONS, Difference, Promotion, promoted, promotion, settings
 from modelyard.stack.config import Stack
 
 
@@ -66,6 +66,9 @@ def run(args: Namespace) -> Exit:
 def _known(names: list[str]) -> None:
     known = settings()
     for name in names:
+        if name.partition(".")[0] in DECISIONS:
+            remedy = "look at it again for this environment, and write it there by hand"
+            raise Stop(Exit.USAGE, f"{name!r} is a decision about one environment: it always stays", remedy)
         if name not in known:
             close = get_close_matches(name, known, 3)
             remedy = (

@@ -1,15 +1,18 @@
 """Bringing one environment up to another: what to take over, and what must differ and stays.
 
-Taken is what a release is made of: the platform's release, the versions of Kubernetes and CUDA, images, and patch
-versions. Sizes, names, cards, waivers and everything else belong to an environment; they are told, not touched.
+Taken is what a release is made of: the platform's release, the versions of Kubernetes and CUDA, images, and patches
+with their versions and parameters. Sizes, names, cards and everything else belong to an environment; they are told, and
+taken only when asked for. Waivers and what is set for policies are decisions about one environment: they are told,
+never taken.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
 from typing import Any, NamedTuple
 
-from modelyard.stack.config import Path, Stack
-from modelyard.stack.decode import SECTIONS
+from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Secret, Stack, Waiver
+from modelyard.stack.decode import DRAIN, JOBS, SECTIONS, TARGETS
 from modelyard.stack.edit import with_value
 from modelyard.stack.formatting import formatted, stack_order
 from modelyard.stack.schema import PREFIX
@@ -28,13 +31,16 @@ TAKEN = (
 """Settings that a promotion takes over unless it is told to keep them."""
 _VERSIONS = ("platform.release", "platform.cuda", "kubernetesVersion")
 """Of these, the ones whose values have an order; the versions of patches have one too."""
+DECISIONS = ("waivers", "policy")
+"""Sections that stay where they are, whoever asks."""
 
 
 class Difference(NamedTuple):
     """One setting in which two environments differ."""
 
     setting: str
-    """As in the stack file, dotted: ``platform.release``; of a patch version ``patches.ray-worker``."""
+    """As in the stack file, dotted: ``platform.release``; of a patch version ``patches.ray-worker``, of its
+    parameters ``patches.ray-worker.params.gracePeriod``."""
     source: Any
     target: Any
     path: Path
@@ -45,7 +51,8 @@ class Difference(NamedTuple):
     @property
     def lowers(self) -> bool:
         """Whether the source has an older version than the target."""
-        ordered = self.setting in _VERSIONS or self.setting.startswith("patches.")
+        version = self.setting.startswith("patches.") and self.setting.count(".") == 1
+        ordered = version or self.setting in _VERSIONS
         return ordered and isinstance(self.target, str) and _number(str(self.source)) < _number(self.target)
 
 
@@ -60,13 +67,18 @@ class Promotion(NamedTuple):
         """What is taken although the target is ahead in it."""
         return tuple(one for one in self.taken if one.lowers)
 
+    @property
+    def decided(self) -> bool:
+        """Whether the environments differ in what somebody decided about one of them."""
+        return any(one.setting.startswith(tuple(f"{section}." for section in DECISIONS)) for one in self.kept)
+
 
 def settings() -> tuple[str, ...]:
     """Everything that can be taken or kept: settings, and sections that stand for all of theirs."""
-    names = ["training", "kubernetesVersion", "patches"]
+    names = ["training", "kubernetesVersion", "prices", "patches", "drain", "targets"]
     for section, (_, _, fields) in SECTIONS.items():
         names += [section, *(f"{section}.{key}" for key in fields)]
-    return tuple(names)
+    return (*names, *(".".join(path) for path, _ in _DEEP))
 
 
 def promotion(
@@ -88,7 +100,7 @@ def promotion(
     wanted, left = {*TAKEN, *take}, set(keep)
     taken: list[Difference] = []
     kept: list[Difference] = []
-    for difference in (*_settings(source, target), *_versions(target, *versions)):
+    for difference in (*_settings(source, target), *_patches(source, target, *versions), *_decisions(source, target)):
         section = difference.setting.partition(".")[0]
         chosen = {difference.setting, section} & wanted and not {difference.setting, section} & left
         (taken if chosen and difference.path else kept).append(difference)
@@ -116,10 +128,10 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
     ahead, behind = source.config, target.config
     if source.context != target.context:
         yield Difference("kubernetes:context", source.context, target.context, (), None)
-    for name, attribute in (("training", "training"), ("kubernetesVersion", "kubernetes_version")):
+    for name, attribute in _PLAIN:
         mine, theirs = getattr(ahead, attribute), getattr(behind, attribute)
         if mine != theirs:
-            yield Difference(name, mine, theirs, ("config", PREFIX + name), mine)
+            yield Difference(name, mine, theirs, () if mine is None else ("config", PREFIX + name), mine)
     for section, (attribute, _, fields) in SECTIONS.items():
         for key, (field, _) in fields.items():
             mine = getattr(getattr(ahead, attribute), field)
@@ -130,22 +142,111 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
                 path: Path = () if mine is None or own else ("config", PREFIX + section, key)
                 yield Difference(f"{section}.{key}", mine, theirs, path, mine)
 
+    for (section, *rest), value_in in _DEEP:
+        mine, theirs = value_in(ahead), value_in(behind)
+        if mine != theirs:
+            deep: Path = () if mine is None else ("config", PREFIX + section, *rest)
+            yield Difference(".".join((section, *rest)), mine, theirs, deep, mine)
 
-def _versions(target: Stack, ahead: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[Difference]:
-    """Patches that the two use in different versions, or that only one of them uses."""
-    pinned = {choice.name: index for index, choice in enumerate(target.config.patches)}
-    patches = ("config", f"{PREFIX}patches")
-    added = len(target.config.patches)
-    for name in sorted({*ahead, *behind}):
-        mine, theirs = ahead.get(name), behind.get(name)
-        if mine == theirs:
-            continue
-        setting = f"patches.{name}"
-        if mine is None or theirs is None:
-            # Which patches take part follows from the other settings; a version is all that is promoted.
-            yield Difference(setting, mine, theirs, (), None)
-        elif name in pinned:
-            yield Difference(setting, mine, theirs, (*patches, pinned[name], "version"), mine)
-        else:
-            yield Difference(setting, mine, theirs, (*patches, added), {"name": name, "version": mine})
-            added += 1
+
+def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[Difference]:
+    """Patches that the two use in different versions or with different parameters, or that only one of them uses."""
+    mine, theirs = ({choice.name: choice for choice in stack.config.patches} for stack in (source, target))
+    places = {choice.name: index for index, choice in enumerate(target.config.patches)}
+    listed = ("config", f"{PREFIX}patches")
+    for name in sorted({*ahead, *behind, *mine, *theirs}):
+        # Which patches take part follows from the other settings; nothing is promoted to who does not use the patch.
+        both = name in ahead and name in behind
+        version = ahead.get(name)
+        if version != behind.get(name):
+            yield _of_patch(f"patches.{name}", (version, behind.get(name)), both, places, listed, name, ("version",))
+        given, own = (choices.get(name, PatchChoice(name)).params for choices in (mine, theirs))
+        for param in sorted({*given, *own}):
+            values = (_shown(given.get(param)), _shown(own.get(param)))
+            if values[0] != values[1]:
+                can = both and param in given and values[0] == given[param]
+                setting = f"patches.{name}.params.{param}"
+                yield _of_patch(setting, values, can, places, listed, name, ("params", param))
+
+
+def _of_patch(
+    setting: str,
+    values: tuple[Any, Any],
+    can: bool,
+    places: dict[str, int],
+    listed: Path,
+    name: str,
+    key: Path,
+) -> Difference:
+    """A difference in a patch; where the target does not list the patch, the first one to take adds the entry."""
+    if not can:
+        return Difference(setting, *values, (), None)
+    if name in places:
+        return Difference(setting, *values, (*listed, places[name], *key), values[0])
+    places[name] = len(places)
+    value = {key[1]: values[0]} if len(key) > 1 else values[0]
+    return Difference(setting, *values, (*listed, places[name]), {"name": name, key[0]: value})
+
+
+def _shown(value: Any) -> Any:
+    """A parameter's value with nothing encrypted in it."""
+    match value:
+        case Secret():
+            return repr(value)
+        case dict():
+            return {key: _shown(inner) for key, inner in value.items()}
+        case list():
+            return [_shown(inner) for inner in value]
+    return value
+
+
+def _decisions(source: Stack, target: Stack) -> Iterator[Difference]:
+    """Waivers, and what is set for rules."""
+    waived = tuple({_waiver(one): _reason(one) for one in stack.config.waivers} for stack in (source, target))
+    ruled = tuple(
+        {f"policy.{code}": _choice(one) for code, one in stack.config.policy.rules.items()}
+        for stack in (source, target)
+    )
+    for mine, theirs in (waived, ruled):
+        for setting in sorted({*mine, *theirs}):
+            if mine.get(setting) != theirs.get(setting):
+                yield Difference(setting, mine.get(setting), theirs.get(setting), (), None)
+
+
+def _waiver(waiver: Waiver) -> str:
+    return ".".join(("waivers", waiver.code, *([waiver.target] if waiver.target else [])))
+
+
+def _reason(waiver: Waiver) -> str:
+    return f"until {waiver.expires}: {waiver.reason}" + (f" ({waiver.by})" if waiver.by else "")
+
+
+def _choice(choice: RuleChoice) -> Any:
+    if not choice.params:
+        return choice.level
+    params = dict(choice.params)
+    return {"params": params} if choice.level is None else {"level": choice.level, "params": params}
+
+
+_PLAIN = (("training", "training"), ("kubernetesVersion", "kubernetes_version"), ("prices", "prices"))
+"""Settings that stand in no section, with their field of the config."""
+
+
+def _field(*attributes: str) -> Callable[[Config], Any]:
+    return lambda config: reduce(getattr, attributes, config)
+
+
+_DEEP: tuple[tuple[tuple[str, ...], Callable[[Config], Any]], ...] = (
+    *((("drain", key), _field("drain", field)) for key, (field, _) in DRAIN.items()),
+    *(
+        (("drain", side, key), _field("drain", side, field))
+        for side, (_, fields) in JOBS.items()
+        for key, (field, _) in fields.items()
+    ),
+    *(
+        (("targets", key, part), _field("targets", attribute, part))
+        for key, attribute in TARGETS.items()
+        for part in ("deployment", "container")
+    ),
+)
+"""Settings of the sections that are no flat mappings: their keys, and how a config has them."""

@@ -9,6 +9,7 @@ from modelyard.report.values import count, fitted
 _VALUE = 40
 """Columns of the longest value."""
 _WARNING = "  warning  "
+_DECIDED = "Waivers and what is set for policies are decisions about one environment: a promotion never takes them."
 
 
 def promotion_text(
@@ -26,12 +27,17 @@ def promotion_text(
     """
     lines: list[str] = []
     if not found.taken:
-        lines += hanging(f"{target} is up to {source}: nothing to take", 2, style.columns)
+        stay = f"; {count(len(found.kept), 'other setting')} stay as they are" if found.kept else ""
+        lines += hanging(
+            f"{target} is up to {source} in what a promotion takes: nothing to take{stay}", 2, style.columns
+        )
     else:
         lines += [style.bold(f"taken from {safe(source)}"), *_table(found.taken, style, "→"), ""]
         lines += [_painted(line, style) for line in diff] + [""]
     if found.kept:
         lines += [style.bold(f"kept in {safe(target)}"), *_table(found.kept, style, f"{safe(source)} has"), ""]
+    if found.decided:
+        lines += [*wrapped(_DECIDED, 0, style.columns), ""]
     if found.taken:
         lines += _lowered(found.lowered, source, target, style)
         words = f"{count(len(found.taken), 'setting')} {'written' if written else 'to take'}, {len(found.kept)} kept"

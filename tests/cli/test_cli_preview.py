@@ -238,3 +238,26 @@ def test_a_promotion_that_goes_down_says_so(project: Any, run: Any) -> None:
     assert json.loads(run("promote", "staging", "dev", "--json").out)["lowered"] == ["patches.ray-worker"]
     assert run("promote", "staging", "dev", "--keep", "patches", "--json").out.count('"lowered": []') == 1
     assert "goes down" not in run("promote", "dev", "prod").out
+
+
+def test_a_promotion_with_nothing_to_take_says_what_stays(project: Any, run: Any) -> None:
+    project.add("modelyard:waivers: [{code: RES102, reason: quiet hours, expires: 2036-01-01, by: Ada}]")
+    project.add("modelyard:policy: {rules: {POL105: {level: disabled}}}")
+    result = run("promote", "dev", "staging")
+    assert result.code == 0
+    assert "staging is up to dev in what a promotion takes: nothing to take; " in result.words
+    assert "waivers.RES102 (none) dev has until 2036-01-01: quiet hours (Ada)" in result.words
+    assert "policy.POL105 (none) dev has disabled" in result.words
+    assert "decisions about one environment" in result.words
+    document = json.loads(run("promote", "dev", "staging", "--json").out)
+    assert {"waivers.RES102", "policy.POL105"} <= {one["setting"] for one in document["kept"]}
+    refused = run("promote", "dev", "staging", "--take", "waivers")
+    assert refused.code == 2
+    assert "always stays" in refused.words
+
+
+def test_a_parameter_of_a_patch_is_promoted(project: Any, run: Any) -> None:
+    project.add("modelyard:patches: [{name: ray-worker, params: {gracePeriod: 23000}}]")
+    assert "patches.ray-worker.params.gracePeriod  (none)  → 23000" in run("promote", "dev", "staging").out
+    assert run("promote", "dev", "staging", "--write").code == 0
+    assert "gracePeriod: 23000" in project.stack_file("staging").read_text()

@@ -80,3 +80,91 @@ def test_more_can_be_taken_and_less() -> None:
 @pytest.mark.parametrize("name", ["platform.release", "gpu", "celery.gracePeriod", "training", "patches"])
 def test_what_can_be_named(name: str) -> None:
     assert name in settings()
+
+
+def more(name: str, *lines: str) -> str:
+    return text(name) + "".join(f"  {line}\n" for line in lines)
+
+
+def read(name: str, content: str) -> Any:
+    found, findings = load_text(content, name, name)
+    assert found is not None, findings
+    return found
+
+
+PARAMS = "modelyard:patches: [{name: ray-worker, params: {gracePeriod: 23000, products: [a]}}]"
+
+
+def test_parameters_of_patches_are_taken_by_who_uses_the_patch() -> None:
+    source, before = read("dev", more("dev", PARAMS)), text("staging")
+    found = promotion(source, stack("staging"), (V1, V1))
+    assert names(found.taken) == ["patches.ray-worker.params.gracePeriod", "patches.ray-worker.params.products"]
+    edited = read("staging", promoted(before, found))
+    (choice,) = edited.config.patches
+    assert (choice.name, choice.version) == ("ray-worker", None)
+    assert choice.params == {"gracePeriod": 23000, "products": ["a"]}
+    assert not found.lowered
+    left = promotion(source, stack("staging"), (V1, {"model-service": "v1"}))
+    assert {"patches.ray-worker", "patches.ray-worker.params.gracePeriod"} <= set(names(left.kept))
+    assert not left.taken
+    assert not promotion(source, stack("staging"), (V1, V1), keep=["patches"]).taken
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{name: ray-worker, version: v1}",
+        "{name: ray-worker, params: {gracePeriod: 1, other: 2}}",
+        "{name: ray-worker, params: {}}",
+    ],
+)
+def test_a_parameter_goes_into_the_entry_that_is_there(entry: str) -> None:
+    before = more("staging", f"modelyard:patches: [{entry}]")
+    target = read("staging", before)
+    found = promotion(read("dev", more("dev", PARAMS)), target, ({"ray-worker": "v2"}, {"ray-worker": "v1"}))
+    (choice,) = read("staging", promoted(before, found)).config.patches
+    assert choice.version == "v2"
+    assert choice.params == {**target.config.patches[0].params, "gracePeriod": 23000, "products": ["a"]}
+    assert names(found.kept).count("patches.ray-worker.params.other") == entry.count("other")
+
+
+def test_a_new_version_and_its_parameters_are_one_entry() -> None:
+    found = promotion(read("dev", more("dev", PARAMS)), stack("staging"), ({"ray-worker": "v2"}, {"ray-worker": "v1"}))
+    (choice,) = read("staging", promoted(text("staging"), found)).config.patches
+    assert (choice.name, choice.version, choice.params["gracePeriod"]) == ("ray-worker", "v2", 23000)
+
+
+def test_an_encrypted_parameter_stays_and_is_not_shown() -> None:
+    secret = "modelyard:patches: [{name: ray-worker, params: {token: {secure: v1:HUSH}}}]"
+    found = promotion(read("dev", more("dev", secret)), stack("staging"), (V1, V1))
+    assert "patches.ray-worker.params.token" in names(found.kept)
+    assert "HUSH" not in repr(found)
+    assert not found.taken
+
+
+def test_waivers_and_policies_are_told_and_never_taken() -> None:
+    waiver = "{code: RES001, target: deployment-x, reason: known, expires: 2036-01-01, by: Ada}"
+    source = read(
+        "dev",
+        more(
+            "dev",
+            f"modelyard:waivers: [{waiver}]",
+            "modelyard:policy: {rules: {POL105: {level: mandatory}, POL104: {params: {repositories: [r]}}}}",
+        ),
+    )
+    found = promotion(source, stack("staging"), (V1, V1), take=["waivers", "policy", "waivers.RES001.deployment-x"])
+    told = {one.setting: (one.source, one.target) for one in found.kept}
+    assert told["waivers.RES001.deployment-x"] == ("until 2036-01-01: known (Ada)", None)
+    assert told["policy.POL105"] == ("mandatory", None)
+    assert told["policy.POL104"] == ({"params": {"repositories": ["r"]}}, None)
+    assert found.decided
+    assert not found.taken
+    assert not promotion(stack("dev"), stack("staging"), (V1, V1)).decided
+
+
+def test_settings_deep_in_a_section_are_told_and_can_be_taken() -> None:
+    found = promotion(stack("dev"), stack("prod"), (V1, V1))
+    assert "drain.celery.management" in names(found.kept)
+    found = promotion(stack("dev"), stack("prod"), (V1, V1), take=["drain"])
+    edited = read("prod", promoted(text("prod"), found))
+    assert edited.config.drain == stack("dev").config.drain
