@@ -15,7 +15,7 @@ HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.
 
 def files() -> list[str]:
     """The project's files as git names them."""
-    found = (path for folder in ("stacks", "patches", "components") for path in (ROOT / folder).rglob("*"))
+    found = (path for folder in ("stacks", "patches", "policies", "components") for path in (ROOT / folder).rglob("*"))
     return sorted(
         path.relative_to(ROOT).as_posix() for path in found if path.is_file() and "__pycache__" not in path.parts
     )
