@@ -15,14 +15,22 @@ def write_atomically(path: Path, text: str) -> None:
     cannot be replaced and is written to.
 
     Raises:
-        OSError: the folder cannot be made or written; whatever was at ``path`` before is still there.
+        OSError: the folder cannot be made or written; whatever was at ``path`` before is still there. It names ``path``
+            or its folder, not the file beside it that is written first.
     """
     if (path.exists() and not path.is_file()) or path.parent.as_posix() in _STREAMS:
         path.write_text(text, encoding="utf-8", newline="\n")
         return
-    if path.is_symlink():
-        path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    place = path.resolve() if path.is_symlink() else path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _replace(place, text)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
+
+
+def _replace(path: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:

@@ -269,7 +269,8 @@ def ask_server(question: Callable[[], T], what: str) -> T:
         raise _refused(error.response, what) from error
     except (httpx2.TransportError, httpx2.InvalidURL) as error:
         raise ClusterError(
-            f"the API server cannot be reached: {error}", "check the context, the network and the cluster"
+            f"the API server cannot be reached: {error}{_place(error)}",
+            "check the context, the network and the cluster",
         ) from error
     except (ConfigError, OSError, AssertionError) as error:
         # Programs that fetch credentials are only run when the first question is asked.
@@ -279,6 +280,15 @@ def ask_server(question: Callable[[], T], what: str) -> T:
             f"what answers for {what} is no API server of Kubernetes: {type(error).__name__} {error}",
             "check the server in the kubeconfig",
         ) from error
+
+
+def _place(error: Exception) -> str:
+    """Where it was asked, without the credentials that an address may hold; empty where it was not asked yet."""
+    try:
+        url = error.request.url  # type: ignore[attr-defined]
+    except (AttributeError, RuntimeError):
+        return ""
+    return f" ({url.scheme}://{url.netloc.decode()})"
 
 
 def _refused(answer: httpx2.Response, what: str) -> ClusterError:

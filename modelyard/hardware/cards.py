@@ -277,12 +277,10 @@ def _forms(name: str) -> tuple[str, ...]:
 
 
 def _suggestions(name: str) -> tuple[str, ...]:
-    from difflib import get_close_matches  # only a wrong name pays for it
+    from modelyard.hardware.near import near_names  # only a wrong name pays for it
 
-    wanted = _forms(name.strip())[-1].replace(" ", "-")
-    near = get_close_matches(wanted, _index(), n=8, cutoff=0.6)
     seen: dict[str, None] = {}
-    for form in near:
+    for form in near_names(_forms(name.strip())[-1].replace(" ", "-"), _index().keys()):
         ids = _index()[form]
         seen.update(dict.fromkeys(ids if len(ids) == 1 else (form,)))
     return tuple(seen)[:3]

@@ -354,3 +354,9 @@ def test_a_fault_of_our_own_says_so_without_a_traceback(
     assert result.err.startswith("internal error: ZeroDivisionError: oops\n")
     assert "Traceback" not in result.err
     assert sys.exc_info() == (None, None, None)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given(refused: Any) -> None:
+    result = refused("plan", "dev", "--out", "/proc/x.plan", code=2)
+    assert "error: /proc/x.plan cannot be used" in result.err

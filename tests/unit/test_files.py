@@ -113,3 +113,21 @@ def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="a"):
         write_atomically(tmp_path / "a" / "b.txt", "y")
     assert (tmp_path / "a").read_text() == "x"
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_an_error_names_the_path_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: bool
+) -> None:
+    path = tmp_path / "a.txt"
+    if link:
+        path.symlink_to(tmp_path / "b.txt")
+        (tmp_path / "b.txt").write_text("old")
+
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path / ".a.txt.k2trpqq4"))
+
+    monkeypatch.setattr("tempfile.mkstemp", fail)
+    with pytest.raises(PermissionError) as caught:
+        write_atomically(path, "new")
+    assert caught.value.filename == str(path)

@@ -111,3 +111,20 @@ def test_a_kind_that_nobody_reads_is_told() -> None:
 def test_an_answer_that_is_no_object_is_told(answer: httpx2.Response, said: str) -> None:
     with pytest.raises(ClusterError, match=said):
         read(client_of(lambda _request: answer), key("a"))
+
+
+def test_a_server_that_cannot_be_reached_is_named_without_credentials() -> None:
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
+
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://ada:HUSH@cluster.example:6443/k8s?token=HUSH"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {"token": "HUSH"}}],
+        "current-context": "c",
+    }
+    client = Client(config=KubeConfig.from_dict(config).get(), transport=httpx2.MockTransport(refuse), trust_env=False)
+    with pytest.raises(ClusterError) as caught:
+        read(client, key("d0"))
+    words = "the API server cannot be reached: [Errno 111] Connection refused (https://cluster.example:6443)"
+    assert caught.value.summary == words

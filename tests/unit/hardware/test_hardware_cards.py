@@ -87,6 +87,10 @@ def test_a_name_of_several_cards_is_ambiguous(name, ids):
         ("L40 S", "l40s"),
         ("RTX4090", "rtx-4090"),
         ("V1000", "v100"),
+        ("T40", "t4"),
+        ("RTX6000", "rtx-6000-ada"),
+        ("B5000", "rtx-pro-4500-bw"),
+        ("B6000", "rtx-pro-6000-bw"),
     ],
 )
 def test_a_near_miss_is_unknown_and_gets_suggestions_that_resolve(name, suggestion):
@@ -96,6 +100,19 @@ def test_a_near_miss_is_unknown_and_gets_suggestions_that_resolve(name, suggesti
     assert isinstance(found, Unknown)
     assert suggestion in found.suggestions
     assert all(not isinstance(find(near), Unknown) for near in found.suggestions)
+
+
+@pytest.mark.parametrize("name", ["B9000", "P5000", "Quadro"])
+def test_a_name_that_is_near_to_none_gets_no_suggestion(name):
+    found = find(name)
+    assert isinstance(found, Unknown)
+    assert found.suggestions == ()
+    assert near_cards(name) == "`modelyard gpus` lists all"
+
+
+@pytest.mark.parametrize("name", ["B5000", "B6000"])
+def test_a_blackwell_workstation_card_is_never_taken_for_a_data_centre_one(name):
+    assert not {"b300", "b200", "gb300", "gb200"} & set(find(name).suggestions)
 
 
 @pytest.mark.parametrize("name", ["", "GPU", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A10-SHARED", "NVIDIA-A10-24Q"])
