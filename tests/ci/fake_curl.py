@@ -8,6 +8,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 SERVER = Path(os.environ["FAKE_SERVER"])
+ME = {"id": 42, "username": "project_11_bot"}
+"""The user of the token."""
 
 
 def main(words: list[str]) -> int:
@@ -20,7 +22,9 @@ def main(words: list[str]) -> int:
     state: dict[str, Any] = json.loads(SERVER.read_text()) if SERVER.exists() else {"comments": [], "requests": []}
     method = options.get("--request", "GET")
     state["requests"].append({"method": method, "path": url, "token": options["--header"]})
-    if method == "GET":
+    if method == "GET" and urlsplit(url).path == "/api/v4/user":
+        sys.stdout.write(json.dumps(ME))
+    elif method == "GET":
         asked = {name: int(value) for name, (value,) in parse_qs(urlsplit(url).query).items() if value.isdigit()}
         end = asked.get("page", 1) * asked["per_page"]
         sys.stdout.write(json.dumps(state["comments"][end - asked["per_page"] : end]))
@@ -30,7 +34,7 @@ def main(words: list[str]) -> int:
         assert value.startswith("<"), value
         body = Path(value[1:]).read_text()
         if method == "POST":
-            state["comments"].append({"id": 100 + len(state["comments"]), "body": body})
+            state["comments"].append({"id": 100 + len(state["comments"]), "author": ME, "body": body})
         else:
             (one,) = (note for note in state["comments"] if str(note["id"]) == url.rpartition("/")[2])
             one["body"] = body

@@ -95,10 +95,11 @@ def test_one_comment_is_written_and_renewed(tmp_path: Path, repository: Reposito
     (note,) = server(tmp_path)["comments"]
     assert note["body"].endswith("\nnew\n")
     requests = server(tmp_path)["requests"]
-    assert [request["method"] for request in requests] == ["GET", "POST", "GET", "PUT"]
+    assert [request["method"] for request in requests] == ["GET", "GET", "POST", "GET", "GET", "PUT"]
     assert {request["token"] for request in requests} == {"PRIVATE-TOKEN: the-token"}
     notes = "https://gitlab.example.com/api/v4/projects/11/merge_requests/7/notes"
-    assert all(request["path"].startswith(notes) for request in requests)
+    user = "https://gitlab.example.com/api/v4/user"
+    assert all(request["path"] == user or request["path"].startswith(notes) for request in requests)
 
 
 def test_a_comment_behind_many_others_is_found(tmp_path: Path, repository: Repository) -> None:
@@ -106,18 +107,25 @@ def test_a_comment_behind_many_others_is_found(tmp_path: Path, repository: Repos
     run("preview", repository.folder, given)
     assert run("comment", repository.folder, given).returncode == 0
     state = server(tmp_path)
-    others = [{"id": number, "body": "fine"} for number in range(1000, 1200)]
+    others = [{"id": number, "author": {"id": 7}, "body": "fine"} for number in range(1000, 1200)]
     (tmp_path / "server.json").write_text(json.dumps(state | {"comments": [*others, *state["comments"]]}))
     assert run("comment", repository.folder, given).returncode == 0
     assert len(server(tmp_path)["comments"]) == 201
-    assert [request["method"] for request in server(tmp_path)["requests"]] == [
-        "GET",
-        "POST",
-        "GET",
-        "GET",
-        "GET",
-        "PUT",
-    ]
+    asked = [request["method"] for request in server(tmp_path)["requests"] if not request["path"].endswith("/user")]
+    assert asked == ["GET", "POST", "GET", "GET", "GET", "PUT"]
+
+
+def test_a_comment_of_somebody_else_that_begins_like_ours_is_left_alone(tmp_path: Path, repository: Repository) -> None:
+    given = env(tmp_path, repository, CHANGE)
+    run("preview", repository.folder, given)
+    foreign = {"id": 5, "author": {"id": 7}, "body": jobs()["comment"]["variables"]["MARK"] + "\nmine"}
+    (tmp_path / "server.json").write_text(json.dumps({"comments": [foreign], "requests": []}))
+    for _ in range(2):
+        done = run("comment", repository.folder, given)
+        assert done.returncode == 0, done.stdout
+    first, ours = server(tmp_path)["comments"]
+    assert first == foreign
+    assert ours["body"] == (repository.folder / "preview.md").read_text()
 
 
 def test_without_a_token_there_is_no_comment(tmp_path: Path, repository: Repository) -> None:
