@@ -91,8 +91,10 @@ def size_of(name: str, value: Any, args: Sequence[Any]) -> int:
     text = value if isinstance(value, str) else "" if name in ("batch", "slice") else str(value)
     match name:
         case "format" | "format_map":
-            marks = text.count("%") + text.count("{")
-            return _ENDLESS if _WIDE.search(text) else len(text) + marks * weight(list(args))
+            if _WIDE.search(text):
+                return _ENDLESS
+            width = max(map(int, re.findall(r"\d+", text)), default=0)
+            return len(text) + (text.count("%") + text.count("{")) * (weight(list(args)) + width)
         case "indent":
             return widest * (text.count("\n") + 1)
         case "expandtabs":

@@ -40,32 +40,35 @@ class _Generator(CodeGenerator):
 
     _counted = False
 
-    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - the name is Jinja\'s
-        self.write("str_join(environment.weighed((")
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - the name is Jinja's
+        join = "markup_join" if frame.eval_ctx.autoescape else "str_join"
+        if frame.eval_ctx.volatile:
+            join = "(markup_join if context.eval_ctx.autoescape else str_join)"
+        self.write(f"{join}(environment.weighed((")
         for part in node.nodes:
             self.visit(part, frame)
             self.write(", ")
         self.write(")))")
 
-    def visit_List(self, node: nodes.List, frame: Frame) -> None:  # noqa: N802 - the name is Jinja\'s
+    def visit_List(self, node: nodes.List, frame: Frame) -> None:  # noqa: N802 - the name is Jinja's
         self._made(lambda: super(_Generator, self).visit_List(node, frame))
 
-    def visit_Tuple(self, node: nodes.Tuple, frame: Frame) -> None:  # noqa: N802 - the name is Jinja\'s
+    def visit_Tuple(self, node: nodes.Tuple, frame: Frame) -> None:  # noqa: N802 - the name is Jinja's
         if node.ctx == "load":
             self._made(lambda: super(_Generator, self).visit_Tuple(node, frame))
         else:
             super().visit_Tuple(node, frame)
 
-    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:  # noqa: N802 - the name is Jinja\'s
+    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:  # noqa: N802 - the name is Jinja's
         self._made(lambda: super(_Generator, self).visit_Dict(node, frame))
 
-    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 - the name is Jinja\'s
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 - the name is Jinja's
         if isinstance(node.arg, nodes.Slice):
             self._made(lambda: super(_Generator, self).visit_Getitem(node, frame))
         else:
             super().visit_Getitem(node, frame)
 
-    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 - the name is Jinja\'s
+    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 - the name is Jinja's
         # What the template writes itself, outside of loops and macros, is no more than its file.
         outer, self._counted = self._counted, not (frame.toplevel and frame.buffer is None)
         super().visit_Output(node, frame)

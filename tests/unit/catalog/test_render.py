@@ -137,6 +137,8 @@ AGAIN = "{% for x in range(60) %}"
         "{{ '{:9999999999}'.format(1)|length }}",
         "{{ '{:{w}}'.format(1, w=9999999999)|length }}",
         "{{ ('%s' * 9999) % (('b' * 9999,) * 9999) }}",
+        "{{ ('%9999d' * 99999) % ((1,) * 99999) }}",
+        "{{ ('{0:9999}' * 99999).format(1)|length }}",
         "{{ ('a' * 9999).translate({97: 'b' * 9999})|length }}",
         "{{ (['a' * 9999] * 9999)|select|join|length }}",
         "{{ 1.5|round(999999999, 'ceil') }}",
@@ -206,6 +208,7 @@ def test_the_address_of_a_thing_never_gets_into_a_patch(tmp_path: Path, expressi
         ("'a b c'|wordwrap(1)|replace('\\n', '/')", "a/b/c"),
         ("nothing|default('x')", "x"),
         ("'abc'[1:]", "bc"),
+        ("'%05.1f|%-6s|%d%%' % (2.25, 'ab', 7)", "002.2|ab    |7%"),
     ],
 )
 def test_what_templates_print(tmp_path: Path, expression: str, text: str) -> None:
