@@ -154,7 +154,7 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
         return []
     found: dict[int, list[str]] = {}
     for node in nodes:
-        own = node_gpus(node.labels, node.allocatable).card
+        own = node_gpus(node.labels, node.allocatable).card if node.allocatable.get(GPU) else None
         if own is not None and own.id in card.members:
             found.setdefault(own.memory_gb, []).append(node.name)
     config = stack.config
