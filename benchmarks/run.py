@@ -121,7 +121,7 @@ def generate(folder: Path, count: int) -> None:
   modelyard:rayWorker: {{replicas: 1, cpu: {4 + number % 8}, memory: {24000 + number}Mi}}
   modelyard:celery: {{replicas: 1, cpu: {4 + number % 5}, memory: {25000 + number}Mi, consumerTimeout: 6h30m}}
   modelyard:autoscaling: {{mode: none}}
-  modelyard:waivers: [{{code: GPU001, reason: "number {number}", expires: 2099-01-01}}]
+  modelyard:waivers: [{{code: GPU001, reason: "number {number}", by: bench, expires: 2099-01-01}}]
 """
         )
         shutil.copytree(recorded, stacks / "recorded" / name)

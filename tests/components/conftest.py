@@ -1,7 +1,7 @@
 """What the components register for a plan, without an engine: each resource as the engine would be asked for it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,13 +94,15 @@ Build = Callable[[Plan], Engine]
 
 
 @pytest.fixture
-def build() -> Build:
+def build() -> Iterator[Build]:
     """Builds a plan's components."""
+    loops = []
 
     def run(plan: Plan) -> Engine:
         engine = Engine()
         # Whoever has used asyncio.run before has left none.
-        asyncio.set_event_loop(asyncio.new_event_loop())
+        loops.append(asyncio.new_event_loop())
+        asyncio.set_event_loop(loops[-1])
         pulumi.runtime.set_mocks(_Accepting(), project="modelyard", stack=plan.stack, monitor=engine)
         SETTINGS.callbacks = engine
 
@@ -111,7 +113,10 @@ def build() -> Build:
         program()
         return engine
 
-    return run
+    yield run
+    # Each holds three files open, and one process runs thousands of tests.
+    for loop in loops:
+        loop.close()
 
 
 def existing(name: str, **changes: Any) -> Plan:

@@ -111,6 +111,9 @@ class Switching:
         assert came.is_set(), f"no such request came: {point}\n{said}"
         if point.victim == "the API server":
             self.env.lab.restart("kube-apiserver")
+            # On a slow machine the leases of the simulated nodes run out meanwhile; a new kubelet takes them at once.
+            self.env.lab.kill("kwok")
+            self.env.lab.restart("kwok")
         return code, out + said
 
     def kill(self, victim: Victim, run: Started) -> None:
