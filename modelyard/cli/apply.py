@@ -19,6 +19,7 @@ from modelyard.cli.common import (
 )
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.output import show
+from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
 from modelyard.plan.values import Plan
 from modelyard.report.style import safe
@@ -105,9 +106,7 @@ def _agreed(args: Namespace, plan: Plan) -> bool:
         return False
     # Standard output is for the outcome alone then, and nobody agrees to what he has not seen.
     seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
-    sys.stderr.write(f"{seen}Apply to {safe(plan.stack)}? Only yes counts: ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip() == "yes"
+    return agreed(f"{seen}Apply to {safe(plan.stack)}? ")
 
 
 def _text(args: Namespace, plan: Plan, stream: TextIO) -> list[str]:

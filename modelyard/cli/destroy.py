@@ -6,6 +6,7 @@ from pathlib import Path
 
 from modelyard.cli.common import json_option, need_engine, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe
 
@@ -57,10 +58,8 @@ def _same_cluster(root: Path, name: str, path: Path) -> None:
 
 
 def _agreed(name: str) -> bool:
-    sys.stderr.write(
+    question = (
         f"Destroying {safe(name)} deletes what it made and puts back what it patched: every field to the value and\n"
         "the owners that it had before, or away. What others have set since stays as it is: modelyard ledger.\n"
-        "Only yes counts: "
     )
-    sys.stderr.flush()
-    return sys.stdin.isatty() and sys.stdin.readline().strip() == "yes"
+    return sys.stdin.isatty() and agreed(question)

@@ -1,0 +1,32 @@
+"""A question to the person at the terminal."""
+
+import os
+import select
+import signal
+import sys
+
+
+def agreed(question: str) -> bool:
+    """Whether the answer is yes; anything else, and nothing at all, is no.
+
+    A signal ends the wait whenever it comes. One that comes between the question and the read would be noticed only
+    after the next line: the read blocks before Python looks. So what is waited for is a line or a signal.
+    """
+    sys.stderr.write(f"{question}Only yes counts: ")
+    sys.stderr.flush()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer)
+    try:
+        typed = False
+        while not typed:
+            # Coming back from this, Python runs the handler of a signal, which raises.
+            ready, _, _ = select.select([sys.stdin, reader], [], [])
+            typed = sys.stdin in ready
+            if reader in ready:
+                os.read(reader, 64)
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reader)
+        os.close(writer)
+    return sys.stdin.readline().strip() == "yes"
