@@ -14,6 +14,16 @@ def agreed(question: str) -> bool:
     """
     sys.stderr.write(f"{question}Only yes counts: ")
     sys.stderr.flush()
+    _wait()
+    return sys.stdin.readline().strip() == "yes"
+
+
+def _wait() -> None:
+    """Returns when there is something to read; raises what the handler of a signal raises."""
+    try:
+        sys.stdin.fileno()
+    except OSError:
+        return  # Something that is no file has its line already.
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer)
@@ -29,4 +39,3 @@ def agreed(question: str) -> bool:
         signal.set_wakeup_fd(before)
         os.close(reader)
         os.close(writer)
-    return sys.stdin.readline().strip() == "yes"
