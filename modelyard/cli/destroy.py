@@ -62,4 +62,7 @@ def _agreed(name: str) -> bool:
         f"Destroying {safe(name)} deletes what it made and puts back what it patched: every field to the value and\n"
         "the owners that it had before, or away. What others have set since stays as it is: modelyard ledger.\n"
     )
-    return sys.stdin.isatty() and agreed(question)
+    if not sys.stdin.isatty():
+        sys.stderr.write(question)
+        return False
+    return agreed(question)
