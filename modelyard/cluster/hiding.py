@@ -13,11 +13,17 @@ from typing import Any
 HIDDEN = "(hidden)"
 """Stands for a value that looks like a secret."""
 
-_SECRET = frozenset(
-    {"password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials", "apikey"}
+_SECRET = frozenset({"pwd", "token", "credential", "credentials"})
+"""Words that make any name the name of a secret."""
+_ENDING = ("password", "passwd", "passphrase", "secret", "apikey", "secretkey")
+"""How such a word may also end: ``PGPASSWORD``."""
+_LAST = frozenset({"pass", "requirepass", "auth", "cookie"})
+"""Words that only say so at the end: ``DB_PASS``, not ``PASS_THROUGH``."""
+_KEYS = frozenset(
+    {"api", "access", "private", "secret", "encryption", "signing", "account", "fernet", "storage", "master", "auth"}
 )
-_KEYS = frozenset({"api", "access", "private", "secret", "encryption", "signing", "account"})
 """What stands before ``key`` in the name of a secret."""
+_CONNECTION = ("connection", "string")
 _ELSEWHERE = frozenset({"file", "path", "dir", "name", "ref", "url", "uri", "ttl", "seconds"})
 """Last words of names of what only leads to a secret."""
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -59,8 +65,13 @@ def is_secret(name: str) -> bool:
     words = [word.lower() for word in _WORDS.findall(name)]
     if not words or words[-1] in _ELSEWHERE:
         return False
-    return bool(_SECRET.intersection(words)) or any(
-        second == "key" and first in _KEYS for first, second in pairwise(words)
+    return (
+        bool(_SECRET.intersection(words))
+        or any(word.endswith(_ENDING) for word in words)
+        or words[-1] in _LAST
+        or any(
+            (second == "key" and first in _KEYS) or (first, second) == _CONNECTION for first, second in pairwise(words)
+        )
     )
 
 

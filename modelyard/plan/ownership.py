@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from modelyard.cluster import Claim
+from modelyard.cluster.hiding import hidden
 from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.merge import Owner
@@ -86,11 +87,14 @@ def taken_unchanged(target: str, live: Mapping[str, Any], claims: Iterable[Claim
 def _lost(change: FieldChange) -> str:
     """What an atomic list or map held and no longer holds; empty where nothing is lost."""
     before, after = change.before, change.after
+    # Findings end up in files and comments. Hidden first: whether an argument is a secret, the one before it says.
+    shown = hidden(before)
     if isinstance(before, list):
-        gone = [item for item in before if item not in (after if isinstance(after, list) else ())]
+        kept = after if isinstance(after, list) else ()
+        gone = [said for item, said in zip(before, shown, strict=True) if item not in kept]
     elif isinstance(before, dict):
-        kept = after if isinstance(after, dict) else {}
-        gone = [{name: value} for name, value in before.items() if name not in kept]
+        names = after if isinstance(after, dict) else ()
+        gone = [{name: shown[name]} for name in before if name not in names]
     else:
         return ""
     return json.dumps(gone, ensure_ascii=False)[1:-1]

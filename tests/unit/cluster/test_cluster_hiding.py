@@ -24,6 +24,16 @@ SECRETS = (
     "client_secret",
     "--broker-password",
     "private.key",
+    "PGPASSWORD",
+    "RABBITMQ_DEFAULT_PASS",
+    "DB_PASS",
+    "REDIS_AUTH",
+    "FERNET_KEY",
+    "RABBITMQ_ERLANG_COOKIE",
+    "AZURE_STORAGE_KEY",
+    "SECRETKEY",
+    "AZURE_STORAGE_CONNECTION_STRING",
+    "--requirepass",
 )
 NONE = (
     "TOKEN_FILE",
@@ -39,6 +49,10 @@ NONE = (
     "name",
     "value",
     "modelyard.dev/patches",
+    "PASS_THROUGH",
+    "AUTH_MODE",
+    "SORT_KEY",
+    "COOKIE_NAME",
 )
 
 

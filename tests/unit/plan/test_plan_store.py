@@ -7,6 +7,8 @@ import pytest
 
 from modelyard.plan.store import PlanFileError, moved, plan_from_json, plan_to_json, seal, starting_state
 from modelyard.report.json import json_text
+from modelyard.report.style import Style
+from modelyard.report.terminal import plan_text
 
 
 def site_of(sites: Any, name: str) -> Any:
@@ -136,6 +138,31 @@ def test_a_secret_that_a_patch_sets_is_not_in_a_plan_file_either(dev: Any, tmp_p
     text = json_text(plan_to_json(plan))
     assert "hunter2" not in text
     assert moved(plan_from_json(text, "plan.json"), plan) == ()
+    shown = "\n".join(plan_text(plan, Style(colour=False)))
+    assert "API_TOKEN" in shown
+    assert "hunter2" not in shown
+
+
+def test_arguments_that_a_patch_replaces_are_told_without_their_secrets(dev: Any, tmp_path: Any) -> None:
+    def with_arguments(body: dict[str, Any]) -> dict[str, Any]:
+        body = json.loads(json.dumps(body))
+        for container in body["spec"]["template"]["spec"]["containers"]:
+            container["args"] = ["serve", "--password", "hunter2", "--api-token=hunter2"]
+        for entry in body["metadata"]["managedFields"]:
+            for container in fields_of_containers(entry):
+                container["f:args"] = {}
+        return body
+
+    args = "{template: {spec: {containers: [{name: ray-head, args: [run]}]}}}"
+    plan = dev.having(with_arguments).patched(tmp_path, args).plan()
+    (lost,) = (finding for finding in plan.findings if finding.code == "OWN007")
+    assert "serve" in lost.detail
+    assert "hunter2" not in json_text(plan_to_json(plan))
+
+
+def fields_of_containers(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    template = entry["fieldsV1"].get("f:spec", {}).get("f:template", {})
+    return list(template.get("f:spec", {}).get("f:containers", {}).values())
 
 
 def test_a_secret_that_moves_is_not_told(dev: Any) -> None:

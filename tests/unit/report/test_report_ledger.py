@@ -60,6 +60,15 @@ def test_a_ledger_that_cannot_be_read_is_told() -> None:
     assert shown[-1] == "  its ledger cannot be read: it is \\x1b[31m odd"
 
 
+def test_secrets_are_in_neither_form() -> None:
+    item = merge.Key((("name", "DB_PASSWORD"),))
+    path = Path(("spec", "template", "spec", "containers", merge.Key((("name", "a"),)), "env", item, "value"))
+    noted = [Noted(KEY, "", (Entry(path, "hunter2", (HELM,), "hunter3", "held"),))]
+    text = "\n".join(ledger_text("dev", "live", noted, Style(colour=False)))
+    assert "env  DB_PASSWORD (hidden) → (hidden)" in text
+    assert "hunter" not in text + str(ledger_document([("dev", "live", noted)]))
+
+
 def test_missing_fields_have_no_key() -> None:
     entry = Entry(PAUSED, merge.ABSENT, (), True, "held")
     (stack,) = ledger_document([("dev", "live", [Noted(KEY, "a@v1,b@v2", (entry,))])])["stacks"]
