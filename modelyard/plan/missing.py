@@ -41,11 +41,22 @@ def missing_containers(
     parts: list[tuple[PatchVersion, Document]],
     live: Mapping[str, Any],
 ) -> Iterator[Finding]:
-    """One finding for each container that patches change and the object does not have."""
-    have = _containers(live)
+    """One finding for each container or init container that patches change and the object does not have."""
+    for kind in ("containers", "initContainers"):
+        yield from _missing(kind, key, workload, parts, live)
+
+
+def _missing(
+    kind: str,
+    key: ObjectKey,
+    workload: Workload | None,
+    parts: list[tuple[PatchVersion, Document]],
+    live: Mapping[str, Any],
+) -> Iterator[Finding]:
+    have = _containers(live, kind)
     wanted: dict[str, PatchVersion] = {}
     for patch, document in parts:
-        for name, container in _containers(document.body).items():
+        for name, container in _containers(document.body, kind).items():
             # A container that brings its image is a new one, such as a sidecar.
             if name not in have and "image" not in container:
                 wanted.setdefault(name, patch)
@@ -60,18 +71,18 @@ def missing_containers(
         yield Finding(
             "PAT014",
             Severity.ERROR,
-            f"{key.name} has no container {name!r}",
+            f"{key.name} has no {'init ' if kind == 'initContainers' else ''}container {name!r}",
             target=key.name,
-            field=f"targets.{workload.role}.container" if ours and workload else "spec.template.spec.containers",
+            field=f"targets.{workload.role}.container" if ours and workload else f"spec.template.spec.{kind}",
             file="" if ours else f"{patch.file}/patch.yaml.j2",
             detail="server-side apply would add a second, half-made container",
-            remedy=(f"did you mean {close[0]}?" if close else f"it has {', '.join(have)}.")
+            remedy=(f"did you mean {close[0]}?" if close else f"it has {', '.join(have) or 'none'}.")
             + (" Name it under modelyard:targets" if ours else " Correct the template"),
         )
 
 
-def _containers(body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    return {container.get("name", ""): container for container in pod_spec(body).get("containers") or ()}
+def _containers(body: Mapping[str, Any], kind: str) -> dict[str, Mapping[str, Any]]:
+    return {container.get("name", ""): container for container in pod_spec(body).get(kind) or ()}
 
 
 def unset(one: Selected, name: str) -> Finding:

@@ -76,3 +76,11 @@ def test_the_projects_own_stacks_plan_without_errors() -> None:
         assert planned.plan is not None
         assert not planned.plan.blocked
         assert planned.plan.changed
+
+
+def test_an_init_container_that_is_not_there_is_told(dev: Any, tmp_path: Path) -> None:
+    spec = "{template: {spec: {initContainers: [{name: fetch-model, tty: true}]}}}"
+    plan = dev.patched(tmp_path, spec).plan()
+    (finding,) = (finding for finding in plan.findings if finding.code == "PAT014")
+    assert finding.summary == "deployment-ray-head has no init container 'fetch-model'"
+    assert "it has none" in finding.remedy
