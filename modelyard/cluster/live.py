@@ -256,7 +256,11 @@ def transport(client: Client) -> httpx2.Client:
 
 
 def _got(client: Client, path: str) -> dict[str, Any]:
-    answer = transport(client).get(path)
+    try:
+        answer = transport(client).get(path)
+    except httpx2.ConnectError:
+        # Of many first handshakes at once, one may fail by accident.
+        answer = transport(client).get(path)
     answer.raise_for_status()
     return dict(answer.json())
 

@@ -111,9 +111,10 @@ class Switching:
         assert came.is_set(), f"no such request came: {point}\n{said}"
         if point.victim == "the API server":
             self.env.lab.restart("kube-apiserver")
-            # On a slow machine the leases of the simulated nodes run out meanwhile; a new kubelet takes them at once.
-            self.env.lab.kill("kwok")
-            self.env.lab.restart("kwok")
+            # After some deaths the controllers wait up to a minute before they look again; new ones look at once.
+            for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
+                self.env.lab.kill(name)
+                self.env.lab.restart(name)
         return code, out + said
 
     def kill(self, victim: Victim, run: Started) -> None:
