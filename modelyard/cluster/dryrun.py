@@ -15,7 +15,7 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Answer, Claim, Refusal, Why
-from modelyard.cluster.live import ask_server, path_of, transport
+from modelyard.cluster.live import ask_server, path_of, sent, transport
 from modelyard.cluster.state import key_of
 
 AT_ONCE = 16
@@ -84,7 +84,7 @@ def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool
             headers={"Content-Type": "application/apply-patch+yaml"},
         )
 
-    answer = ask_server(send, what)
+    answer = ask_server(lambda: sent(send), what)
     for pause in PAUSES:
         wait = _wait(answer, pause)
         if wait is None:

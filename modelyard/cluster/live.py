@@ -256,13 +256,17 @@ def transport(client: Client) -> httpx2.Client:
 
 
 def _got(client: Client, path: str) -> dict[str, Any]:
-    try:
-        answer = transport(client).get(path)
-    except httpx2.ConnectError:
-        # Of many first handshakes at once, one may fail by accident.
-        answer = transport(client).get(path)
+    answer = sent(lambda: transport(client).get(path))
     answer.raise_for_status()
     return dict(answer.json())
+
+
+def sent(send: Callable[[], httpx2.Response]) -> httpx2.Response:
+    """The answer to a request that was on no connection yet; of many handshakes at once, one may fail by accident."""
+    try:
+        return send()
+    except httpx2.ConnectError:
+        return send()
 
 
 def ask_server(question: Callable[[], T], what: str) -> T:

@@ -128,3 +128,24 @@ def test_a_server_that_cannot_be_reached_is_named_without_credentials() -> None:
         read(client, key("d0"))
     words = "the API server cannot be reached: [Errno 111] Connection refused (https://cluster.example:6443)"
     assert caught.value.summary == words
+
+
+def test_a_handshake_that_fails_is_tried_once_more() -> None:
+    tries = []
+
+    def flaky(request: httpx2.Request) -> httpx2.Response:
+        tries.append(request)
+        if len(tries) == 1:
+            raise httpx2.ConnectError("alert decode error")
+        return cluster(request)
+
+    assert read(client_of(flaky), key("d0")) is not None
+    assert len(tries) == 2
+
+
+def test_a_server_that_is_gone_is_told_after_the_second_try() -> None:
+    def gone(_request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused")
+
+    with pytest.raises(ClusterError, match="cannot be reached"):
+        read(client_of(gone), key("d0"))
