@@ -32,7 +32,7 @@ class Shortage(NamedTuple):
     """By one pod."""
 
     def __str__(self) -> str:
-        free, have, wanted = (_amount(self.resource, value) for value in self[1:])
+        free, have, wanted = (amount(self.resource, value) for value in self[1:])
         return f"{free} of {have} {_WORDS.get(self.resource, self.resource)} free, a pod needs {wanted}"
 
 
@@ -194,7 +194,8 @@ def _on_node(
 _WORDS = {GPU_RESOURCE: "GPUs", "cpu": "CPU"}
 
 
-def _amount(name: str, value: Fraction) -> str:
+def amount(name: str, value: Fraction) -> str:
+    """An amount of a resource as people write it: cores and counts as such, bytes in Gi."""
     if name not in _BYTES:
         return quantity.cpu(value)
     return quantity.memory(value) if value % quantity.GI == 0 else f"{float(value / quantity.GI):.1f}Gi"

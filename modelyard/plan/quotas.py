@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from modelyard import quantity
 from modelyard.cluster.state import Quota
 from modelyard.findings import Finding, Severity
-from modelyard.plan.capacity import MANY
+from modelyard.plan.capacity import MANY, amount
 from modelyard.plan.pods import limits_of, pods_of
 from modelyard.plan.values import TargetPlan
 
@@ -32,7 +31,8 @@ def check_quotas(targets: Iterable[TargetPlan], quotas: Iterable[Quota]) -> Iter
             more = sum((growth.get(name, _ZERO) for _, growth in theirs), _ZERO)
             used = quota.used.get(name, _ZERO)
             if largest is not None and most > 0 and more > 0 and used + more > hard:
-                said = (_amount(name, value) for value in (more, hard - used, hard))
+                resource = name.removeprefix("requests.").removeprefix("limits.")
+                said = (amount(resource, value) for value in (more, hard - used, hard))
                 yield Finding(
                     "RES108",
                     Severity.ERROR,
@@ -80,9 +80,3 @@ def _growth(target: TargetPlan) -> dict[str, Fraction]:
         after = before
     old, new = charged(target.before), charged(target.after)
     return {name: new.get(name, _ZERO) * (after or 0) - old.get(name, _ZERO) * (before or 0) for name in {**old, **new}}
-
-
-def _amount(name: str, value: Fraction) -> str:
-    if name.endswith(("memory", "ephemeral-storage")):
-        return quantity.memory(value) if value % quantity.GI == 0 else f"{float(value / quantity.GI):.1f}Gi"
-    return quantity.cpu(value)
