@@ -11,7 +11,7 @@ from pulumi import automation
 
 from modelyard.drain.values import NO_DRAIN, STOP
 from modelyard.engine.applied import cluster_of
-from modelyard.engine.failure import StaleError, failure
+from modelyard.engine.failure import failure
 from modelyard.engine.home import elsewhere
 from modelyard.engine.progress import Report
 from modelyard.engine.run import Run
@@ -63,8 +63,7 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
             applied_to = _cluster(stack)
             if applied_to not in (None, plan.cluster):
                 # Told again by the program; but by then the engine has looked for the stack's objects in this cluster.
-                summary, _, remedy = elsewhere(plan.stack, applied_to, plan.cluster).partition(": ")
-                raise StaleError(summary, remedy)
+                raise elsewhere(plan.stack, applied_to, plan.cluster)
             done = run.follow(stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True))
     outputs = {name: value.value for name, value in sorted(done.outputs.items()) if not value.secret}
     return Outcome(done.summary.result, run.changes, outputs)

@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider, UpdateResult
 
+from modelyard.engine.failure import StaleError
 from modelyard.plan import Plan
 
 
@@ -33,7 +34,7 @@ class ClusterProvider(ResourceProvider):
         except ClusterError as error:
             raise OtherClusterError(f"{error.summary}; {error.remedy}") from error
         if found != props["cluster"]:
-            raise OtherClusterError(elsewhere(props["stack"], props["cluster"], found))
+            raise OtherClusterError(_text(elsewhere(props["stack"], props["cluster"], found)))
         return ReadResult(id_, props)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
@@ -43,7 +44,7 @@ class ClusterProvider(ResourceProvider):
             OtherClusterError: the run is about another cluster.
         """
         if _olds["cluster"] != _news["cluster"]:
-            raise OtherClusterError(elsewhere(_news["stack"], _olds["cluster"], _news["cluster"]))
+            raise OtherClusterError(_text(elsewhere(_news["stack"], _olds["cluster"], _news["cluster"])))
         return DiffResult(changes=_olds != _news)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
@@ -63,12 +64,18 @@ class Cluster(Resource, module="modelyard", name="Cluster"):
         super().__init__(ClusterProvider(), "cluster", props, opts)
 
 
-def elsewhere(stack: str, applied_to: str, found: str) -> str:
+def elsewhere(stack: str, applied_to: str, found: str) -> StaleError:
     """Why a run stops that leads to another cluster than the stack was applied to, and what to do."""
-    return (
-        f"{stack} was applied to cluster {applied_to}, and its context leads to {found}: check kubernetes:context and "
-        f"KUBECONFIG. To forget a cluster that is gone for good: {FORGET.format(stack=stack)}"
+    return StaleError(
+        f"{stack} was applied to cluster {applied_to}, and its context leads to {found}",
+        "check kubernetes:context and KUBECONFIG. To forget a cluster that is gone for good: "
+        + FORGET.format(stack=stack),
     )
+
+
+def _text(error: StaleError) -> str:
+    """As it comes through the engine, which has text only; ``failure`` takes it apart again."""
+    return f"{error.summary}: {error.remedy}"
 
 
 FORGET = "pulumi stack rm {stack} --force --preserve-config"
