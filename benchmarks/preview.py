@@ -25,7 +25,7 @@ from shutil import copytree, ignore_patterns
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks")]
 
-from run import MODELYARD, generate, measure, median, overlays  # noqa: E402
+from run import MODELYARD, figures, generate, measure, median, overlays  # noqa: E402
 
 EVERY = 20
 """Of so many stacks, one changes."""
@@ -63,9 +63,7 @@ def previewed(project: Path, work: Path, runs: int) -> dict[str, float]:
     words = ["preview", "--base", "main", "--output", str(comment), "--output", str(page)]
     taken = [measure([str(MODELYARD), "-C", str(project), *words]) for _ in range(runs)]
     return {
-        "seconds": median([run.wall for run in taken]),
-        "cpu_seconds": median([run.cpu for run in taken]),
-        "peak_mb": max(run.peak for run in taken) / 1e6,
+        **figures(taken),
         "page_mb": page.stat().st_size / 1e6,
         "comment_characters": len(comment.read_text(encoding="utf-8")),
     }

@@ -58,6 +58,15 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
+def figures(taken: list[Run]) -> dict[str, float]:
+    """What runs of one command took."""
+    return {
+        "seconds": median([run.wall for run in taken]),
+        "cpu_seconds": median([run.cpu for run in taken]),
+        "peak_mb": max(run.peak for run in taken) / 1e6,
+    }
+
+
 def overlays(work: Path) -> tuple[Path, Path]:
     """Two overlays of the objects that ``plan dev`` plans: with strategic merge patches, as people write them, and with
     the JSON Patches that ``render --format kustomize`` writes.
@@ -134,12 +143,7 @@ def many_stacks(work: Path, count: int, runs: int) -> dict[str, float]:
     generate(project, count)
     command = [str(MODELYARD), "-C", str(project), "plan", "--all"]
     taken = [measure(command) for _ in range(runs)]
-    return {
-        "stacks": count,
-        "seconds": median([run.wall for run in taken]),
-        "cpu_seconds": median([run.cpu for run in taken]),
-        "peak_mb": max(run.peak for run in taken) / 1e6,
-    }
+    return {"stacks": count, **figures(taken)}
 
 
 def main() -> None:

@@ -165,6 +165,17 @@ class Environment:
             found[owner] = found.get(owner, 0) + 1
         return found
 
+    def finish(self) -> None:
+        """A further apply does what was left to do; then each object is what the plan says."""
+        self.modelyard("apply", self.name, "--yes")
+        self.settle()
+        plan = self.plan()
+        assert plan.changed == ()
+        for target in plan.targets:
+            live = self.get(target.key)
+            assert live is not None
+            assert comparable(live) == comparable(target.after)
+
     def settle(self) -> None:
         """Waits until every Deployment has rolled out."""
         from lab.install import rolled_out
