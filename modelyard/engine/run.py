@@ -84,13 +84,24 @@ class Run:
         if self._stopping.signal is not None:
             raise stopped(self._stopping.signal, self._verb, stack.name, self._progress, "free")
         try:
-            return run(self._on_event)
+            result = run(self._on_event)
         except automation.CommandError as error:
             lock = self._lock(stack)
             wrong = failure(self._progress.errors, str(error))
             raise self._ended(stack.name, lock, wrong) from error
         except OSError as error:
             raise EngineError(f"pulumi on PATH does not run: {error}", "install the Pulumi CLI again") from error
+        # Interrupted while it deletes, the engine begins nothing more and still says that it succeeded.
+        if self._stopping.signal is not None and self._stopping.heard and not self._all_gone(stack):
+            raise stopped(self._stopping.signal, self._verb, stack.name, self._progress, "free")
+        return result
+
+    def _all_gone(self, stack: automation.Stack) -> bool:
+        """Whether a destroy has left nothing to do."""
+        if self._verb != "destroy":
+            return False
+        self._stopping.begin(afresh=True)
+        return not (stack.export_stack().deployment or {}).get("resources")
 
     def _on_event(self, event: events.EngineEvent) -> None:
         self._progress.on_event(event)

@@ -31,6 +31,8 @@ class Stopping:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.signal: int | None = None
         """The number of the first signal, None while nobody wants the run to end."""
+        self.heard = False
+        """Whether an engine was told while it listened: from then on it begins nothing new."""
         self._clock = clock
         self._asked: list[float] = []
         self._said: set[str] = set()
@@ -93,7 +95,7 @@ class Stopping:
                 words = INTERRUPT if again else KILL
                 lines.append(AT_ONCE if asked > 1 else TOO_LATE)
             elif self._listening and not self._interrupted:
-                self._interrupted = True
+                self._interrupted = self.heard = True
                 words = INTERRUPT
         elif self._stage == "dropping" and (asked > 2 or late):
             self._enter("killed")

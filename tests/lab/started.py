@@ -40,6 +40,14 @@ class Started:
                 return
         raise AssertionError(f"{text!r} was never said:\n{''.join(self.seen)}")
 
+    def over(self, within: float) -> bool:
+        """Whether it ends within so many seconds."""
+        try:
+            self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def end(self) -> tuple[int, str, str]:
         """Exit code, output, and all that was said."""
         out, err = self.process.communicate(timeout=PATIENCE)

@@ -21,6 +21,8 @@ ROUTE, RAY, CELERY = (
 Victim = Literal["modelyard", "the engine", "the provider", "the API server"]
 COMMANDS = {"the engine": "pulumi ", "the provider": "pulumi-resource-kubernetes"}
 """What the command of a victim's process has in it."""
+OUTAGE = 30
+"""Seconds until a run that goes on without its API server gets another."""
 LOG = logging.getLogger(__name__)
 
 
@@ -105,17 +107,23 @@ class Switching:
                 raise Lost
 
             self.proxy.meddle = meddle
+            if point.victim == "the API server":
+                # A step that waits for its rollout goes on waiting, until there is an API server again.
+                run.over(OUTAGE)
+                if came.is_set():
+                    self.restart()
             code, out, said = run.end()
             self.proxy.meddle = lambda _request, _when: None
             self.env.lab.wait("the end of all processes", lambda: run.running() == {})
         assert came.is_set(), f"no such request came: {point}\n{said}"
-        if point.victim == "the API server":
-            self.env.lab.restart("kube-apiserver")
-            # After some deaths the controllers wait up to a minute before they look again; new ones look at once.
-            for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
-                self.env.lab.kill(name)
-                self.env.lab.restart(name)
         return code, out + said
+
+    def restart(self) -> None:
+        """A new API server. After some deaths controllers wait up to a minute before they look again: new ones, too."""
+        self.env.lab.restart("kube-apiserver")
+        for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
+            self.env.lab.kill(name)
+            self.env.lab.restart(name)
 
     def kill(self, victim: Victim, run: Started) -> None:
         """Ends a victim as a crash would."""

@@ -6,9 +6,11 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from tests.lab.between import Reply, Request, When, between
 from tests.lab.environment import NAMESPACE, PATIENCE, Environment, environment
 from tests.lab.started import started
 
@@ -184,11 +186,28 @@ def test_an_apply_waits_for_what_an_earlier_one_left_unready(dev: Environment) -
     assert ours[0] == ours[1]
 
 
-def test_a_destroy_that_is_stopped_goes_on_too(dev: Environment) -> None:
-    with started(dev, "destroy", "dev", "--yes", "--json") as run:
-        run.until("putting back ")
-        run.process.send_signal(signal.SIGTERM)
-        ended, out, said = run.end()
+def test_a_destroy_that_is_stopped_goes_on_too(
+    dev: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopping = Event()
+
+    def hold_back(request: Request, when: When) -> Reply | None:
+        """The first objects are put back when the signal has come."""
+        if request.method == "PATCH" and not request.dry_run and when == "before":
+            stopping.wait(PATIENCE)
+        return None
+
+    with between(dev.lab, tmp_path) as proxy, monkeypatch.context() as way:
+        proxy.meddle = hold_back
+        way.setitem(dev.env, "KUBECONFIG", str(proxy.kubeconfig))
+        # One step at a time: the others have not begun when the signal comes.
+        way.setitem(dev.env, "PULUMI_PARALLEL", "1")
+        with started(dev, "destroy", "dev", "--yes", "--json") as run:
+            run.until("putting back ")
+            run.process.send_signal(signal.SIGTERM)
+            run.until("stopping: ")
+            stopping.set()
+            ended, out, said = run.end()
         assert run.running() == {}
     assert ended == 143, said
     error = json.loads(out)["error"]

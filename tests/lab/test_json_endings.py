@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
+from tests.lab.between import Reply, Request, When, between
 from tests.lab.environment import NAMESPACE, Done, Environment, environment
 
 SCHEMAS = {
@@ -84,9 +85,25 @@ def test_a_stale_plan(dev: Environment) -> None:
     assert document(apply(dev, "--plan", "plan.json"), 4)["error"]["summary"].startswith("the plan is stale")
 
 
-def test_an_error_of_the_engine(dev: Environment) -> None:
+def test_credentials_that_may_not_change_anything(dev: Environment) -> None:
     dev.edit("    cpu: 2\n", "    cpu: 3\n")
-    found = document(apply(dev, KUBECONFIG=str(dev.lab.kubeconfig_of("viewer"))), 3)
+    found = document(apply(dev, KUBECONFIG=str(dev.lab.kubeconfig_of("viewer"))), 1)
+    assert {each["code"] for each in found["findings"] if each["severity"] == "error"} == {"OWN009"}
+
+
+def test_an_error_of_the_engine(dev: Environment, tmp_path: Path) -> None:
+    """The right to patch is taken away between the plan and the step."""
+    dev.edit("    cpu: 2\n", "    cpu: 3\n")
+
+    def forbid(request: Request, when: When) -> Reply | None:
+        step = f"PATCH deployments/{HEAD} by pulumi-kubernetes"
+        if (request.name, when) != (step, "before"):
+            return None
+        return Reply(403, "Forbidden", f'deployments.apps "{HEAD}" is forbidden: User "kubernetes-admin" cannot patch')
+
+    with between(dev.lab, tmp_path) as proxy:
+        proxy.meddle = forbid
+        found = document(apply(dev, KUBECONFIG=str(proxy.kubeconfig)), 3)
     assert "is forbidden" in found["error"]["summary"]
     assert found["error"]["remedy"].startswith("ask for the right")
 

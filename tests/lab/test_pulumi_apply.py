@@ -168,6 +168,8 @@ def test_another_cluster_is_refused(dev: Environment, platform_lab: PlatformLab)
 def test_the_second_of_two_runs_is_refused(dev: Environment) -> None:
     slow = {"spec": {"template": {"metadata": {"annotations": {"lab.modelyard/ready-after": "12s"}}}}}
     dev.lab.kubectl("patch", "deployment", HEAD, "--namespace", NAMESPACE, "--patch", json.dumps(slow))
+    # A first run that finds the head unready says that it waits before it changes anything.
+    dev.settle()
     dev.edit("cpu: 2\n", "cpu: 3\n")
     command = [str(Path(sys.prefix) / "bin" / "modelyard"), "apply", "dev", "--yes"]
     with subprocess.Popen(

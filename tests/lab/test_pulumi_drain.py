@@ -111,6 +111,8 @@ def test_with_one_gpu_the_flag_flips_both_ways_and_every_job_ends_once(tmp_path:
             assert [results.of(name) for name in ("ray-1", "ray-2")] == ["begin end"] * 2
             env.settle()
             until("a job of Celery", lambda: results.of("celery-1") == "begin", 120)
+            # Ray would give a new job to the dead node, and fail it.
+            until("the end of Ray's node", lambda: ray.nodes() == 1)
 
             to(env, "ray")
             with started(env, "apply", "dev", "--yes") as back:

@@ -203,6 +203,12 @@ class Ray:
         code = f"import ray, time; ray.init(address='127.0.0.1:{self._gcs}', log_to_driver=False); time.sleep(600)"
         return _spawn([str(self._bin / "python"), "-c", code], self._log("driver"), folder, self._env)
 
+    def nodes(self) -> int:
+        """Nodes that the head takes for alive. One that is killed counts for some 15 seconds more."""
+        with build_opener(ProxyHandler({})).open(f"{self.dashboard}/api/v0/nodes", timeout=30) as said:
+            found = json.load(said)["data"]["result"]["result"]
+        return sum(node["state"] == "ALIVE" for node in found)
+
     def states(self) -> dict[str, str]:
         """State of each submitted job."""
         return {job["submission_id"]: job["status"] for job in self.api() if job["submission_id"]}

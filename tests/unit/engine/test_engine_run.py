@@ -89,3 +89,35 @@ def test_nothing_is_begun_after_a_signal(pulumi: Callable[[str], Path], stopping
         with pytest.raises(StoppedError, match="destroy dev was stopped; nothing was changed") as error:
             run.follow(stack, never)
     assert error.value.remedy == "modelyard destroy dev does the rest"
+
+
+@pytest.fixture
+def destroyed(pulumi: Callable[[str], Path], stopping: Stopping) -> Callable[[str], str]:
+    """A destroy that a signal interrupts, and that leaves these resources in the state."""
+
+    def destroy(left: str) -> str:
+        exported = f'{{"version": 3, "deployment": {{"resources": {left}}}}}'
+        root = pulumi(f"""case "$*" in *export*) echo '{exported}';; *) {WORKS};; esac""")
+        with Run("destroy", silent, stopping) as run:
+
+            def interrupted(_on_event: object) -> str:
+                stopping.ask(signal.SIGTERM)
+                stopping.listens(True)
+                stopping.due()
+                return "succeeded"
+
+            return run.follow(run.select(root, "dev", create=False), interrupted)
+
+    return destroy
+
+
+def test_an_interrupted_engine_that_claims_success_and_left_something_was_stopped(
+    destroyed: Callable[[str], str],
+) -> None:
+    """As it does when it leaves out deletes that it had not begun."""
+    with pytest.raises(StoppedError, match="destroy dev was stopped"):
+        destroyed('[{"type": "left"}]')
+
+
+def test_an_interrupted_engine_that_left_nothing_succeeded(destroyed: Callable[[str], str]) -> None:
+    assert destroyed("[]") == "succeeded"
