@@ -56,7 +56,9 @@ class Platform(pulumi.ComponentResource):
             kind = PARTS[target.role]
             part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), plan, inside))
             drain = _drain(target)
-            hooks = (*waits_before(plan, target), guard.before(target))
+            # A delete takes nothing from anybody, so there is nothing to ask.
+            look = () if target.action == "delete" else (guard.before(target),)
+            hooks = (*waits_before(plan, target), *look)
             if target.phase == "normal" and target.name not in waiting:
                 part.add(target, (home,), ROLLOUT + drain, hooks)
                 continue
@@ -74,7 +76,7 @@ class Platform(pulumi.ComponentResource):
 
 def outputs(plan: Plan) -> dict[str, object]:
     """What a person wants to know of an environment; it says what is, so a run that changes nothing leaves it alone."""
-    workloads = [target for target in plan.targets if target.key.kind == "Deployment"]
+    workloads = [target for target in plan.asked if target.key.kind == "Deployment"]
     return {
         "headline": plan.headline,
         "training": plan.training,

@@ -62,6 +62,6 @@ def _live(root: Path, stack: Stack) -> ClusterState:
     from modelyard.plan.project import read_live
 
     try:
-        return read_live(root, stack, connect(stack.context))
+        return read_live(root, stack, connect(stack.context))[0]
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

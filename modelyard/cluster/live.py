@@ -165,6 +165,20 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         )
 
 
+def objects_of(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
+    """Those of the objects that are there.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    wanted = tuple(keys)
+    if not wanted:
+        return {}
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = zip(wanted, pool.map(lambda key: read(client, key), wanted), strict=True)
+        return {key: body for key, body in found if body is not None}
+
+
 def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
     """The objects of the same kinds and namespaces as ``keys``: what somebody may have meant who named those.
 

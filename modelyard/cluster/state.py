@@ -48,6 +48,17 @@ class Quota(NamedTuple):
     used: Mapping[str, Fraction]
 
 
+class Held(NamedTuple):
+    """What the engine's state has of one object that was applied."""
+
+    managed: bool
+    """Whether the stack owns the whole object, which the engine deletes; else a ledger puts it back."""
+    ledger: str = ""
+    """The state's copy of the object's ledger, empty where it has none."""
+    role: str = ""
+    """The workload it was applied for, empty where that is not known."""
+
+
 class ClusterState(NamedTuple):
     """Everything a plan needs to know about a cluster."""
 
@@ -61,6 +72,8 @@ class ClusterState(NamedTuple):
     pods: tuple[Pod, ...]
     quotas: tuple[Quota, ...] = ()
     """Those that count every pod of their namespace."""
+    held: Mapping[ObjectKey, Held] | None = None
+    """What the engine's state has of the stack; None where nobody could look, as in a recording."""
 
 
 def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:

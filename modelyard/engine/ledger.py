@@ -76,7 +76,7 @@ class LedgerProvider(ResourceProvider):
         """Puts the object back to what it was before the first apply."""
         from modelyard.engine.undoing import restore
 
-        _on_cluster(_props, restore)
+        on_cluster(_props, restore)
 
 
 class HandoverProvider(ResourceProvider):
@@ -138,10 +138,10 @@ def _hand_over(props: Mapping[str, Any]) -> None:
     from modelyard.engine.undoing import hand_over
 
     if Record.from_text(props["record"]).ledger:
-        _on_cluster(props, hand_over)
+        on_cluster(props, hand_over)
 
 
-def _on_cluster(props: Mapping[str, Any], work: Any) -> None:
+def on_cluster(props: Mapping[str, Any], work: Any) -> None:
     """Does the work on the record's object, in the cluster that it was recorded in and no other."""
     from modelyard.cluster.live import ClusterError, connect, identity
 

@@ -23,18 +23,36 @@ def drains(stack: Stack, targets: Sequence[TargetPlan]) -> tuple[Drain, ...]:
     found = []
     for side in NAMES:
         waiting = [target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets)]
-        if waiting:
-            names = tuple(target.name for target in sorted(waiting, key=lambda one: one.role != "rayHead"))
-            found.append(Drain(side, names, config.drain.timeout, _quiet(config, targets), _source(stack, side)))
+        # What the stack lets go may be of another Ray cluster than what it asks for.
+        asked: dict[Source, list[TargetPlan]] = {}
+        for target in sorted(waiting, key=lambda one: one.role != "rayHead"):
+            asked.setdefault(_source_of(target, targets, _source(stack, side)), []).append(target)
+        for source, those in asked.items():
+            names = tuple(target.name for target in those)
+            found.append(Drain(side, names, config.drain.timeout, _quiet(config, targets), source))
     return tuple(found)
+
+
+def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source) -> Source:
+    """Who knows of the jobs of a target: of one that the stack lets go, the head that it had."""
+    if not (target.leaves and isinstance(source, HeadService)):
+        return source
+    heads = [
+        one.key.name
+        for one in targets
+        if one.leaves and one.role == "rayHead" and one.key[:3] == ("apps/v1", "Deployment", target.key.namespace)
+    ]
+    return source._replace(namespace=target.key.namespace, deployment=(*heads, source.deployment)[0])
 
 
 def _stops(target: TargetPlan, targets: Iterable[TargetPlan]) -> bool:
     """Whether a change stops running pods that a job may need."""
-    if target.key.kind != "Deployment" or target.action != "update":
+    if target.key.kind != "Deployment" or target.action in ("none", "create"):
         return False
     if target.role == "rayHead":
         # The head keeps the list of jobs and runs their drivers.
+        if target.action == "delete":
+            return bool(target.replicas[0])
         workers = [other.replicas[0] for other in targets if other.role == "rayWorker"]
         return bool(target.replaces_pods) and (not workers or any(workers))
     before, after = target.replicas

@@ -16,6 +16,7 @@ from modelyard.plan.ledger import (
     in_items,
     is_item,
     items,
+    known_ledger,
     leaves,
     ledger_of,
     ledger_text,
@@ -167,12 +168,13 @@ def _as_listed(live: Any, value: Any, kind: merge.Type) -> Any:
 
 def put_back(body: dict[str, Any], schema: merge.Type) -> tuple[dict[str, Any], Mapping[Path, tuple[Owner, ...]]]:
     """An object as an undo leaves it, and the fields that go back, with who gets them."""
-    try:
-        plan = undo(body, ledger_of(body))
-    except LedgerError:
-        plan = undo(body, Ledger())
+    plan = undo(body, known_ledger(body))
     if plan is None:
         return body, {}
     released = merge.server_side(body, plan.request, FIELD_MANAGER, schema, force=True).object
-    back = {path: plan.ledger.owners_of(path) for path, _ in plan.ledger.held if has(plan.ledger.returning, path)}
-    return finished(released, plan.ledger), back
+    return finished(released, plan.ledger), gets_back(plan.ledger)
+
+
+def gets_back(ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
+    """The fields that an undo gives back, with who gets them."""
+    return {path: ledger.owners_of(path) for path, _ in ledger.held if has(ledger.returning, path)}

@@ -128,6 +128,17 @@ def ledger_of(body: Mapping[str, Any]) -> Ledger:
     return read_ledger(text) if text else Ledger()
 
 
+def known_ledger(body: Mapping[str, Any], noted: str = "") -> Ledger:
+    """The ledger that an object carries; where it carries none that can be read, the one ``noted`` elsewhere."""
+    for text in (ledger_text(body), noted):
+        if text:
+            try:
+                return read_ledger(text)
+            except LedgerError:
+                continue
+    return Ledger()
+
+
 def ours(body: Mapping[str, Any]) -> FieldSet:
     """The fields that we hold of an object."""
     found: FieldSet = {}

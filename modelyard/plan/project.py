@@ -11,6 +11,7 @@ from modelyard.cluster import ClusterState, ObjectKey, load_recorded
 from modelyard.findings import Finding, Severity
 from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load
 from modelyard.workloads import facts, workloads
@@ -54,7 +55,8 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
     """The plan of the same stack once an earlier plan of it has been applied; None where it has none."""
     if planned.stack is None or planned.state is None:
         return None
-    objects = {**planned.state.objects, **{target.key: target.after for target in earlier.targets}}
+    changed = {target.key: target.after for target in earlier.targets}
+    objects = {key: body for key, body in {**planned.state.objects, **changed}.items() if body}
     return make_plan(planned.stack, library_of(root), planned.state._replace(objects=objects), today)
 
 
@@ -73,10 +75,10 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         return Planned(None, None, findings)
     client = connect(stack.context)
     counter = Counter(transport(client))
-    state = read_live(root, stack, client)
+    state, notes = read_live(root, stack, client)
     plan = make_plan(stack, library_of(root), state, today, partial(dry_run, client, manager=FIELD_MANAGER))
     compared = _compared(root, stack, state, plan)
-    return Planned(stack, _with((*findings, *compared), plan), (), state, counter.total())
+    return Planned(stack, _with((*findings, *compared, *notes), plan), (), state, counter.total())
 
 
 def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:
@@ -101,14 +103,32 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
     )
 
 
-def read_live(root: Path, stack: Stack, client: "Client") -> ClusterState:
-    """The live starting state of a stack."""
-    from modelyard.cluster.live import neighbours, snapshot, state_of
+def read_live(root: Path, stack: Stack, client: "Client") -> tuple[ClusterState, tuple[Finding, ...]]:
+    """The live starting state of a stack, and what is to be said where the engine's state cannot be read.
+
+    It has what earlier applies left too: the engine's state says of which objects. Both are read at once.
+
+    Raises:
+        cluster.live.ClusterError: the cluster is out of reach.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from modelyard.cluster.held import StateError, held_objects
+    from modelyard.cluster.live import neighbours, objects_of, snapshot, state_of
 
     wanted = wanted_objects(root, stack)
-    state = state_of(snapshot(client, wanted))
-    missing = [key for key in wanted if key not in state.objects]
-    return state._replace(objects={**neighbours(client, missing), **state.objects}) if missing else state
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(held_objects, root, stack.name)
+        state = state_of(snapshot(client, wanted))
+        missing = [key for key in wanted if key not in state.objects]
+        near = neighbours(client, missing) if missing else {}
+        state = state._replace(objects={**near, **state.objects})
+        try:
+            known = held.result()
+        except StateError as error:
+            return state, (unread(stack, str(error)),)
+    left = objects_of(client, [key for key in known if key not in wanted])
+    return state._replace(objects={**state.objects, **left}, held=known), ()
 
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:

@@ -152,7 +152,7 @@ def changes_anything(difference: StackDiff) -> bool:
 
 
 def _targets(plan: Plan | None) -> dict[ObjectKey, TargetPlan]:
-    return {target.key: target for target in plan.targets} if plan is not None else {}
+    return {target.key: target for target in plan.asked} if plan is not None else {}
 
 
 def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:

@@ -40,7 +40,7 @@ def column(plan: Plan, version: str) -> Column:
     """
     fields: dict[Field, str] = {}
     schemas = merge.MergeSchema.kubernetes(version)
-    for target in plan.targets:
+    for target in plan.asked:
         schema = schemas.of(target.key.api_version, target.key.kind)
         for change in merge.diff(None, target.applied, schema):
             if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:

@@ -53,7 +53,7 @@ def diff_document(plan: Plan, targets: Iterable[TargetPlan]) -> dict[str, Any]:
 
 
 def _lines(body: Mapping[str, Any] | None) -> list[str]:
-    return [] if body is None else yaml_text(without_ledger(essence(body))).splitlines()
+    return [] if not body else yaml_text(without_ledger(essence(body))).splitlines()
 
 
 def _folded(line: str, width: int) -> list[str]:
