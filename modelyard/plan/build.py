@@ -92,7 +92,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
                 *arranged.findings,
                 *check_drains(config, waits),
                 *check_sizes(stack, targets, by_deployment, chosen),
-                *check_placement(targets, by_deployment, room),
+                *check_placement(everything, by_deployment, room),
                 *check_quotas(everything, room.quotas),
                 *check_autoscaling(config, targets),
             )

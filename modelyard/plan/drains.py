@@ -16,7 +16,7 @@ _SIDES: Mapping[str, Side] = {"rayHead": "ray", "rayWorker": "ray", "celery": "c
 
 
 def drains(stack: Stack, targets: Sequence[TargetPlan]) -> tuple[Drain, ...]:
-    """The waits of a plan: at most one a side, for all of its targets whose change stops a pod that a job may need."""
+    """The waits of a plan: one a side, for all of its targets whose change stops a pod that a job may need."""
     config = stack.config
     if not config.drain.enabled:
         return ()

@@ -113,7 +113,7 @@ class Bench:
         """What the engine does with a plan; interrupted, it stops between a target's patch and its handover."""
         assert not [finding for finding in plan.findings if finding.blocks and finding.code.startswith("PAT")]
         assert not [finding for finding in plan.findings if finding.code == "OWN009"]
-        for number, target in enumerate(plan.targets):
+        for number, target in enumerate(plan.asked):
             if target.action != "none":
                 apply(self.client, target.applied, FIELD_MANAGER)
             self.applied[target.name] = target.key
@@ -121,7 +121,7 @@ class Bench:
                 return
             if ledger_of(target.applied).returning:
                 hand_over(self.client, target.key, ledger_text(target.applied))
-        kept = {target.name for target in plan.targets}
+        kept = {target.name for target in plan.asked}
         for name in [name for name in self.applied if name not in kept]:
             restore(self.client, self.applied.pop(name), "")
 
