@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lab.install import PLATFORMS
 from modelyard.plan.ledger import ours
 from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
 from tests.lab.test_interrupted import words
@@ -192,3 +193,25 @@ def test_what_the_stack_made_is_deleted_in_its_turn(tmp_path: Path) -> None:
         assert [env.get(target.key) for target in gone.values()] == [None] * len(gone)
         assert env.plan().changed == ()
         assert env.up().changed == []
+
+
+def test_another_namespace_puts_the_old_one_back(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        manifest = (
+            (PLATFORMS / "dev" / "platform.yaml").read_text().replace("namespace: ml-platform", "namespace: ml-two")
+        )
+        env.lab.kubectl("apply", "--filename", "-", stdin=manifest.replace("name: ml-platform", "name: ml-two"))
+        env.init()
+        env.up()
+        env.settle()
+        env.edit("namespace: ml-platform", "namespace: ml-two")
+        plan = env.plan()
+        old = {target.name: target for target in plan.changed if target.leaves}
+        assert {target.action for target in old.values()} == {"restore"}
+        assert set(old) == {f"{NAMESPACE}/{target.name}" for target in plan.asked}
+        env.modelyard("apply", "dev", "--yes")
+        for target in plan.changed:
+            live = env.get(target.key)
+            assert live is not None
+            assert comparable(live) == comparable(target.after), target.name
+        assert env.plan().changed == ()
