@@ -59,9 +59,10 @@ def _recorded(root: Path, name: str) -> ClusterState:
 
 def _live(root: Path, stack: Stack) -> ClusterState:
     from modelyard.cluster.live import ClusterError, connect
-    from modelyard.plan.project import read_live
+    from modelyard.plan.project import read_live, reading_held
 
     try:
-        return read_live(root, stack, connect(stack.context))[0]
+        with reading_held(root, stack) as held:
+            return read_live(root, stack, connect(stack.context), held)[0]
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

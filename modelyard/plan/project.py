@@ -1,6 +1,7 @@
 """Planning the stacks of a project: the one entry that the command line and the Pulumi program share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.counting import Asked
+    from modelyard.cluster.state import Held
 
 
 class Planned(NamedTuple):
@@ -66,16 +68,18 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     Raises:
         cluster.live.ClusterError: the cluster is out of reach.
     """
-    from modelyard.cluster.counting import Counter
-    from modelyard.cluster.dryrun import dry_run
-    from modelyard.cluster.live import connect, transport
-
     stack, findings = load(file, shown(root, file))
     if stack is None:
         return Planned(None, None, findings)
-    client = connect(stack.context)
-    counter = Counter(transport(client))
-    state, notes = read_live(root, stack, client)
+    with reading_held(root, stack) as held:
+        # Imports take as long as the engine's answer.
+        from modelyard.cluster.counting import Counter
+        from modelyard.cluster.dryrun import dry_run
+        from modelyard.cluster.live import connect, transport
+
+        client = connect(stack.context)
+        counter = Counter(transport(client))
+        state, notes = read_live(root, stack, client, held)
     plan = make_plan(stack, library_of(root), state, today, partial(dry_run, client, manager=FIELD_MANAGER))
     compared = _compared(root, stack, state, plan)
     return Planned(stack, _with((*findings, *compared, *notes), plan), (), state, counter.total())
@@ -103,30 +107,43 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
     )
 
 
-def read_live(root: Path, stack: Stack, client: "Client") -> tuple[ClusterState, tuple[Finding, ...]]:
+@contextmanager
+def reading_held(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[ObjectKey, Held]]]":
+    """Begins to read what the engine's state has of a stack; what comes with it waits for the answer."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from modelyard.cluster.held import held_objects
+
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(held_objects, root, stack.name).result
+
+
+def read_live(
+    root: Path, stack: Stack, client: "Client", held: "Callable[[], Mapping[ObjectKey, Held]]"
+) -> tuple[ClusterState, tuple[Finding, ...]]:
     """The live starting state of a stack, and what is to be said where the engine's state cannot be read.
 
-    It has what earlier applies left too: the engine's state says of which objects. Both are read at once.
+    Args:
+        root: the project's folder.
+        stack: whose targets are read.
+        client: of its cluster.
+        held: gives what the engine's state has of the stack; those objects are read too.
 
     Raises:
         cluster.live.ClusterError: the cluster is out of reach.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from modelyard.cluster.held import StateError, held_objects
+    from modelyard.cluster.held import StateError
     from modelyard.cluster.live import neighbours, objects_of, snapshot, state_of
 
     wanted = wanted_objects(root, stack)
-    with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(held_objects, root, stack.name)
-        state = state_of(snapshot(client, wanted))
-        missing = [key for key in wanted if key not in state.objects]
-        near = neighbours(client, missing) if missing else {}
-        state = state._replace(objects={**near, **state.objects})
-        try:
-            known = held.result()
-        except StateError as error:
-            return state, (unread(stack, str(error)),)
+    state = state_of(snapshot(client, wanted))
+    missing = [key for key in wanted if key not in state.objects]
+    near = neighbours(client, missing) if missing else {}
+    state = state._replace(objects={**near, **state.objects})
+    try:
+        known = held()
+    except StateError as error:
+        return state, (unread(stack, str(error)),)
     left = objects_of(client, [key for key in known if key not in wanted])
     return state._replace(objects={**state.objects, **left}, held=known), ()
 

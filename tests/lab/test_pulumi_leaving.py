@@ -197,10 +197,12 @@ def test_what_the_stack_made_is_deleted_in_its_turn(tmp_path: Path) -> None:
 
 def test_another_namespace_puts_the_old_one_back(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
-        manifest = (
-            (PLATFORMS / "dev" / "platform.yaml").read_text().replace("namespace: ml-platform", "namespace: ml-two")
-        )
-        env.lab.kubectl("apply", "--filename", "-", stdin=manifest.replace("name: ml-platform", "name: ml-two"))
+        text = (PLATFORMS / "dev" / "platform.yaml").read_text()
+        for before in ("namespace: ml-platform", "name: ml-platform"):
+            text = text.replace(before, before.replace("ml-platform", "ml-two"))
+        # Services have addresses of their own.
+        objects = [body for body in yaml.safe_load_all(text) if body and body["kind"] != "Service"]
+        env.lab.kubectl("apply", "--filename", "-", stdin=yaml.safe_dump_all(objects))
         env.init()
         env.up()
         env.settle()

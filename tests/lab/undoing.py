@@ -105,7 +105,7 @@ class Bench:
 
     def plan(self, config: Config) -> Plan:
         stack = self.stack._replace(config=config)
-        state = read_live(self.root, stack, self.client)[0]
+        state = read_live(self.root, stack, self.client, dict)[0]
         ask = partial(dry_run, self.client, manager=FIELD_MANAGER)
         return make_plan(stack, self.library, state, date.today(), ask)
 
