@@ -36,6 +36,11 @@ class Leaving(NamedTuple):
     elsewhere: bool
 
     @property
+    def name(self) -> str:
+        """As its target is named."""
+        return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
+
+    @property
     def request(self) -> dict[str, Any]:
         """What is sent to put it back, whatever version the object has by then."""
         if self.undo is None:
@@ -115,7 +120,7 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
     changes: tuple[FieldChange, ...] = ()
     if one.undo is not None:
         offline = merge.server_side(one.live, one.request, FIELD_MANAGER, one.schema, force=True)
-        foreseen, findings = foresee(one.key.name, one.schema, one.live, one.request, offline, answer)
+        foreseen, findings = foresee(one.name, one.schema, one.live, one.request, offline, answer)
         after = finished(foreseen.after, one.undo.ledger)
         changes = tuple(_changes(one, one.undo, after))
     rolls = any(change.path[:2] == ("spec", "template") for change in changes)
@@ -138,7 +143,7 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
         one.role,
         elsewhere=one.elsewhere,
     )
-    return target, (*findings, let_go(target.name, one.live, one.undo))
+    return target, (*findings, let_go(one.name, one.live, one.undo))
 
 
 def _phase(one: Leaving, before: int, after: int) -> Phase:

@@ -87,6 +87,22 @@ def test_a_renamed_target_keeps_the_role_that_its_patches_tell(dev: Any) -> None
     assert drain.side == "ray"
 
 
+def test_without_a_wait_it_is_told_what_it_stops(dev: Any) -> None:
+    off = dev.stack.config.drain._replace(enabled=False)
+    short = dev.applied().having(_hasty).asking(drain=off)
+    plan = dropping(short, "ray-worker", "training-replicas").plan()
+    assert (plan.drains, target(plan, WORKER).action) == ((), "restore")
+    assert "RES102" in codes(plan, WORKER)
+    assert "RES102" not in codes(plan, HEAD)
+
+
+def _hasty(body: dict[str, Any]) -> dict[str, Any]:
+    """With pods that have a second to end."""
+    body = json.loads(json.dumps(body))
+    body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 1
+    return body
+
+
 def moved_away(dev: Any) -> Any:
     """The stack in another namespace than the one that it was applied to, where the platform is installed too."""
     site = dev.applied()
