@@ -253,7 +253,8 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
     Only an API server that was asked at both times can say that: an admission policy is new, perhaps.
     """
     if approved.source == now.source == "live":
-        was = {target.key: relevant(target, target.after) for target in approved.targets}
+        was = {target.key: target for target in approved.targets}
         for target in now.targets:
-            if was.get(target.key) != relevant(target, target.after):
+            was_to_be = was[target.key]
+            if relevant(was_to_be, was_to_be.after) != relevant(was_to_be, target.after):
                 yield f"{target.name} would become something else than what was approved"

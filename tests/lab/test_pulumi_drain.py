@@ -22,7 +22,16 @@ ROUTE, RAY, CELERY = (
     "deployment-model-training-tasks-gpu",
 )
 APPS = {RAY: "ray-model-training-worker", CELERY: "model-training-tasks-gpu"}
-BROKER = "      management: http://broker.dev.example.com:15672\n"
+BROKER = "      management: http://broker.{}.example.com:15672\n"
+
+
+def ask(env: Environment, dashboard: str, management: str) -> None:
+    """Applies wait from now on, and ask both sides where a test says."""
+    env.edit(
+        BROKER.format(env.name), f"      management: {management}\n    ray: {{jobs: {dashboard}}}\n    quiet: 1s\n"
+    )
+    env.edit("timeout: 6h30m", "timeout: 3m")
+    del env.env["MODELYARD_NO_DRAIN"]
 
 
 @contextmanager
@@ -32,9 +41,7 @@ def one_gpu(folder: Path, dashboard: str, management: str) -> Iterator[Environme
         (node,) = env.nodes_of(APPS[RAY])
         other = {"dev-gpu-1": "dev-gpu-2", "dev-gpu-2": "dev-gpu-1"}[node["metadata"]["name"]]
         env.lab.kubectl("delete", "node", other)
-        env.edit(BROKER, f"      management: {management}\n    ray: {{jobs: {dashboard}}}\n    quiet: 1s\n")
-        env.edit("timeout: 6h30m", "timeout: 3m")
-        del env.env["MODELYARD_NO_DRAIN"]
+        ask(env, dashboard, management)
         env.init()
         env.up()
         env.settle()
