@@ -55,7 +55,7 @@ class Platform(pulumi.ComponentResource):
         for target in plan.targets:
             kind = PARTS[target.role]
             part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), plan, inside))
-            drain = _drain(target)
+            drain = _drain(target, target.name in waiting)
             hooks = (*waits_before(plan, target), guard.before(target))
             if target.phase == "normal" and target.name not in waiting:
                 part.add(target, (home,), ROLLOUT + drain, hooks)
@@ -91,11 +91,14 @@ def _replicas(target: TargetPlan) -> int | str:
     return "autoscaled" if target.replicas[1] is None else target.replicas[1]
 
 
-def _drain(target: TargetPlan) -> int:
-    """Seconds that the pods which this update stops may take to end, 0 where it stops none."""
+def _drain(target: TargetPlan, waits: bool) -> int:
+    """Seconds that the pods which this update stops may take to end, 0 where it stops none.
+
+    A target that ``waits`` stops some, be it those that an autoscaler has started by then.
+    """
     before, after = target.replicas
     fewer = before is not None and after is not None and after < before
-    return grace_of(target.before) if target.replaces_pods or fewer else 0
+    return grace_of(target.before) if waits or target.replaces_pods or fewer else 0
 
 
 def _dashed(name: str) -> str:

@@ -6,6 +6,7 @@ from modelyard.drain import Broker, Dashboard, Drain, HeadService, Numbers, Side
 from modelyard.drain.values import NAMES
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.pods import grace_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, Stack
@@ -22,24 +23,46 @@ def drains(stack: Stack, targets: Sequence[TargetPlan]) -> tuple[Drain, ...]:
         return ()
     found = []
     for side in NAMES:
-        waiting = [target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets)]
+        trained = (config.training == side) != moves_route(targets)
+        waiting = [target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets, trained)]
         if waiting:
             names = tuple(target.name for target in sorted(waiting, key=lambda one: one.role != "rayHead"))
             found.append(Drain(side, names, config.drain.timeout, _quiet(config, targets), _source(stack, side)))
     return tuple(found)
 
 
-def _stops(target: TargetPlan, targets: Iterable[TargetPlan]) -> bool:
-    """Whether a change stops running pods that a job may need."""
+def moves_route(targets: Iterable[TargetPlan]) -> bool:
+    """Whether new training requests go to the other side from here on: the route's own field changes."""
+    return any(
+        target.phase == "route" and any(change.patch is not None and not change.reorders for change in target.changes)
+        for target in targets
+    )
+
+
+def _stops(target: TargetPlan, targets: Iterable[TargetPlan], trained: bool) -> bool:
+    """Whether a change stops pods that a job may need by then; ``trained`` says that its side had the requests so far.
+
+    Minutes or hours may pass until its turn, and an autoscaler wakes a side in seconds.
+    """
     if target.key.kind != "Deployment" or target.action != "update":
         return False
     if target.role == "rayHead":
-        # The head keeps the list of jobs and runs their drivers.
-        workers = [other.replicas[0] for other in targets if other.role == "rayWorker"]
-        return bool(target.replaces_pods) and (not workers or any(workers))
+        # The head keeps the list of jobs and runs their drivers, also of those that no worker is there for yet.
+        workers = [other for other in targets if other.role == "rayWorker"]
+        return bool(target.replaces_pods) and (trained or not workers or any(map(_has_pods, workers)))
+    if not _has_pods(target):
+        return False
     before, after = target.replicas
-    fewer = bool(before) and (target.phase == "down" if after is None else (before or 0) > after)
-    return bool(target.replaces_pods) or fewer
+    fewer = target.phase == "down" if after is None else (before or 0) > after
+    return fewer or any(change.path[:2] == ("spec", "template") for change in target.changes)
+
+
+def _has_pods(target: TargetPlan) -> bool:
+    """Whether a training target has pods, or an autoscaler may give it some."""
+    if target.replicas[0]:
+        return True
+    before = target.before or {}
+    return wakes(before) and most_replicas(before) != 0
 
 
 def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:

@@ -9,6 +9,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import Room, fit
+from modelyard.plan.drains import moves_route
 from modelyard.plan.pods import grace_of, pods_of
 from modelyard.plan.quotas import pods_within
 from modelyard.plan.values import Step, TargetPlan
@@ -129,10 +130,7 @@ def _new_pods(target: TargetPlan) -> int:
 def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str]) -> bool:
     """Whether training moves from one side to the other: the route's own field changes, and a side with it."""
     sides = any(by_name[name].action != "none" for name in (*ups, *downs))
-    return sides and any(
-        target.phase == "route" and any(change.patch is not None and not change.reorders for change in target.changes)
-        for target in by_name.values()
-    )
+    return sides and moves_route(by_name.values())
 
 
 def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
@@ -147,6 +145,8 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
                 return _why_down(target, switch, drain)
     if target.replaces_pods and drain is not None:
         return f"replaces {_pods(target.replaces_pods, 'running ')} once {drain.name} is idle"
+    if drain is not None:
+        return f"replaces the pods that an autoscaler may have started, once {drain.name} is idle"
     if target.replaces_pods:
         whose = "its" if target.replaces_pods == 1 else "their"
         jobs = f"; {whose} jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""

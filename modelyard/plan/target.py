@@ -165,8 +165,9 @@ def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: 
         if live is None:
             value: Any = 0 if owned else None
         else:
-            others = [owner for owner in merge.owners(live, path, schema) if owner.manager != FIELD_MANAGER]
-            value = None if others else replicas_of(live)
+            holders = {owner.manager for owner in merge.owners(live, path, schema)}
+            # What nobody holds, an autoscaler's 0 perhaps, stays as it is where a request leaves it out.
+            value = replicas_of(live) if holders == {FIELD_MANAGER} else None
         if value is not None:
             body = {**body, "spec": {**body.get("spec", {}), "replicas": value}}
     return composed._replace(body=body)

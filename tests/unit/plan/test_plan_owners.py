@@ -100,6 +100,20 @@ def test_replicas_that_somebody_else_holds_are_left_to_them(staging: Any) -> Non
             assert target.after["spec"]["replicas"] == target.before["spec"]["replicas"]
 
 
+def test_replicas_that_nobody_holds_stay_as_they_are(staging: Any) -> None:
+    """The API server notes nobody for an autoscaler's 0. Held, the number would stop the step once it wakes a pod."""
+    asleep = staging.having(lambda body: {**body, "spec": {**body["spec"], "replicas": 0}})
+    plan = asleep.having(without_managers).plan()
+    target = next(target for target in plan.targets if target.name == RAY)
+    assert "replicas" not in target.applied["spec"]
+    assert target.after["spec"]["replicas"] == 0
+    assert not found(plan, "AUT002")
+
+
+def without_managers(body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "metadata": {**body["metadata"], "managedFields": []}}
+
+
 def test_managed_mode_makes_whole_objects_where_there_are_none(dev: Any) -> None:
     nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
