@@ -53,6 +53,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> str:
         pods=taken.pods,
         objects=taken.objects,
         quotas=taken.quotas,
+        scalers=taken.scalers,
     )
     return safe(
         f"{name}: {count(len(taken.objects), 'object')} and {count(len(taken.nodes), 'node')} of Kubernetes "

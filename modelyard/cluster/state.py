@@ -7,6 +7,10 @@ from typing import Any, Literal, NamedTuple
 from modelyard import quantity
 
 GPU_RESOURCE = "nvidia.com/gpu"
+SCALED_OBJECT = "ScaledObject"
+"""KEDA's kind."""
+PAUSED = "autoscaling.keda.sh/paused"
+"""The annotation that stops one."""
 
 
 class ObjectKey(NamedTuple):
@@ -48,6 +52,20 @@ class Quota(NamedTuple):
     used: Mapping[str, Fraction]
 
 
+class Scaler(NamedTuple):
+    """An object by which an autoscaler sets the replicas of another."""
+
+    kind: str
+    """``HorizontalPodAutoscaler`` or ``ScaledObject``."""
+    name: str
+    target: ObjectKey
+
+    @property
+    def wakes(self) -> bool:
+        """Whether it starts the first pod of what has none; the other kind lets 0 replicas be."""
+        return self.kind == SCALED_OBJECT
+
+
 class ClusterState(NamedTuple):
     """Everything a plan needs to know about a cluster."""
 
@@ -61,6 +79,8 @@ class ClusterState(NamedTuple):
     pods: tuple[Pod, ...]
     quotas: tuple[Quota, ...] = ()
     """Those that count every pod of their namespace."""
+    scalers: tuple[Scaler, ...] = ()
+    """Those of the targets' namespaces, as far as these credentials may see them."""
 
 
 def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -95,6 +115,18 @@ def quotas_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
             hard, used = amounts(status.get("hard") or {}), amounts(status.get("used") or {})
             found.append(Quota(metadata["namespace"], metadata["name"], hard, used))
     return tuple(sorted(found, key=lambda quota: quota[:2]))
+
+
+def scalers_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Scaler, ...]:
+    """The autoscalers among objects that refer to what they scale; a paused one writes nothing and is left out."""
+    found = []
+    for body in bodies:
+        metadata, ref = body["metadata"], (body.get("spec") or {}).get("scaleTargetRef") or {}
+        if ref.get("name") and str(annotations_of(body).get(PAUSED, "")).lower() != "true":
+            version, kind = ref.get("apiVersion") or "apps/v1", ref.get("kind") or "Deployment"
+            key = ObjectKey(version, kind, metadata["namespace"], ref["name"])
+            found.append(Scaler(body["kind"], metadata["name"], key))
+    return tuple(sorted(found))
 
 
 def amounts(resources: Mapping[str, str | int | float]) -> dict[str, Fraction]:

@@ -21,6 +21,7 @@ from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch
 from modelyard.plan.quotas import check_quotas
+from modelyard.plan.scalers import check_scalers
 from modelyard.plan.sizes import check_sizes
 from modelyard.plan.target import Wish, finish, prepare
 from modelyard.plan.trace import place_field
@@ -73,7 +74,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
     answers = ask([request.applied for request in prepared]) if ask is not None else [None] * len(prepared)
     targets = []
     for request, answer in zip(prepared, answers, strict=True):
-        target, problems = finish(request, answer)
+        target, problems = finish(request, answer, config.platform.installers)
         findings.extend(problems)
         targets.append(target)
 
@@ -82,7 +83,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         findings.extend(_abandoned({*parts, *bases}, state))
 
     room = room_of(state)
-    waits = drains(stack, targets)
+    waits = drains(stack, targets, state.scalers)
     arranged = order(targets, sized, room, waits)
     doubtful = unsettled(library, stack, known, chosen, findings)
     findings.extend(
@@ -94,6 +95,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
                 *check_placement(targets, by_deployment, room),
                 *check_quotas(targets, room.quotas),
                 *check_autoscaling(config, targets),
+                *check_scalers(targets, state.scalers),
             )
         )
     )

@@ -1,13 +1,15 @@
 """Which changes have to wait until a training side is idle, and whom to ask whether it is."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from modelyard.cluster.state import Scaler
 from modelyard.drain import Broker, Dashboard, Drain, HeadService, Numbers, Side, Source, Unnamed
 from modelyard.drain.values import NAMES
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.pods import grace_of
+from modelyard.plan.scalers import scalers_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
@@ -16,15 +18,22 @@ _SIDES: Mapping[str, Side] = {"rayHead": "ray", "rayWorker": "ray", "celery": "c
 """The training side of each workload that a job needs."""
 
 
-def drains(stack: Stack, targets: Sequence[TargetPlan]) -> tuple[Drain, ...]:
-    """The waits of a plan: at most one a side, for all of its targets whose change stops a pod that a job may need."""
+def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[Drain, ...]:
+    """The waits of a plan: at most one a side, for all of its targets whose change stops a pod that a job may need.
+
+    ``scalers`` are the cluster's autoscalers.
+    """
+    waking = [one for one in scalers if one.wakes]
+    awake = {target.name for target in targets if _has_pods(target) or scalers_of(target, waking)}
     config = stack.config
     if not config.drain.enabled:
         return ()
     found = []
     for side in NAMES:
         trained = (config.training == side) != moves_route(targets)
-        waiting = [target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets, trained)]
+        waiting = [
+            target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets, awake, trained)
+        ]
         if waiting:
             names = tuple(target.name for target in sorted(waiting, key=lambda one: one.role != "rayHead"))
             found.append(Drain(side, names, config.drain.timeout, _quiet(config, targets), _source(stack, side)))
@@ -39,18 +48,26 @@ def moves_route(targets: Iterable[TargetPlan]) -> bool:
     )
 
 
-def _stops(target: TargetPlan, targets: Iterable[TargetPlan], trained: bool) -> bool:
-    """Whether a change stops pods that a job may need by then; ``trained`` says that its side had the requests so far.
+def _stops(target: TargetPlan, targets: Iterable[TargetPlan], awake: Collection[str], trained: bool) -> bool:
+    """Whether a change stops pods that a job may need by then.
 
     Minutes or hours may pass until its turn, and an autoscaler wakes a side in seconds.
+
+    Args:
+        target: what changes.
+        targets: all of the plan.
+        awake: names of those that have pods by then.
+        trained: whether its side has had the requests so far.
     """
     if target.key.kind != "Deployment" or target.action != "update":
         return False
     if target.role == "rayHead":
         # The head keeps the list of jobs and runs their drivers, also of those that no worker is there for yet.
         workers = [other for other in targets if other.role == "rayWorker"]
-        return bool(target.replaces_pods) and (trained or not workers or any(map(_has_pods, workers)))
-    if not _has_pods(target):
+        return bool(target.replaces_pods) and (
+            trained or not workers or any(worker.name in awake for worker in workers)
+        )
+    if target.name not in awake:
         return False
     before, after = target.replicas
     fewer = target.phase == "down" if after is None else (before or 0) > after
@@ -58,7 +75,7 @@ def _stops(target: TargetPlan, targets: Iterable[TargetPlan], trained: bool) -> 
 
 
 def _has_pods(target: TargetPlan) -> bool:
-    """Whether a training target has pods, or an autoscaler may give it some."""
+    """Whether a training target has pods, or the platform's autoscaler may give it some."""
     if target.replicas[0]:
         return True
     before = target.before or {}

@@ -1,6 +1,6 @@
 """Planning one object: its patches as one request, and what becomes of the object."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from modelyard import merge
@@ -77,11 +77,14 @@ def prepare(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[Prepar
     return Prepared(wish, schema, composed, live, applied, offline, kept), problems
 
 
-def finish(prepared: Prepared, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
+def finish(
+    prepared: Prepared, answer: Answer | None, installers: Collection[str] = ()
+) -> tuple[TargetPlan, tuple[Finding, ...]]:
     """The plan of one object, and the findings about it.
 
     ``answer`` is the API server's to the object's request. Where nobody was asked, or the API server refuses, the plan
-    shows what it would have become by the rules that are known offline.
+    shows what it would have become by the rules that are known offline. ``installers`` are managers that the stack
+    names as such.
     """
     wish, live, key, base = prepared.wish, prepared.live, prepared.wish.key, prepared.wish.base
     foreseen, findings = foresee(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
@@ -108,7 +111,7 @@ def finish(prepared: Prepared, answer: Answer | None) -> tuple[TargetPlan, tuple
         foreseen.claims,
     )
     noted = doubts(key.name, live, prepared.kept) if live is not None and prepared.kept is not None else ()
-    return target, (*findings, *_taken(target), *noted)
+    return target, (*findings, *_taken(target, installers), *noted)
 
 
 def _phase(wish: Wish, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
@@ -120,16 +123,15 @@ def _phase(wish: Wish, composed: Composed, changes: Iterable[FieldChange]) -> Ph
     return first_phase(phases) if phases else composed.phase
 
 
-def _taken(target: TargetPlan) -> Iterator[Finding]:
+def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]:
     """The findings for the fields that a plan takes from others."""
     told = set()
     for change in target.changes:
         if change.taken:
             told.add(change.path.server_text)
-            yield from take_over(target.name, change)
-    yield from taken_unchanged(
-        target.name, target.before or {}, [claim for claim in target.conflicts if claim.field not in told]
-    )
+            yield from take_over(target.name, change, installers)
+    rest = [claim for claim in target.conflicts if claim.field not in told]
+    yield from taken_unchanged(target.name, target.before or {}, rest, installers)
 
 
 def _unfit(key: ObjectKey, error: merge.MergeError) -> Finding:

@@ -42,6 +42,8 @@ class Platform(NamedTuple):
     """CUDA version that the platform's images need."""
     images_embed_ptx: bool = False
     """Whether the images carry PTX, so that newer cards can compile for themselves."""
+    installers: tuple[str, ...] = ()
+    """Field managers that do not write by themselves, whatever their names say."""
 
 
 class Gpu(NamedTuple):

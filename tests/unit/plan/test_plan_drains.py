@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from modelyard.cluster import ObjectKey
+from modelyard.cluster.state import Scaler
 from modelyard.drain import Broker, Dashboard, HeadService, Numbers, Unnamed
 from modelyard.findings import Severity
 from modelyard.plan.store import plan_from_json, plan_to_json
@@ -129,6 +131,15 @@ def test_the_step_of_a_side_that_sleeps_says_what_it_waits_for(staging: Any) -> 
     plan = with_memory(scaled(staging.applied(), RAY, 0), "ray_worker", "24Gi").plan()
     assert steps(plan) == [(RAY, "drain"), (RAY, "up")]
     assert plan.steps[1].why == "replaces the pods that an autoscaler may have started, once Ray is idle"
+
+
+@pytest.mark.parametrize(("kind", "waiting"), [("ScaledObject", {"ray": (RAY,)}), ("HorizontalPodAutoscaler", {})])
+def test_a_side_that_keda_may_wake_waits_and_one_at_0_with_another_autoscaler_does_not(
+    prod: Any, kind: str, waiting: dict[str, Any]
+) -> None:
+    site = with_memory(prod.applied(), "ray_worker", "48Gi")
+    scaler = Scaler(kind, "mine", ObjectKey("apps/v1", "Deployment", "ml-platform", RAY))
+    assert waits(site._replace(state=site.state._replace(scalers=(scaler,))).plan()) == waiting
 
 
 def test_a_side_that_no_autoscaler_may_wake_has_nothing_to_wait_for(staging: Any) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from modelyard.cluster import ObjectKey
+from modelyard.cluster.state import Scaler
 from modelyard.stack.config import PatchChoice
 
 RAY = "deployment-ray-model-training-worker"
@@ -34,6 +36,14 @@ def managed_by(name: str) -> Any:
         ("some-human", "OWN001", False, "is taken over from some-human"),
         ("horizontal-pod-autoscaler", "OWN002", True, "horizontal-pod-autoscaler keeps writing"),
         ("keda-operator", "OWN002", True, "keda-operator keeps writing"),
+        ("manager", "OWN002", True, "manager keeps writing"),
+        ("raycluster-controller", "OWN002", True, "raycluster-controller keeps writing"),
+        ("Platform-Autoscaler", "OWN002", True, "Platform-Autoscaler keeps writing"),
+        ("OpenAPI-Generator", "OWN002", False, "OpenAPI-Generator may keep writing"),
+        ("python-requests", "OWN002", False, "python-requests may keep writing"),
+        ("kubernetes-client-node", "OWN002", False, "kubernetes-client-node may keep writing"),
+        ("deployment-manager", "OWN001", False, "is taken over from deployment-manager"),
+        ("kubectl-edit", "OWN001", False, "is taken over from kubectl-edit"),
         ("argocd-controller", "OWN003", False, "argocd-controller holds"),
         ("kustomize-controller", "OWN003", False, "will write it again at its next sync"),
     ],
@@ -47,6 +57,73 @@ def test_taking_a_field_over(dev: Any, manager: str, code: str, blocked: bool, w
     assert {finding.code for finding in findings} == {code}
     assert all(words in finding.summary for finding in findings)
     assert plan.blocked is blocked
+
+
+@pytest.mark.parametrize("manager", ["manager", "our-operator", "OpenAPI-Generator", "keda"])
+def test_a_manager_that_the_stack_calls_an_installer_is_one(dev: Any, manager: str) -> None:
+    named = dev.asking(platform=dev.stack.config.platform._replace(installers=(manager,)))
+    codes = {finding.code for finding in named.having(managed_by(manager)).plan().findings}
+    assert "OWN001" in codes
+    assert "OWN002" not in codes
+    others = named.having(managed_by(f"other-{manager}-controller")).plan()
+    assert "OWN002" in {finding.code for finding in others.findings}
+
+
+def held_by(manager: str, subresource: str) -> Any:
+    """Somebody holds the replicas, as who writes through a subresource does."""
+    entry = {"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "subresource": subresource}
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        fields = [{**entry, "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
+        metadata = {**body["metadata"], "managedFields": fields}
+        return {**body, "spec": {**body["spec"], "replicas": 9}, "metadata": metadata}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("manager", "subresource", "code"),
+    [
+        ("our-scaling", "scale", "OWN002"),
+        ("our-scaling", "", "OWN001"),
+        ("kubectl", "scale", "OWN001"),
+        ("argocd-server", "scale", "OWN003"),
+    ],
+)
+def test_whoever_scales_and_is_no_installer_is_a_controller(
+    dev: Any, manager: str, subresource: str, code: str
+) -> None:
+    plan = dev.having(held_by(manager, subresource)).plan()
+    codes = {one.code for one in plan.findings if one.field == "spec.replicas" and manager in one.summary}
+    assert codes == {code}
+
+
+HPA = "HorizontalPodAutoscaler"
+SERVICE = "deployment-model-service"
+
+
+def with_scaler(site: Any, name: str, kind: str = HPA, version: str = "apps/v1") -> Any:
+    scaler = Scaler(kind, "mine", ObjectKey(version, "Deployment", "ml-platform", name))
+    return site._replace(state=site.state._replace(scalers=(scaler,)))
+
+
+@pytest.mark.parametrize("kind", [HPA, "ScaledObject"])
+def test_an_autoscaler_that_has_not_written_yet_is_in_conflict_with_replicas_that_a_plan_sets(
+    dev: Any, kind: str
+) -> None:
+    for site in (dev, dev.applied()):
+        plan = with_scaler(site, SERVICE, kind).plan()
+        (finding,) = found(plan, "OWN002")
+        assert finding.summary == f"{kind} mine sets spec.replicas of {SERVICE}"
+        assert plan.blocked
+
+
+def test_an_autoscaler_of_another_object_or_of_replicas_that_a_plan_leaves_alone_is_none(
+    dev: Any, staging: Any
+) -> None:
+    assert not found(with_scaler(dev, "deployment-api-server").plan(), "OWN002")
+    assert not found(with_scaler(dev, SERVICE, version="example.com/v1").plan(), "OWN002")
+    assert not found(with_scaler(staging, RAY, "ScaledObject").plan(), "OWN002")
 
 
 def test_nothing_is_taken_over_twice(dev: Any) -> None:
