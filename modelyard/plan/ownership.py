@@ -50,7 +50,17 @@ PROGRAMS = (
 )
 """Beginnings of what client libraries call themselves where the program that uses them sets no name."""
 
-GITOPS = ("argocd", "argo-cd", "kustomize-controller", "helm-controller", "fluxcd", "flux")
+GITOPS = (
+    "argocd",
+    "argo-cd",
+    "kustomize-controller",
+    "helm-controller",
+    "fluxcd",
+    "flux",
+    "kapp-controller",
+    "fleetagent",
+    "configsync",
+)
 """Installers that run again by themselves: a take-over lasts until their next run."""
 INSTALLERS = ("kubectl", "helm", "pulumi", "terraform", *GITOPS)
 """Beginnings of the names of installers; kubectl also scales, on somebody's word."""

@@ -45,6 +45,7 @@ def managed_by(name: str) -> Any:
         ("deployment-manager", "OWN001", False, "is taken over from deployment-manager"),
         ("kubectl-edit", "OWN001", False, "is taken over from kubectl-edit"),
         ("argocd-controller", "OWN003", False, "argocd-controller holds"),
+        ("kapp-controller", "OWN003", False, "kapp-controller holds"),
         ("kustomize-controller", "OWN003", False, "will write it again at its next sync"),
     ],
 )
