@@ -9,6 +9,7 @@ import pulumi
 
 from components.state import check_state
 from modelyard.cluster.live import ClusterError
+from modelyard.engine import recalled
 from modelyard.findings import Finding
 from modelyard.plan import Plan
 from modelyard.plan.project import plan_live
@@ -46,7 +47,7 @@ def plan_of_stack() -> Plan:
 
 def _planned(root: Path, file: Path, name: str) -> Plan:
     try:
-        result = plan_live(root, file, date.today())
+        result = plan_live(root, file, date.today(), recalled)
     except ClusterError as error:
         raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
     if result.plan is None:

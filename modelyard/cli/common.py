@@ -3,11 +3,12 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding
 from modelyard.plan.project import Planned, plan_live, plan_recorded
 from modelyard.plan.values import Plan
@@ -105,7 +106,7 @@ def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Plann
     from modelyard.cluster.live import ClusterError
 
     try:
-        planned = plan_live(root, file, date.today())
+        planned = plan_live(root, file, date.today(), _recalled)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     asked = planned.asked
@@ -113,6 +114,13 @@ def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Plann
         words = f"{asked.requests} requests, at most {asked.at_once} at once, {asked.seconds:.2f} s"
         sys.stderr.write(f"{planned.stack.name}: {words}\n")
     return planned
+
+
+def _recalled(root: Path, stack: str) -> Mapping[ObjectKey, str]:
+    """What the engine's state knows of lost ledgers; the engine is loaded only then."""
+    from modelyard.engine import recalled
+
+    return recalled(root, stack)
 
 
 def with_jobs(planned: Planned) -> Planned:

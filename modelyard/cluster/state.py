@@ -61,6 +61,8 @@ class ClusterState(NamedTuple):
     pods: tuple[Pod, ...]
     quotas: tuple[Quota, ...] = ()
     """Those that count every pod of their namespace."""
+    ledgers: Mapping[ObjectKey, str] = {}  # noqa: RUF012 - never changed
+    """What the engine's state knows of objects that have lost their ledger."""
 
 
 def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ the engine's state says was applied. It is the only package that imports Pulumi,
 nothing.
 """
 
-from modelyard.engine.applied import AppliedStack, applied_stack
+from modelyard.engine.applied import AppliedStack, applied_stack, noted_ledgers, recalled
 from modelyard.engine.automation import Outcome, apply, destroy, recorded_cluster
 from modelyard.engine.failure import EngineError, NothingAppliedError, StaleError, StoppedError
 from modelyard.engine.stopping import Stopping
@@ -21,5 +21,7 @@ __all__ = [
     "applied_stack",
     "apply",
     "destroy",
+    "noted_ledgers",
+    "recalled",
     "recorded_cluster",
 ]

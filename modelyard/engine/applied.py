@@ -1,21 +1,25 @@
 """What the engine's state says was applied last. No program runs, and nothing is changed."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pulumi import automation
 
 from modelyard.cluster import ObjectKey, key_of
 from modelyard.engine.failure import EngineError, failure
+from modelyard.engine.ledger import LedgerFailure, Record
 from modelyard.engine.run import Run
 from modelyard.plan.drift import FORMAT_VERSION, Applied
 
 CLUSTER = "modelyard:Cluster"
 """Type of ``engine.home.Cluster`` within the provider for Python resources."""
+LEDGER = "modelyard:Ledger"
+"""Type of ``engine.ledger.Ledger`` within it."""
 _RECORD = "modelyard:index:Applied"
 """Type of ``components.record.Applied``."""
+T = TypeVar("T")
 
 
 class AppliedStack(NamedTuple):
@@ -33,6 +37,27 @@ def applied_stack(root: Path, stack: str) -> AppliedStack:
         NothingAppliedError: the state does not know the stack.
         EngineError: there is no engine, no way to the state, or nobody can read it.
     """
+    return _read(root, stack, from_state)
+
+
+def noted_ledgers(root: Path, stack: str) -> dict[ObjectKey, str]:
+    """The ledger of each patched object of a stack, as its last apply left it in the state.
+
+    Raises:
+        NothingAppliedError, EngineError: as for :func:`applied_stack`.
+    """
+    return _read(root, stack, ledgers_of)
+
+
+def recalled(root: Path, stack: str) -> dict[ObjectKey, str]:
+    """The same for a plan, which says itself where nobody knows a ledger: none where the state cannot be read."""
+    try:
+        return noted_ledgers(root, stack)
+    except EngineError:
+        return {}
+
+
+def _read(root: Path, stack: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
     with Run("apply", lambda _line: None) as run:
         selected = run.select(root, stack, create=False)
         try:
@@ -40,11 +65,25 @@ def applied_stack(root: Path, stack: str) -> AppliedStack:
         except automation.CommandError as error:
             raise failure((), str(error)) from error
     try:
-        return from_state(deployment)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return reader(deployment)
+    except (KeyError, TypeError, ValueError, AttributeError, LedgerFailure) as error:
         raise EngineError(
             f"the state of {stack} is not what an apply writes: it lacks {error}", "apply it again with this modelyard"
         ) from error
+
+
+def ledgers_of(deployment: Mapping[str, Any]) -> dict[ObjectKey, str]:
+    """The ledgers of an exported state.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError, LedgerFailure: it is not one that our program leaves.
+    """
+    found = {}
+    for resource in deployment.get("resources") or ():
+        if resource["type"].rpartition("/")[2] == LEDGER and not resource.get("delete"):
+            record = Record.from_text(resource["outputs"]["record"])
+            found[record.key] = record.ledger
+    return found
 
 
 def from_state(deployment: Mapping[str, Any]) -> AppliedStack:

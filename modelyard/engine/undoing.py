@@ -14,7 +14,7 @@ from modelyard.cluster import ObjectKey, writing
 from modelyard.cluster.live import ClusterError
 from modelyard.cluster.writing import OvertakenError, RefusedError
 from modelyard.merge import Owner, Path
-from modelyard.plan.ledger import Ledger, LedgerError, ledger_text, read_ledger
+from modelyard.plan.ledger import Ledger, filled, ledger_text, ours, read_or_none
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.returning import finished, foreign, handed_over, undo
 
@@ -44,7 +44,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
     Args:
         client: of the object's cluster.
         key: the object.
-        noted: the ledger to go by where the object carries none that can be read.
+        noted: the ledger to go by for fields of which the object carries none that can be read.
 
     Raises:
         ClusterError: the cluster is out of reach, refuses, or others write the object all the time.
@@ -89,14 +89,11 @@ def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
 
 
 def _ledger(live: dict[str, object], noted: str) -> Ledger:
-    """The ledger that an object carries; without one, what the engine's state knows."""
-    for text in (ledger_text(live), noted):
-        if text:
-            try:
-                return read_ledger(text)
-            except LedgerError:
-                continue
-    return Ledger()
+    """The ledger that an object carries, and of fields that it does not know, what the engine's state knows."""
+    carried, copy = read_or_none(ledger_text(live)), read_or_none(noted)
+    if carried is None or copy is None:
+        return carried or copy or Ledger()
+    return filled(carried, copy, ours(live))
 
 
 def _patiently(once: Callable[[], T], key: ObjectKey) -> T:

@@ -12,6 +12,7 @@ from modelyard.merge.typed import merge as laid_over
 from modelyard.plan.ledger import (
     Ledger,
     LedgerError,
+    covered,
     has,
     in_items,
     is_item,
@@ -21,6 +22,7 @@ from modelyard.plan.ledger import (
     ledger_text,
     others,
     ours,
+    read_or_none,
     with_owners,
     write_ledger,
 )
@@ -43,22 +45,19 @@ class Kept(NamedTuple):
     """Whether we hold fields of which nobody knows any more what they held before."""
 
 
-def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type) -> Kept:
+def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: str = "") -> Kept:
     """The request and the ledger of an object.
 
     Args:
         live: the object now.
         asked: what the patches ask for, in the form in which the API server stores it.
         schema: the object's type.
+        copy: the ledger by the engine's state, for where the object carries none that can be read.
     """
-    try:
-        before, readable = ledger_of(live), True
-    except LedgerError:
-        before, readable = Ledger(), False
-    mine = ours(live)
-    if not mine:
-        # A copy of an object, or one that was put back by other means, may still carry a ledger; it is of no use.
-        before, readable = Ledger(), False
+    noted, mine = ledger_text(live), ours(live)
+    # A copy of an object, or one that was put back by other means, may still carry a ledger; it is of no use.
+    carried, copied = (read_or_none(text) if mine else None for text in (noted, copy))
+    before = carried or copied or Ledger()
     try:
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
     except UnfitError:
@@ -67,15 +66,18 @@ def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type) -> Kep
     back = due(before, mine, others(live), wanted)
     ledger = _taken(_continued(before, mine, wanted, back), live, mine, wanted, schema)
     request = _asking(asked, back, live, schema)
-    noted, text = ledger_text(live), write_ledger(ledger)
-    known = bool(noted) and readable
-    if known and text != noted and _settled(live, with_note(request, noted), schema):
+    text = write_ledger(ledger)
+    if carried is not None and text != noted and _settled(live, with_note(request, noted), schema):
         # What went back stays noted until something else changes, so that an apply that changes nothing sends nothing.
         ledger, text = before, noted
     given_back = {path: ledger.owners_of(path) for path in back if not is_item(path)}
-    return Kept(
-        with_note(request, text), ledger, given_back, not known and bool(fieldset.difference(mine, _NOTE_FIELDS))
-    )
+    return Kept(with_note(request, text), ledger, given_back, carried is None and bool(_unknown(live, before)))
+
+
+def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:
+    """The fields that we alone hold and of which a ledger does not say what they were."""
+    alone = fieldset.difference(fieldset.difference(ours(live), others(live)), _NOTE_FIELDS)
+    return fieldset.difference(alone, covered(ledger))
 
 
 def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[Path, Any]) -> Ledger:

@@ -1,16 +1,18 @@
 """Planning the stacks of a project: the one entry that the command line and the Pulumi program share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.catalog import Library, Selected, load_library, select
 from modelyard.cluster import ClusterState, ObjectKey, load_recorded
+from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.plan.build import make_plan
-from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.ledger import ledger_text, ours, read_or_none
+from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load
 from modelyard.workloads import facts, workloads
@@ -58,8 +60,14 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
     return make_plan(planned.stack, library_of(root), planned.state._replace(objects=objects), today)
 
 
-def plan_live(root: Path, file: Path, today: date) -> Planned:
+Recall = Callable[[Path, str], Mapping[ObjectKey, str]]
+"""Gives what the engine's state knows of the ledgers of a stack of a project; nothing where it cannot be read."""
+
+
+def plan_live(root: Path, file: Path, today: date, recall: Recall | None = None) -> Planned:
     """Plans a stack file against the cluster of its context; what becomes of the targets is what its API server says.
+
+    ``recall`` is asked only where an object has lost its ledger.
 
     Raises:
         cluster.live.ClusterError: the cluster is out of reach.
@@ -73,7 +81,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         return Planned(None, None, findings)
     client = connect(stack.context)
     counter = Counter(transport(client))
-    state = read_live(root, stack, client)
+    state = recalling(root, stack, read_live(root, stack, client), recall)
     plan = make_plan(stack, library_of(root), state, today, partial(dry_run, client, manager=FIELD_MANAGER))
     compared = _compared(root, stack, state, plan)
     return Planned(stack, _with((*findings, *compared), plan), (), state, counter.total())
@@ -109,6 +117,20 @@ def read_live(root: Path, stack: Stack, client: "Client") -> ClusterState:
     state = state_of(snapshot(client, wanted))
     missing = [key for key in wanted if key not in state.objects]
     return state._replace(objects={**neighbours(client, missing), **state.objects}) if missing else state
+
+
+def recalling(root: Path, stack: Stack, state: ClusterState, recall: Recall | None) -> ClusterState:
+    """The starting state with the state's copies for objects of ours that carry no ledger that can be read."""
+    lost = [key for key, body in state.objects.items() if _lost_ledger(body)]
+    if recall is None or not lost:
+        return state
+    known = recall(root, stack.name)
+    return state._replace(ledgers={key: known[key] for key in lost if key in known})
+
+
+def _lost_ledger(body: dict[str, Any]) -> bool:
+    owned = annotations_of(body).get(MODE_ANNOTATION) == "managed"
+    return bool(ours(body)) and not owned and read_or_none(ledger_text(body)) is None
 
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:

@@ -69,7 +69,7 @@ def prepare(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[Prepar
     kept: Kept | None = None
     try:
         if live is not None and base is None:
-            kept = keep(live, applied, schema)
+            kept = keep(live, applied, schema, state.ledgers.get(key, ""))
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
