@@ -112,7 +112,7 @@ class Ledger(Resource, module="modelyard", name="Ledger"):
     """What a target held before; deleting it puts the target back."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(LedgerProvider(), _name(target), {"record": _record(plan, target).to_text()}, opts)
+        super().__init__(LedgerProvider(), _name(target), ledger_props(plan, target), opts)
 
 
 class Handover(Resource, module="modelyard", name="Handover"):
@@ -120,6 +120,11 @@ class Handover(Resource, module="modelyard", name="Handover"):
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
         super().__init__(HandoverProvider(), _name(target), handover_props(plan, target), opts)
+
+
+def ledger_props(plan: Plan, target: TargetPlan) -> dict[str, str]:
+    """What the state keeps of a target."""
+    return {"record": _record(plan, target).to_text()}
 
 
 def handover_props(plan: Plan, target: TargetPlan) -> dict[str, str]:

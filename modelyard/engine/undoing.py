@@ -14,7 +14,7 @@ from modelyard.cluster import ObjectKey, writing
 from modelyard.cluster.live import ClusterError
 from modelyard.cluster.writing import OvertakenError, RefusedError
 from modelyard.merge import Owner, Path
-from modelyard.plan.ledger import Ledger, filled, ledger_text, ours, read_or_none
+from modelyard.plan.ledger import known_ledger
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.returning import finished, foreign, handed_over, undo
 
@@ -54,7 +54,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
         live = writing.read(client, key)
         if live is None:
             return Undone(False)
-        ledger = _ledger(live, noted)
+        ledger = known_ledger(live, noted)
         plan = undo(live, ledger)
         if plan is None:
             return Undone(True)
@@ -79,21 +79,13 @@ def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
         live = writing.read(client, key)
         if live is None:
             return Undone(False)
-        ledger = _ledger(live, noted)
+        ledger = known_ledger(live, noted)
         after = handed_over(live, ledger)
         if after is not live:
             writing.hand_over(client, live, after, FIELD_MANAGER)
         return Undone(True, (), foreign(live, ledger))
 
     return _patiently(once, key)
-
-
-def _ledger(live: dict[str, object], noted: str) -> Ledger:
-    """The ledger that an object carries, and of fields that it does not know, what the engine's state knows."""
-    carried, copy = read_or_none(ledger_text(live)), read_or_none(noted)
-    if carried is None or copy is None:
-        return carried or copy or Ledger()
-    return filled(carried, copy, ours(live))
 
 
 def _patiently(once: Callable[[], T], key: ObjectKey) -> T:

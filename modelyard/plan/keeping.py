@@ -17,6 +17,7 @@ from modelyard.plan.ledger import (
     in_items,
     is_item,
     items,
+    known_ledger,
     leaves,
     ledger_of,
     ledger_text,
@@ -52,12 +53,12 @@ def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: 
         live: the object now.
         asked: what the patches ask for, in the form in which the API server stores it.
         schema: the object's type.
-        copy: the ledger by the engine's state, for where the object carries none that can be read.
+        copy: the ledger by the engine's state, for fields of which the object carries none that can be read.
     """
     noted, mine = ledger_text(live), ours(live)
     # A copy of an object, or one that was put back by other means, may still carry a ledger; it is of no use.
-    carried, copied = (read_or_none(text) if mine else None for text in (noted, copy))
-    before = carried or copied or Ledger()
+    carried = read_or_none(noted) if mine else None
+    before = known_ledger(live, copy) if mine else Ledger()
     try:
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
     except UnfitError:

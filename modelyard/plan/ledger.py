@@ -113,6 +113,16 @@ def read_or_none(text: str) -> Ledger | None:
         return None
 
 
+def known_ledger(body: Mapping[str, Any], noted: str = "") -> Ledger:
+    """The ledger that an object carries, and of fields of ours that it does not know, the one that was ``noted``
+    elsewhere. One that cannot be read is none.
+    """
+    carried, copy = read_or_none(ledger_text(body)), read_or_none(noted)
+    if carried is None or copy is None:
+        return carried or copy or Ledger()
+    return filled(carried, copy, ours(body))
+
+
 def ledger_text(body: Mapping[str, Any]) -> str:
     """The ledger that an object carries, as text; empty where it carries none."""
     return str(annotations_of(body).get(LEDGER_ANNOTATION) or "")
