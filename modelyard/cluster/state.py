@@ -61,7 +61,7 @@ class ClusterState(NamedTuple):
     pods: tuple[Pod, ...]
     quotas: tuple[Quota, ...] = ()
     """Those that count every pod of their namespace."""
-    ledgers: Mapping[ObjectKey, str] = {}  # noqa: RUF012 - never changed
+    ledgers: Mapping[ObjectKey, str] = {}
     """What the engine's state knows of objects that have lost their ledger."""
 
 

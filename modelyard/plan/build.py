@@ -66,7 +66,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         except LookupError:
             findings.append(_unknown_kind(wish, config.kubernetes_version))
             continue
-        request, problems = prepare(wish, schema, state)
+        request, problems = prepare(wish, schema, state, stack.full_name)
         findings.extend(problems)
         if request is not None:
             prepared.append(request)

@@ -21,6 +21,8 @@ FIELD_MANAGER = "modelyard"
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
+STACK_ANNOTATION = "modelyard.dev/stack"
+"""The stack that applied an object, ``project/stack``."""
 LEDGER_ANNOTATION = "modelyard.dev/ledger"
 ENGINE_ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/patchForce": "true"}
 """What Pulumi's provider looks for on an object: our name, and leave to take fields over. It sends them along, so they
@@ -132,6 +134,22 @@ def _taken(target: str, field: str, owners: Iterable[Owner]) -> Finding:
         target=target,
         field=field,
         remedy="nothing to do; running that installer again would conflict or set its value back",
+    )
+
+
+def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | None:
+    """The finding where another stack than ``stack`` has applied the object."""
+    holder = annotations_of(live).get(STACK_ANNOTATION)
+    # A copy of an object has the note too, and nothing of ours.
+    if holder in (None, stack) or not any(owner.owner.manager == FIELD_MANAGER for owner in ownership(live)):
+        return None
+    return Finding(
+        "OWN015",
+        Severity.ERROR,
+        f"{target} is patched by the stack {holder}",
+        target=target,
+        detail=f"this is {stack}; both would set its fields by turns, and each would put back what the other took",
+        remedy=f"destroy {holder} first, or take the object over with a waiver (modelyard explain OWN015)",
     )
 
 

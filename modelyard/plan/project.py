@@ -14,7 +14,7 @@ from modelyard.plan.build import make_plan
 from modelyard.plan.ledger import ledger_text, ours, read_or_none
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.values import Plan
-from modelyard.stack import Stack, load
+from modelyard.stack import Stack, load, project_name
 from modelyard.workloads import facts, workloads
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def library_of(root: Path) -> Library:
 
 def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = None) -> Planned:
     """Plans a stack file against its recorded platform, or against the one that another checkout has of it."""
-    stack, findings = load(file, shown(root, file))
+    stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
     state, problems = load_recorded(platform or root, stack.name)
@@ -58,6 +58,11 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
         return None
     objects = {**planned.state.objects, **{target.key: target.after for target in earlier.targets}}
     return make_plan(planned.stack, library_of(root), planned.state._replace(objects=objects), today)
+
+
+def _loaded(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
+    stack, findings = load(file, shown(root, file))
+    return stack and stack._replace(project=project_name(root)), findings
 
 
 Recall = Callable[[Path, str], Mapping[ObjectKey, str]]
@@ -76,7 +81,7 @@ def plan_live(root: Path, file: Path, today: date, recall: Recall | None = None)
     from modelyard.cluster.dryrun import dry_run
     from modelyard.cluster.live import connect, transport
 
-    stack, findings = load(file, shown(root, file))
+    stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
     client = connect(stack.context)

@@ -17,7 +17,9 @@ from modelyard.plan.ownership import (
     FIELD_MANAGER,
     MODE_ANNOTATION,
     PATCHES_ANNOTATION,
+    STACK_ANNOTATION,
     mode_switch,
+    other_stack,
     take_over,
     taken_unchanged,
 )
@@ -55,15 +57,21 @@ class Prepared(NamedTuple):
     """Its ledger; None for an object that the stack owns."""
 
 
-def prepare(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[Prepared | None, tuple[Finding, ...]]:
-    """The request for one object, and the findings on the way to it; none where they say that there can be none."""
+def prepare(
+    wish: Wish, schema: merge.Type, state: ClusterState, stack: str
+) -> tuple[Prepared | None, tuple[Finding, ...]]:
+    """The request of ``stack`` (its full name) for one object, and the findings on the way to it; none where they say
+    that there can be none.
+    """
     key, base = wish.key, wish.base
     composed, problems = compose(wish.parts, schema, key.name)
     live = state.objects.get(key)
     hindrances = _hindrances(wish, live, state)
     if hindrances:
         return None, (*problems, *hindrances)
-    request = _request(key, _held(composed, live, base is not None, schema), base, schema)
+    if live is not None and (found := other_stack(key.name, live, stack)) is not None:
+        problems = (*problems, found)
+    request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
     # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
     applied = _shaped(merge.stored(schema, request), request)
     kept: Kept | None = None
@@ -177,6 +185,7 @@ def _request(
     composed: Composed,
     base: tuple[PatchVersion, dict[str, Any]] | None,
     schema: merge.Type,
+    stack: str,
 ) -> dict[str, Any]:
     """The one request of a target: its base when the stack owns it, its patches, and our own annotations."""
     body = composed.body if base is None else merge.strategic(base[1], composed.body, schema)
@@ -185,6 +194,7 @@ def _request(
     patches = composed.patches if base is None else tuple(dict.fromkeys((base[0].id, *composed.patches)))
     annotations[PATCHES_ANNOTATION] = ",".join(patches)
     annotations[MODE_ANNOTATION] = "existing" if base is None else "managed"
+    annotations[STACK_ANNOTATION] = stack
     annotations |= ENGINE_ANNOTATIONS
     metadata |= {"name": key.name, "namespace": key.namespace, "annotations": annotations}
     return {**body, "apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}

@@ -332,7 +332,7 @@ class Twin:
         """Fails where the Deployment is not what it must be, owners included."""
         name = live["metadata"]["name"]
         assert essence(live) == essence(self.body), (name, merge.diff(essence(self.body), essence(live), self.schema))
-        must, found = managed_fields(self.body), managed_fields(live)
+        must, found = _owners(self.body), _owners(live)
         assert found == must, (
             name,
             [one for one in must if one not in found],
@@ -370,6 +370,12 @@ def _without(value: Any, path: Path) -> Any:
         for one in value
         if rest or not wanted <= one.items()
     ]
+
+
+def _owners(body: Object) -> list[Object]:
+    """Who owns what, but for the map of annotations itself, which a whole write without any takes from everybody."""
+    itself = merge.fieldset.of(Path(("metadata", "annotations")))
+    return [{**each, "fieldsV1": merge.fieldset.difference(each["fieldsV1"], itself)} for each in managed_fields(body)]
 
 
 def _times(body: Object) -> list[tuple[str, str | None]]:

@@ -1,11 +1,15 @@
 """Who holds the fields: take-overs, held replicas, and the switch between the modes."""
 
 import json
+from datetime import date
 from typing import Any
 
 import pytest
 
-from modelyard.stack.config import PatchChoice
+from modelyard import merge
+from modelyard.cluster import essence
+from modelyard.plan.keeping import put_back
+from modelyard.stack.config import PatchChoice, Waiver
 
 RAY = "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"
@@ -154,3 +158,56 @@ def test_a_target_that_was_never_ours_is_not_given_up(dev: Any) -> None:
     plan = dev.asking(patches=(PatchChoice("ray-head", enabled=False),)).plan()
     assert "deployment-ray-head" not in {target.name for target in plan.targets}
     assert not [finding for finding in plan.findings if finding.code == "OWN006"]
+
+
+def of_project(site: Any, project: str, name: str = "dev") -> Any:
+    return site._replace(stack=site.stack._replace(project=project, name=name))
+
+
+def test_every_object_says_which_stack_applied_it(dev: Any) -> None:
+    mine = of_project(dev, "platform")
+    nothing = mine._replace(state=dev.state._replace(objects={}, pods=()))
+    managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    for site in (mine, managed):
+        plan = site.plan()
+        assert plan.targets
+        for target in plan.targets:
+            assert target.applied["metadata"]["annotations"]["modelyard.dev/stack"] == "platform/dev"
+    assert found(mine.applied().plan(), "OWN015") == []
+    # Objects that were applied before there was such a note.
+    unsaid = dev.applied().having(lambda body: with_note(body, None))
+    assert found(of_project(unsaid, "platform").plan(), "OWN015") == []
+
+
+def with_note(body: dict[str, Any], stack: str | None) -> dict[str, Any]:
+    notes = {**body["metadata"].get("annotations", {}), "modelyard.dev/stack": stack}
+    return {**body, "metadata": {**body["metadata"], "annotations": {k: v for k, v in notes.items() if v is not None}}}
+
+
+@pytest.mark.parametrize(("project", "name"), [("platform", "other"), ("other", "dev")])
+def test_objects_of_another_stack_are_an_error(dev: Any, project: str, name: str) -> None:
+    theirs = of_project(dev, project, name).applied()
+    plan = of_project(theirs, "platform").plan()
+    refused = found(plan, "OWN015")
+    assert {finding.target for finding in refused} == {target.name for target in plan.targets}
+    assert refused[0].summary == f"{refused[0].target} is patched by the stack {project}/{name}"
+    assert plan.blocked
+
+
+def test_a_copy_of_another_stacks_object_is_nobodys(dev: Any) -> None:
+    copied = dev.having(lambda body: with_note(body, "platform/other"))
+    assert found(of_project(copied, "platform").plan(), "OWN015") == []
+
+
+def test_a_waiver_takes_the_objects_of_another_stack_over_and_keeps_what_they_were(dev: Any) -> None:
+    first = of_project(dev, "platform", "old").applied()
+    waiver = Waiver("OWN015", "the stack was renamed", date(2026, 12, 24), by="somebody")
+    renamed = of_project(first, "platform").asking(waivers=(waiver,))
+    plan = renamed.plan()
+    assert not plan.blocked
+    after = renamed.applied()
+    assert found(after.plan(), "OWN015") == []
+    schema = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
+    for target in plan.targets:
+        back, _ = put_back(after.state.objects[target.key], schema)
+        assert essence(back) == essence(dev.state.objects[target.key])
