@@ -2,12 +2,13 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cluster import ClusterState
+from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.plan.entries import Noted, noted_in
 from modelyard.stack import Stack
 
@@ -24,7 +25,7 @@ def run(args: Namespace) -> Exit:
     found: list[tuple[str, str, tuple[Noted, ...]]] = []
     for name, path in stack_files(root, args.stacks, args.all).items():
         state = _state(root, name, path, args.live)
-        found.append((name, state.source, noted_in(state.objects)))
+        found.append((name, state.source, noted_in(state, _copies(root, name))))
     if args.json:
         from modelyard.report.json import json_text
         from modelyard.report.ledger import ledger_document
@@ -36,6 +37,17 @@ def run(args: Namespace) -> Exit:
     style = style_for(args, sys.stdout)
     say([line for name, source, targets in found for line in ledger_text(name, source, targets, style)])
     return Exit.FINE
+
+
+def _copies(root: Path, name: str) -> Mapping[ObjectKey, str]:
+    """The ledgers in the engine's state; none where it cannot be read, and the objects' own have to do."""
+    from shutil import which
+
+    if which("pulumi") is None:
+        return {}
+    from modelyard.engine import recalled
+
+    return recalled(root, name)
 
 
 def _state(root: Path, name: str, path: Path, live: bool) -> ClusterState:

@@ -7,12 +7,14 @@ from modelyard.drain.values import NAMES
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.pods import grace_of
-from modelyard.plan.values import TargetPlan
+from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
 
 _SIDES: Mapping[str, Side] = {"rayHead": "ray", "rayWorker": "ray", "celery": "celery"}
 """The training side of each workload that a job needs."""
+_WORKERS: Mapping[str, Side] = {"rayWorker": "ray", "celery": "celery"}
+"""Of those that take jobs."""
 
 
 def drains(stack: Stack, targets: Sequence[TargetPlan]) -> tuple[Drain, ...]:
@@ -101,3 +103,18 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
         detail=f"an apply stops before {' and '.join(drain.targets)}, and changes nothing there",
         remedy=f"{remedy}; or apply with --no-drain while no job runs",
     )
+
+
+def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
+    """The sides that new requests leave with this plan and that have no pods for what may wait in their queue, as when
+    a switch is taken back that never came to its end. Nothing waits for them; somebody should know.
+    """
+    config = stack.config
+    if not config.drain.enabled or not any(step.phase == "route" for step in plan.steps):
+        return ()
+    found = []
+    for side in NAMES:
+        asleep = [one.name for one in plan.targets if _WORKERS.get(one.role) == side and one.replicas[1] == 0]
+        if asleep and side != config.training and side not in {drain.side for drain in plan.drains}:
+            found.append(Drain(side, tuple(asleep), config.drain.timeout, 0, _source(stack, side)))
+    return tuple(found)

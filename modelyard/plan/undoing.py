@@ -47,8 +47,8 @@ def doubts(name: str, live: dict[str, Any], kept: Kept) -> Iterator[Finding]:
             Severity.WARNING,
             f"what the fields that modelyard holds of {name} were before is not known",
             target=name,
-            detail="its ledger is missing or cannot be read, and the engine's state says nothing of them; an undo drops "
-            "them, and each takes its default",
+            detail="its ledger is missing or cannot be read, and the engine's state does not know either; an undo "
+            "drops them, and each takes its default",
             remedy="nothing to do where that is right; else destroy, and apply the installer's own values afterwards",
         )
     elif handed_over(live, ledger_of(live)) is not live:

@@ -1,12 +1,15 @@
 """Reading what was applied from a state that the engine exports."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from modelyard.cluster import ObjectKey
-from modelyard.engine.applied import from_state
+from modelyard.engine.applied import from_state, ledgers_of, noted_ledgers, recalled
+from modelyard.engine.failure import EngineError
+from modelyard.engine.ledger import Record
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
 WORKER = ObjectKey("apps/v1", "Deployment", "ml", "worker")
@@ -71,3 +74,21 @@ def test_a_state_without_objects_has_none(state: dict[str, Any]) -> None:
 def test_a_note_of_another_form_is_refused() -> None:
     with pytest.raises(ValueError, match="formatVersion 1, it has 2"):
         from_state({"resources": [note(HEAD, version=2)]})
+
+
+def ledger(key: ObjectKey, text: str, **more: Any) -> dict[str, Any]:
+    record = Record(key, "dev", "1234", text).to_text()
+    return {"type": "pulumi-python:dynamic/modelyard:Ledger", "outputs": {"record": record}, **more}
+
+
+def test_the_ledgers_of_a_state_are_read_by_object() -> None:
+    state = {"resources": [STACK, ledger(HEAD, "{}"), patch(HEAD), ledger(WORKER, "x", delete=True)]}
+    assert ledgers_of(state) == {HEAD: "{}"}
+    assert ledgers_of({}) == {}
+
+
+def test_a_plan_does_without_a_state_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert recalled(tmp_path, "dev") == {}
+    with pytest.raises(EngineError, match="not on PATH"):
+        noted_ledgers(tmp_path, "dev")

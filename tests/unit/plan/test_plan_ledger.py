@@ -10,6 +10,7 @@ import pytest
 from modelyard import merge
 from modelyard.cluster import essence
 from modelyard.merge import Path, fieldset
+from modelyard.plan.entries import noted_in
 from modelyard.plan.keeping import put_back
 from modelyard.plan.ledger import (
     Ledger,
@@ -22,6 +23,7 @@ from modelyard.plan.ledger import (
     read_ledger,
     write_ledger,
 )
+from modelyard.plan.project import recalling
 from modelyard.plan.returning import finished, foreign, handed_over, undo
 from modelyard.stack.config import PatchChoice
 
@@ -323,3 +325,52 @@ def test_objects_that_the_stack_owns_have_no_ledger(dev: Any) -> None:
         for target in plan.targets
         if target.managed
     )
+
+
+def without_ledgers(body: dict[str, Any]) -> dict[str, Any]:
+    notes = {k: v for k, v in body["metadata"].get("annotations", {}).items() if k != "modelyard.dev/ledger"}
+    return {**body, "metadata": {**body["metadata"], "annotations": notes}}
+
+
+def told(site: Any, copied: Mapping[Any, str]) -> dict[str, tuple[int, str]]:
+    return {one.key.name: (len(one.entries), one.problem) for one in noted_in(site.state, copied)}
+
+
+def test_the_states_copy_is_read_where_an_object_has_lost_its_ledger(dev: Any) -> None:
+    whole = told(dev.applied(), {})
+    lost = dev.applied().having(without_ledgers)
+    assert told(lost, {}) == {}
+    assert told(lost, copies(dev)) == whole
+    assert told(lost, dict.fromkeys(copies(dev), "{")) == dict.fromkeys(whole, (0, ""))
+
+
+def test_a_recording_from_before_the_apply_says_so_and_an_object_that_went_back_does_not(dev: Any) -> None:
+    before = told(dev, copies(dev))
+    assert {problem for _, problem in before.values()} == {
+        "what is recorded is from before its apply; look with --live, or record again"
+    }
+    assert len(before) == 5
+    assert told(dev._replace(state=dev.state._replace(source="live")), copies(dev)) == {}
+
+
+def test_the_state_is_asked_only_where_a_ledger_is_lost(dev: Any, tmp_path: File) -> None:
+    asked = []
+
+    def recall(_root: File, stack: str) -> dict[Any, str]:
+        asked.append(stack)
+        return copies(dev)
+
+    kept = dev.applied()
+    owned = kept.having(lambda body: without_ledgers(with_mode(body, "managed")))
+    for site in (dev, kept, owned):
+        assert recalling(tmp_path, site.stack, site.state, recall).ledgers == {}
+    assert asked == []
+    lost = kept.having(without_ledgers)
+    assert recalling(tmp_path, lost.stack, lost.state, recall).ledgers == copies(dev)
+    assert recalling(tmp_path, lost.stack, lost.state, None).ledgers == {}
+    assert asked == ["dev"]
+
+
+def with_mode(body: dict[str, Any], mode: str) -> dict[str, Any]:
+    notes = {**body["metadata"].get("annotations", {}), "modelyard.dev/mode": mode}
+    return {**body, "metadata": {**body["metadata"], "annotations": notes}}
