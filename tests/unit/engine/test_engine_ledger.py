@@ -10,8 +10,9 @@ from modelyard import merge
 from modelyard.cluster import ObjectKey
 from modelyard.engine.ledger import HandoverProvider, LedgerFailure, LedgerProvider, Record, handover_props, left_text
 from modelyard.engine.progress import LEFT
-from modelyard.merge import Owner, Path
+from modelyard.merge import Owner, Path, fieldset
 from modelyard.plan import FIELD_MANAGER, TargetPlan
+from modelyard.plan.ledger import Ledger, write_ledger
 from tests.unit.environments import environments
 from tests.unit.plan.conftest import Site
 
@@ -139,3 +140,16 @@ def test_a_cluster_out_of_reach_is_told_in_words(monkeypatch: pytest.MonkeyPatch
 def test_what_is_left_is_told_with_its_holders() -> None:
     left = {Path(("spec", "replicas")): (Owner("human", "Update"),), Path(("spec", "paused")): ()}
     assert left_text(left) == f"{LEFT}spec.replicas (human), spec.paused (nobody)"
+
+
+def test_the_state_keeps_what_a_new_record_has_lost() -> None:
+    replicas = Path(("spec", "replicas"))
+    known = RECORD._replace(ledger=write_ledger(Ledger(held=((replicas, 3),))))
+    lost = RECORD._replace(ledger=write_ledger(Ledger()), context="renamed")
+    kept = LedgerProvider().update("id", noted(known), noted(lost)).outs
+    assert kept == noted(known._replace(context="renamed"))
+    # So the next run with the same record has nothing to do.
+    assert not LedgerProvider().diff("id", kept, noted(lost)).changes
+    # What has gone back is forgotten.
+    back = known._replace(ledger=write_ledger(Ledger(held=((replicas, 3),), returning=fieldset.of(replicas))))
+    assert LedgerProvider().update("id", noted(back), noted(lost)).outs == noted(lost)
