@@ -163,13 +163,14 @@ def test_what_a_whole_write_adopted_goes_back_to_what_it_was(dev: Environment) -
     manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": ours_now["spec"]}
     dev.lab.kubectl("replace", "--filename=-", stdin=json.dumps(manifest))
     assert "modelyard.dev/ledger" not in dev.deployment(SERVICE)["metadata"]["annotations"]
-    assert "replicas 1 → 2" in " ".join(dev.modelyard("ledger", "dev", "--live").stdout.split())
+    earlier = before[SERVICE]["spec"]["replicas"]
+    assert f"replicas {earlier} → 2" in " ".join(dev.modelyard("ledger", "dev", "--live").stdout.split())
     assert "OWN012" not in dev.modelyard("plan", "dev", "--live", "--notes").stdout
     # The program reads the state that it is run with.
     dev.up()
     dev.settle()
     again = ledger_of(dev.deployment(SERVICE))
-    assert dict(again.held)[REPLICAS] == before[SERVICE]["spec"]["replicas"]
+    assert dict(again.held)[REPLICAS] == earlier
     dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
     dev.settle()
     live = dev.deployment(SERVICE)

@@ -291,13 +291,11 @@ class Twin:
             # Nothing is left of an apply, so the next one is a first one.
             self.planned(None)
 
-    def installed_again(self, manifest: Object) -> None:
-        """Its first owner has applied by server-side apply again: what it says is as it was, whoever changed it."""
+    def installed_again(self) -> None:
+        """Its first owner has applied by server-side apply again, and nobody but us had changed anything."""
         assert self.untouched
+        assert not self.touched
         self.timed = False
-        for path in list(self.touched):
-            if merge.value_at(self.schema, manifest, path) is not merge.ABSENT:
-                del self.touched[path]
 
     def update(self, path: Path, value: Any, manager: str) -> None:
         """Somebody sets a field, or takes it away."""
