@@ -1,8 +1,9 @@
-"""The last look before an object is changed: is what would be taken from others what the plan said?
+"""The last look before an object is changed: is it what the plan was made from, and whose?
 
 An update sends its request with force, and force covers the whole request. Between the plan and the step of a target,
-minutes may pass in which somebody else takes a field. So right before the step the same request is asked without force,
-as a dry run, and the step fails unless its conflicts are exactly the plan's.
+hours may pass in which somebody else takes a field, or whoever holds it sets another value. So right before the step
+the same request is asked without force, as a dry run, and the object is read. The step fails unless the conflicts are
+exactly the plan's, and what the plan read of the object is what is there.
 """
 
 from functools import cached_property
@@ -14,6 +15,7 @@ from components.aside import aside
 from modelyard.cluster import Refusal
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.claims import unapproved
+from modelyard.plan.starting import moved_object
 from modelyard.plan.store import STALE
 
 if TYPE_CHECKING:
@@ -45,16 +47,20 @@ class Guard:
         """Asks once more.
 
         Raises:
-            pulumi.RunError: others hold other fields than the plan said, or the cluster does not answer.
+            pulumi.RunError: others hold other fields than the plan said, the object is not what the plan was made
+                from, or the cluster does not answer.
         """
-        from modelyard.cluster.dryrun import claims_of
+        from modelyard.cluster.dryrun import claims_of, look
         from modelyard.cluster.live import ClusterError
 
         try:
             claims = claims_of(self._client, target.applied, FIELD_MANAGER)
+            if isinstance(claims, Refusal):
+                # What admission refuses, it will refuse of the step too, in its own words; there is no conflict in it.
+                return
+            live = look(self._client, target.key)
         except ClusterError as error:
             raise pulumi.RunError(f"{target.name} was not changed: {error.summary}; {error.remedy}") from error
-        # What admission refuses, it will refuse of the step too, in its own words; there is no conflict in it.
-        finding = None if isinstance(claims, Refusal) else unapproved(target, claims)
+        finding = unapproved(target, claims) or moved_object(target, live)
         if finding is not None:
             raise pulumi.RunError(f"{STALE}: {finding.summary} ({finding.code})")

@@ -6,7 +6,7 @@ import pulumi
 
 from components.objects import declare
 from components.record import Applied
-from components.undoing import handed_over, noted
+from components.undoing import handed_over, let_go, noted
 from modelyard.plan import Plan, TargetPlan
 
 
@@ -29,6 +29,8 @@ class Part(pulumi.ComponentResource):
 
         The hooks of ``before`` run right before it is changed. What is to come after it waits for what is returned.
         """
+        if target.leaves:
+            return let_go(self._plan, target, self, after, before)
         self._targets[f"{target.key.kind}/{target.name}"] = list(target.patches)
         resource = declare(target, self, (*after, *noted(self._plan, target, self)), patience, before)
         Applied(target, resource, self)
@@ -73,6 +75,6 @@ class Autoscaling(pulumi.ComponentResource):
 
 def autoscaled(plan: Plan) -> dict[str, str]:
     """The most replicas of each target that an autoscaler looks after, by name."""
-    found = {target.name: target.after["metadata"].get("annotations") or {} for target in plan.targets}
+    found = {target.name: target.after["metadata"].get("annotations") or {} for target in plan.asked}
     key = "autoscaling/max_replicas"
     return {name: annotations[key] for name, annotations in found.items() if key in annotations}

@@ -55,8 +55,10 @@ class Platform(pulumi.ComponentResource):
         for target in plan.targets:
             kind = PARTS[target.role]
             part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), plan, inside))
-            drain = _drain(target)
-            hooks = (*waits_before(plan, target), guard.before(target))
+            drain = _drain(target, target.name in waiting)
+            # A delete takes nothing from anybody, so there is nothing to ask.
+            look = () if target.action == "delete" else (guard.before(target),)
+            hooks = (*waits_before(plan, target), *look)
             if target.phase == "normal" and target.name not in waiting:
                 part.add(target, (home,), ROLLOUT + drain, hooks)
                 continue
@@ -74,7 +76,7 @@ class Platform(pulumi.ComponentResource):
 
 def outputs(plan: Plan) -> dict[str, object]:
     """What a person wants to know of an environment; it says what is, so a run that changes nothing leaves it alone."""
-    workloads = [target for target in plan.targets if target.key.kind == "Deployment"]
+    workloads = [target for target in plan.asked if target.key.kind == "Deployment"]
     return {
         "headline": plan.headline,
         "training": plan.training,
@@ -91,11 +93,14 @@ def _replicas(target: TargetPlan) -> int | str:
     return "autoscaled" if target.replicas[1] is None else target.replicas[1]
 
 
-def _drain(target: TargetPlan) -> int:
-    """Seconds that the pods which this update stops may take to end, 0 where it stops none."""
+def _drain(target: TargetPlan, waits: bool) -> int:
+    """Seconds that the pods which this update stops may take to end, 0 where it stops none.
+
+    A target that ``waits`` stops some, be it those that an autoscaler has started by then.
+    """
     before, after = target.replicas
     fewer = before is not None and after is not None and after < before
-    return grace_of(target.before) if target.replaces_pods or fewer else 0
+    return grace_of(target.before) if waits or target.replaces_pods or fewer else 0
 
 
 def _dashed(name: str) -> str:

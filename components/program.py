@@ -8,9 +8,11 @@ from pathlib import Path
 import pulumi
 
 from components.state import check_state
+from modelyard.cluster import ClusterState
 from modelyard.cluster.live import ClusterError
 from modelyard.findings import Finding
 from modelyard.plan import Plan
+from modelyard.plan.ledger import ours
 from modelyard.plan.project import plan_live
 from modelyard.plan.store import STALE, PlanFileError, moved, plan_from_json
 from modelyard.report.finding import findings_text
@@ -51,9 +53,24 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
         raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
     if result.plan is None:
         raise pulumi.RunError(_told(f"{name} cannot be planned", result.findings))
+    if result.state is None or result.state.held is None:
+        # The engine would delete at the end what no plan has.
+        (why,) = [finding.detail for finding in result.plan.findings if finding.code == "OWN006" and not finding.target]
+        raise pulumi.RunError(f"{name} cannot be planned: {why}")
+    if lost := unplanned_objects(result.plan, result.state):
+        raise pulumi.RunError(f"the plan of {name} does not say what becomes of {', '.join(lost)}; nothing was changed")
     if result.plan.blocked:
         raise pulumi.RunError(_told(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
     return result.plan
+
+
+def unplanned_objects(plan: Plan, state: ClusterState) -> tuple[str, ...]:
+    """Names of the objects that the engine would put back or delete at the end of a run, and that a plan does not have:
+    a waived error left them out.
+    """
+    planned = {target.key for target in plan.targets}
+    held = {key: one for key, one in (state.held or {}).items() if key in state.objects and key not in planned}
+    return tuple(sorted(key.name for key, one in held.items() if one.managed or ours(state.objects[key])))
 
 
 def _told(summary: str, findings: Iterable[Finding]) -> str:

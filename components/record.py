@@ -20,4 +20,5 @@ class Applied(pulumi.ComponentResource):
         super().__init__("modelyard:index:Applied", name, None, pulumi.ResourceOptions(parent=parent))
         request = canonical(kept(target))
         # The id is known when the API server has taken the request and the rollout is through.
-        self.register_outputs({"formatVersion": FORMAT_VERSION, "request": resource.id.apply(lambda _id: request)})
+        done = resource.id.apply(lambda _id: request)
+        self.register_outputs({"formatVersion": FORMAT_VERSION, "request": done, "role": target.role})

@@ -1,7 +1,10 @@
 """What makes a patched target go back: its ledger before it, its handover behind it."""
 
+from collections.abc import Sequence
+
 import pulumi
 
+from modelyard.engine.leaving import Removal, Restore
 from modelyard.engine.ledger import Handover, Ledger
 from modelyard.plan import Plan, TargetPlan
 
@@ -20,3 +23,21 @@ def handed_over(plan: Plan, target: TargetPlan, patch: pulumi.Resource, parent: 
     if target.managed:
         return patch
     return Handover(plan, target, pulumi.ResourceOptions(parent=parent, depends_on=[patch]))
+
+
+def let_go(
+    plan: Plan,
+    target: TargetPlan,
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Resource],
+    before: Sequence[pulumi.ResourceHook],
+) -> pulumi.Resource:
+    """The resource that puts back, or deletes, a target that the stack no longer asks for, once ``after`` is done and
+    the hooks of ``before`` are through.
+    """
+    opts = pulumi.ResourceOptions(
+        parent=parent,
+        depends_on=list(after),
+        hooks=pulumi.ResourceHookBinding(before_create=[*before], before_update=[*before]),
+    )
+    return (Restore if target.action == "restore" else Removal)(plan, target, opts)

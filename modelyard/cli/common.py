@@ -9,6 +9,7 @@ from pathlib import Path
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
+from modelyard.plan.drains import left_behind
 from modelyard.plan.project import Planned, plan_live, plan_recorded
 from modelyard.plan.values import Plan
 from modelyard.stack import check_project, discover, find_project, misnamed
@@ -116,9 +117,11 @@ def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Plann
 
 
 def with_jobs(planned: Planned) -> Planned:
-    """With what the training sides say that a live plan waits for; as it is where nothing waits."""
+    """With what the training sides say that a live plan waits for or leaves; as it is where there are none."""
     plan, stack = planned.plan, planned.stack
-    if plan is None or stack is None or plan.source != "live" or not plan.drains or drain_is_off():
+    if plan is None or stack is None or plan.source != "live" or drain_is_off():
+        return planned
+    if not (plan.drains or left_behind(stack, plan)):
         return planned
     from modelyard.plan.looking import looked
 

@@ -2,12 +2,14 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from pathlib import Path
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cluster import ClusterState
+from modelyard.cluster import ClusterState, ObjectKey
+from modelyard.cluster.state import Held
 from modelyard.plan.entries import Noted, noted_in
 from modelyard.stack import Stack
 
@@ -24,7 +26,7 @@ def run(args: Namespace) -> Exit:
     found: list[tuple[str, str, tuple[Noted, ...]]] = []
     for name, path in stack_files(root, args.stacks, args.all).items():
         state = _state(root, name, path, args.live)
-        found.append((name, state.source, noted_in(state.objects)))
+        found.append((name, state.source, noted_in(state)))
     if args.json:
         from modelyard.report.json import json_text
         from modelyard.report.ledger import ledger_document
@@ -54,14 +56,25 @@ def _recorded(root: Path, name: str) -> ClusterState:
     state, findings = load_recorded(root, name)
     if state is None:
         raise Stop(Exit.USAGE, f"{name} has no recorded platform that can be read", "", findings)
-    return state
+    return state._replace(held=_held(root, name))
+
+
+def _held(root: Path, name: str) -> Mapping[ObjectKey, Held] | None:
+    """What the engine's state has; None where it cannot be read, and the objects' own ledgers have to do."""
+    from modelyard.cluster.held import StateError, held_objects
+
+    try:
+        return held_objects(root, name)
+    except StateError:
+        return None
 
 
 def _live(root: Path, stack: Stack) -> ClusterState:
     from modelyard.cluster.live import ClusterError, connect
-    from modelyard.plan.project import read_live
+    from modelyard.plan.project import read_live, reading_held
 
     try:
-        return read_live(root, stack, connect(stack.context))
+        with reading_held(root, stack) as held:
+            return read_live(root, stack, connect(stack.context), held)[0]
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

@@ -7,6 +7,7 @@ from pathlib import Path
 from modelyard.cli.common import project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
+from modelyard.cluster import ObjectKey
 from modelyard.report.style import safe
 
 
@@ -40,7 +41,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> str:
         raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
     sys.stderr.write(f"recording {safe(name)} …\n")
     try:
-        taken = snapshot(connect(context or stack.context), wanted_objects(root, stack))
+        taken = snapshot(connect(context or stack.context), (*wanted_objects(root, stack), *_held(root, name)))
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     written = write_recorded(
@@ -53,8 +54,19 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> str:
         pods=taken.pods,
         objects=taken.objects,
         quotas=taken.quotas,
+        scalers=taken.scalers,
     )
     return safe(
         f"{name}: {count(len(taken.objects), 'object')} and {count(len(taken.nodes), 'node')} of Kubernetes "
         f"{taken.version} in {shown(root, recorded_folder(root, name))} ({count(len(written), 'file')})"
     )
+
+
+def _held(root: Path, name: str) -> tuple[ObjectKey, ...]:
+    """What earlier applies left, which a plan without the cluster is to know too; nothing where nobody can tell."""
+    from modelyard.cluster.held import StateError, held_objects
+
+    try:
+        return tuple(held_objects(root, name))
+    except StateError:
+        return ()

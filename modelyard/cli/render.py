@@ -105,7 +105,7 @@ def _render(root: Path, args: Namespace, stack: tuple[str, Path]) -> Rendered:
 
     chosen = chosen_patches(root, result.stack)
     documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
-    found = emptied_replicas(result.plan.targets, (document for _, document in documents))
+    found = emptied_replicas(result.plan.asked, (document for _, document in documents))
     placed = tuple(finding._replace(stack=name, file=result.stack.file) for finding in found)
     return Rendered(name, vendor_files(result.plan, documents), placed)
 

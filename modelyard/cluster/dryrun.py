@@ -7,7 +7,7 @@ defaulting and validation are the real ones. Loaded only by verbs that look at a
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +16,7 @@ from lightkube import Client
 
 from modelyard.cluster.answer import Answer, Claim, Refusal, Why
 from modelyard.cluster.live import ask_server, path_of, sent, transport
-from modelyard.cluster.state import key_of
+from modelyard.cluster.state import ObjectKey, key_of
 
 AT_ONCE = 16
 """Requests under way at a time."""
@@ -71,9 +71,8 @@ def _forced(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, 
 
 
 def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool) -> httpx2.Response:
-    """One question, asked again while the API server is busy."""
+    """What the API server says to a dry run of an apply."""
     key = key_of(body, "")
-    what = f"what an apply to {key.name} would do"
     http, path = transport(client), path_of(key)
 
     def send() -> httpx2.Response:
@@ -84,6 +83,25 @@ def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool
             headers={"Content-Type": "application/apply-patch+yaml"},
         )
 
+    return _patiently(send, f"what an apply to {key.name} would do")
+
+
+def look(client: Client, key: ObjectKey) -> dict[str, Any] | None:
+    """An object as it is now, asked for as patiently as what an apply would do; None where there is none.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    http, path = transport(client), path_of(key)
+    answer = _patiently(lambda: http.get(path), key.name)
+    if answer.status_code == 404 and _status(answer).get("kind") == "Status":
+        return None
+    ask_server(answer.raise_for_status, key.name)
+    return {**ask_server(answer.json, key.name), "apiVersion": key.api_version, "kind": key.kind}
+
+
+def _patiently(send: Callable[[], httpx2.Response], what: str) -> httpx2.Response:
+    """The answer to one question, asked again while the API server is busy."""
     answer = ask_server(lambda: sent(send), what)
     for pause in PAUSES:
         wait = _wait(answer, pause)

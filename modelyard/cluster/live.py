@@ -21,7 +21,8 @@ from lightkube.core.exceptions import ConfigError
 from yaml import YAMLError
 
 from modelyard.cluster.pods import holds_resources, request_of
-from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of
+from modelyard.cluster.scaling import lists, reference
+from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
@@ -58,6 +59,8 @@ class Snapshot(NamedTuple):
     """``{node, owner, requests}`` of every running pod; nothing else of a pod is kept."""
     objects: tuple[Mapping[str, Any], ...]
     quotas: tuple[Mapping[str, Any], ...]
+    scalers: tuple[Mapping[str, Any], ...] = ()
+    """What HorizontalPodAutoscalers and ScaledObjects scale; nothing else of them is kept."""
 
 
 def connect(context: str | None) -> Client:
@@ -140,9 +143,9 @@ def identity(client: Client) -> str:
 
 
 def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
-    """Reads the wanted objects, their namespaces' quotas, the nodes and what pods request, in parallel.
+    """Reads the wanted objects, their namespaces' quotas and autoscalers, the nodes and what pods request, in parallel.
 
-    Objects that are not there are left out, and quotas that these credentials may not read.
+    Objects that are not there are left out, and so are quotas and autoscalers that these credentials may not read.
 
     Raises:
         ClusterError: the API server does not answer, or not to us.
@@ -154,7 +157,11 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         nodes = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/nodes")["items"]), "nodes")
         pods = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/pods")["items"]), "pods")
         objects = [pool.submit(read, client, key) for key in keys]
-        quotas = [pool.submit(_quotas, client, namespace) for namespace in sorted({key.namespace for key in keys})]
+        namespaces = sorted({key.namespace for key in keys})
+        quotas = [pool.submit(_may_be, client, f"/api/v1/namespaces/{each}/resourcequotas") for each in namespaces]
+        scalers = [
+            (kind, pool.submit(_may_be, client, path)) for namespace in namespaces for kind, path in lists(namespace)
+        ]
         return Snapshot(
             uid.result(),
             version.result(),
@@ -162,7 +169,22 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
             tuple(request_of(pod) for pod in pods.result() if holds_resources(pod)),
             tuple(found for found in (job.result() for job in objects) if found is not None),
             tuple(quota for job in quotas for quota in job.result()),
+            tuple(reference(kind, body) for kind, job in scalers for body in job.result()),
         )
+
+
+def objects_of(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
+    """Those of the objects that are there.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    wanted = tuple(keys)
+    if not wanted:
+        return {}
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = zip(wanted, pool.map(lambda key: read(client, key), wanted), strict=True)
+        return {key: body for key, body in found if body is not None}
 
 
 def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
@@ -188,6 +210,7 @@ def state_of(taken: Snapshot) -> ClusterState:
         tuple(node_of(body) for body in taken.nodes),
         tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in taken.pods),
         quotas_of(taken.quotas),
+        scalers_of(taken.scalers),
     )
 
 
@@ -221,18 +244,20 @@ def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[
     return [{**body, "apiVersion": api_version, "kind": kind} for body in found]
 
 
-def _quotas(client: Client, namespace: str) -> list[dict[str, Any]]:
-    """The ResourceQuotas of a namespace; none where these credentials may not read them."""
+def _may_be(client: Client, path: str) -> list[dict[str, Any]]:
+    """The objects of a list; none where these credentials may not read it, or the cluster has no such kind."""
 
     def get() -> list[dict[str, Any]]:
         try:
-            return list(_got(client, f"/api/v1/namespaces/{namespace}/resourcequotas")["items"])
+            return list(_got(client, path)["items"])
         except httpx2.HTTPStatusError as error:
-            if error.response.status_code == 403 and _message(error.response):
+            code = error.response.status_code
+            # Of a kind that it does not know the API server says so in no form of its own.
+            if code == 404 or (code == 403 and _message(error.response)):
                 return []
             raise
 
-    return ask_server(get, "quotas")
+    return ask_server(get, path.rpartition("/")[2])
 
 
 def path_of(key: ObjectKey) -> str:

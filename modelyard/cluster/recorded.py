@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from modelyard.cluster.hiding import hidden
-from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of
+from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
 from modelyard.findings import Finding, Severity
 
 FORMAT_VERSION = 1
@@ -62,6 +62,7 @@ def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Fi
                 tuple(node_of(body) for body in cluster["nodes"]),
                 tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in cluster["pods"]),
                 quotas_of(cluster.get("quotas", ())),
+                scalers_of(cluster.get("scalers", ())),
             ),
             (),
         )
@@ -80,6 +81,7 @@ def write_recorded(
     pods: Iterable[Mapping[str, Any]],
     objects: Iterable[Mapping[str, Any]],
     quotas: Iterable[Mapping[str, Any]] = (),
+    scalers: Iterable[Mapping[str, Any]] = (),
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
 
@@ -102,6 +104,10 @@ def write_recorded(
     }
     if found := sorted(quotas, key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"])):
         contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "quotas": found}
+    if found := sorted(
+        scalers, key=lambda body: (body["kind"], body["metadata"]["namespace"], body["metadata"]["name"])
+    ):
+        contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "scalers": found}
     texts = {
         name: json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         for name, body in sorted(contents.items())

@@ -7,6 +7,10 @@ from typing import Any, Literal, NamedTuple
 from modelyard import quantity
 
 GPU_RESOURCE = "nvidia.com/gpu"
+SCALED_OBJECT = "ScaledObject"
+"""KEDA's kind."""
+PAUSED = "autoscaling.keda.sh/paused"
+"""The annotation that stops one."""
 
 
 class ObjectKey(NamedTuple):
@@ -48,6 +52,31 @@ class Quota(NamedTuple):
     used: Mapping[str, Fraction]
 
 
+class Scaler(NamedTuple):
+    """An object by which an autoscaler sets the replicas of another."""
+
+    kind: str
+    """``HorizontalPodAutoscaler`` or ``ScaledObject``."""
+    name: str
+    target: ObjectKey
+
+    @property
+    def wakes(self) -> bool:
+        """Whether it starts the first pod of what has none; the other kind lets 0 replicas be."""
+        return self.kind == SCALED_OBJECT
+
+
+class Held(NamedTuple):
+    """What the engine's state has of one object that was applied."""
+
+    managed: bool
+    """Whether the stack owns the whole object, which the engine deletes; else a ledger puts it back."""
+    ledger: str = ""
+    """The state's copy of the object's ledger, empty where it has none."""
+    role: str = ""
+    """The workload it was applied for, empty where that is not known."""
+
+
 class ClusterState(NamedTuple):
     """Everything a plan needs to know about a cluster."""
 
@@ -61,6 +90,14 @@ class ClusterState(NamedTuple):
     pods: tuple[Pod, ...]
     quotas: tuple[Quota, ...] = ()
     """Those that count every pod of their namespace."""
+    scalers: tuple[Scaler, ...] = ()
+    """Those of the targets' namespaces, as far as these credentials may see them."""
+    held: Mapping[ObjectKey, Held] | None = None
+    """What the engine's state has of the stack; None where nobody could look, as in a recording."""
+
+    def copy_of(self, key: ObjectKey) -> str:
+        """The ledger that the engine's state has of an object; empty where it has none."""
+        return self.held[key].ledger if self.held and key in self.held else ""
 
 
 def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -95,6 +132,18 @@ def quotas_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
             hard, used = amounts(status.get("hard") or {}), amounts(status.get("used") or {})
             found.append(Quota(metadata["namespace"], metadata["name"], hard, used))
     return tuple(sorted(found, key=lambda quota: quota[:2]))
+
+
+def scalers_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Scaler, ...]:
+    """The autoscalers among objects that refer to what they scale; a paused one writes nothing and is left out."""
+    found = []
+    for body in bodies:
+        metadata, ref = body["metadata"], (body.get("spec") or {}).get("scaleTargetRef") or {}
+        if ref.get("name") and str(annotations_of(body).get(PAUSED, "")).lower() != "true":
+            version, kind = ref.get("apiVersion") or "apps/v1", ref.get("kind") or "Deployment"
+            key = ObjectKey(version, kind, metadata["namespace"], ref["name"])
+            found.append(Scaler(body["kind"], metadata["name"], key))
+    return tuple(sorted(found))
 
 
 def amounts(resources: Mapping[str, str | int | float]) -> dict[str, Fraction]:

@@ -1,7 +1,7 @@
-"""The two writes that undo what was applied: an apply, and one that only says who owns what.
+"""The writes that undo what was applied: an apply, one that only says who owns what, and a delete of what was made.
 
-Each names the version of the object that it is about, so that nothing which came in between is lost. Both need the
-right to ``patch``, as applying does, and no other.
+The first two name the version of the object that they are about, so that nothing which came in between is lost. They
+need the right to ``patch``, as applying does, and no other.
 """
 
 import json
@@ -44,6 +44,21 @@ def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, An
     """
     query = {"fieldManager": manager, "force": "true"}
     return _sent(client, key_of(body, ""), "PATCH", query, body, "application/apply-patch+yaml")
+
+
+def delete(client: Client, live: Mapping[str, Any]) -> None:
+    """Deletes this very object, not one that was made anew under its name; what belongs to it goes after it.
+
+    Raises:
+        ClusterError, OvertakenError, RefusedError: as for :func:`read`.
+    """
+    body = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+        "preconditions": {"uid": live["metadata"]["uid"]},
+    }
+    _sent(client, key_of(live, ""), "DELETE", {}, body, "application/json")
 
 
 def hand_over(

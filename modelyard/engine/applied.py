@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 from pulumi import automation
 
 from modelyard.cluster import ObjectKey, key_of
+from modelyard.cluster.held import RECORD
 from modelyard.engine.failure import EngineError, failure
 from modelyard.engine.run import Run
 from modelyard.plan.drift import FORMAT_VERSION, Applied
 
 CLUSTER = "modelyard:Cluster"
 """Type of ``engine.home.Cluster`` within the provider for Python resources."""
-_RECORD = "modelyard:index:Applied"
-"""Type of ``components.record.Applied``."""
 
 
 class AppliedStack(NamedTuple):
@@ -80,7 +79,7 @@ def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]
     """What is noted of each object; nothing where no apply of it came to its end."""
     for resource in resources:
         outputs = resource.get("outputs") or {}
-        if resource["type"] == _RECORD and "request" in outputs:
+        if resource["type"] == RECORD and "request" in outputs:
             if outputs["formatVersion"] != FORMAT_VERSION:
                 raise ValueError(f"formatVersion {FORMAT_VERSION}, it has {outputs['formatVersion']}")
             yield json.loads(outputs["request"])

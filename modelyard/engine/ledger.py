@@ -18,9 +18,9 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from modelyard.cluster import ObjectKey
 from modelyard.engine.progress import LEFT
-from modelyard.merge import Owner, Path
+from modelyard.merge import Owner, Path, fieldset
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.ledger import ledger_of, ledger_text
+from modelyard.plan.ledger import filled, ledger_of, ledger_text, ours, read_or_none, write_ledger
 
 FORMAT_VERSION = 1
 
@@ -62,58 +62,80 @@ class LedgerProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """A record of another object, or of another cluster, is another resource."""
-        return _difference(_olds, _news)
+        old, new = _records(_olds, _news)
+        return DiffResult(changes=old != _remembering(new, old), replaces=_replaces(old, new))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Nothing happens yet."""
         return CreateResult(_id(props), {"record": props["record"]})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Nothing happens yet."""
-        return UpdateResult({"record": _news["record"]})
+        """Nothing happens yet; what the state knows and the new record has lost stays known."""
+        old, new = _records(_olds, _news)
+        return UpdateResult({"record": _remembering(new, old).to_text()})
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Puts the object back to what it was before the first apply."""
         from modelyard.engine.undoing import restore
 
-        _on_cluster(_props, restore)
+        on_cluster(_props, restore)
 
 
 class HandoverProvider(ResourceProvider):
-    """Gives the fields that a record has returning to their earlier owners."""
+    """Gives the fields that a record has returning to their earlier owners.
+
+    It has something to do where fields wait on the live object, and ``due`` says which version of the object that was.
+    What the state holds is no measure: a run that ended between the patch and this resource changed the object and not
+    the state, and the same record may come back.
+    """
 
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Every other record has other fields to hand over."""
-        return _difference(_olds, _news)
+        """Whether fields wait that were not handed over yet. That nothing waits any more is no difference."""
+        replaces = _replaces(*_records(_olds, _news))
+        waits = _news["due"] not in ("", _olds.get("due", ""))
+        return DiffResult(changes=waits or bool(replaces), replaces=replaces)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Hands over."""
         _hand_over(props)
-        return CreateResult(_id(props), {"record": props["record"]})
+        return CreateResult(_id(props), {"record": props["record"], "due": props["due"]})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """Hands over."""
         _hand_over(_news)
-        return UpdateResult({"record": _news["record"]})
+        return UpdateResult({"record": _news["record"], "due": _news["due"]})
 
 
 class Ledger(Resource, module="modelyard", name="Ledger"):
     """What a target held before; deleting it puts the target back."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(LedgerProvider(), _name(target), {"record": _record(plan, target).to_text()}, opts)
+        super().__init__(LedgerProvider(), _name(target), ledger_props(plan, target), opts)
 
 
 class Handover(Resource, module="modelyard", name="Handover"):
     """Fields of a target that go to their earlier owners, once their values are back."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
-        record = _record(plan, target)
-        waits = bool(ledger_of(target.applied).returning)
-        props = {"record": (record if waits else record._replace(ledger="")).to_text()}
-        super().__init__(HandoverProvider(), _name(target), props, opts)
+        super().__init__(HandoverProvider(), _name(target), handover_props(plan, target), opts)
+
+
+def ledger_props(plan: Plan, target: TargetPlan) -> dict[str, str]:
+    """What the state keeps of a target."""
+    return {"record": _record(plan, target).to_text()}
+
+
+def handover_props(plan: Plan, target: TargetPlan) -> dict[str, str]:
+    """What is to be handed over once a target's request is through, and the version of the object that it waits on.
+
+    What waits then is ours now already: the request only sets its values back.
+    """
+    record, before = _record(plan, target), target.before
+    if before is None or not fieldset.intersection(ledger_of(target.applied).returning, ours(before)):
+        return {"record": record._replace(ledger="").to_text(), "due": ""}
+    return {"record": record.to_text(), "due": before["metadata"]["resourceVersion"]}
 
 
 def _name(target: TargetPlan) -> str:
@@ -128,20 +150,30 @@ def _id(props: Mapping[str, Any]) -> str:
     return "/".join(Record.from_text(props["record"]).key[1:])
 
 
-def _difference(olds: Mapping[str, Any], news: Mapping[str, Any]) -> DiffResult:
-    old, new = Record.from_text(olds["record"]), Record.from_text(news["record"])
-    moved = (old.key, old.cluster) != (new.key, new.cluster)
-    return DiffResult(changes=old != new, replaces=["record"] if moved else [])
+def _records(olds: Mapping[str, Any], news: Mapping[str, Any]) -> tuple[Record, Record]:
+    return Record.from_text(olds["record"]), Record.from_text(news["record"])
+
+
+def _remembering(new: Record, old: Record) -> Record:
+    """The new record with what the old one knows and it does not."""
+    ledger, older = read_or_none(new.ledger), read_or_none(old.ledger)
+    if ledger is None or older is None:
+        return new
+    return new._replace(ledger=write_ledger(filled(ledger, older)))
+
+
+def _replaces(old: Record, new: Record) -> list[str]:
+    return ["record"] if (old.key, old.cluster) != (new.key, new.cluster) else []
 
 
 def _hand_over(props: Mapping[str, Any]) -> None:
     from modelyard.engine.undoing import hand_over
 
-    if Record.from_text(props["record"]).ledger:
-        _on_cluster(props, hand_over)
+    if props["due"]:
+        on_cluster(props, hand_over)
 
 
-def _on_cluster(props: Mapping[str, Any], work: Any) -> None:
+def on_cluster(props: Mapping[str, Any], work: Any) -> None:
     """Does the work on the record's object, in the cluster that it was recorded in and no other."""
     from modelyard.cluster.live import ClusterError, connect, identity
 

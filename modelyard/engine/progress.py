@@ -21,6 +21,11 @@ _VERBS = {
 }
 _PATCH_VERBS = {"create": "patching", "update": "patching"}
 _LEDGER_VERBS = {"delete": "putting back"}
+_LEAVING_VERBS = {
+    "/modelyard:Restore": {"create": "putting back", "update": "putting back"},
+    "/modelyard:Removal": {"create": "deleting", "update": "deleting"},
+}
+"""By the end of the type, the verbs for what a run lets go of in its turn."""
 LEFT = "left as others set them since: "
 """Begins, behind the object's name, what an undo says of fields that it does not touch."""
 
@@ -44,6 +49,8 @@ class Progress:
         """Whether the engine has done its steps and only tidies up."""
         self._report = report
         self._said: dict[str, str] = {}
+        self._let_go: set[str] = set()
+        """Names of the objects that are put back or deleted already: the engine then only drops them from the state."""
 
     def on_event(self, event: events.EngineEvent) -> None:
         """Takes the engine's next event."""
@@ -64,9 +71,14 @@ class Progress:
 
     def _step(self, step: events.StepEventMetadata, prefix: str, note: Callable[[str], None]) -> None:
         ledger = step.type.endswith("/modelyard:Ledger")
-        verbs = _LEDGER_VERBS if ledger else _PATCH_VERBS if step.type.endswith("Patch") else _VERBS
-        if (ledger or _is_object(step)) and (verb := verbs.get(_operation(step))) is not None:
+        leaving = next((verbs for end, verbs in _LEAVING_VERBS.items() if step.type.endswith(end)), None)
+        verbs = leaving or (_LEDGER_VERBS if ledger else _PATCH_VERBS if step.type.endswith("Patch") else _VERBS)
+        if (leaving or ledger or _is_object(step)) and (verb := verbs.get(_operation(step))) is not None:
             name = _name(step.urn).rpartition("/")[2]
+            if leaving:
+                self._let_go.add(name)
+            elif name in self._let_go and _operation(step) == "delete":
+                return
             note(name)
             self._report(f"{prefix}{verb} {name}")
 

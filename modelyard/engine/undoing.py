@@ -14,7 +14,7 @@ from modelyard.cluster import ObjectKey, writing
 from modelyard.cluster.live import ClusterError
 from modelyard.cluster.writing import OvertakenError, RefusedError
 from modelyard.merge import Owner, Path
-from modelyard.plan.ledger import Ledger, LedgerError, ledger_text, read_ledger
+from modelyard.plan.ledger import known_ledger
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.returning import finished, foreign, handed_over, undo
 
@@ -44,7 +44,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
     Args:
         client: of the object's cluster.
         key: the object.
-        noted: the ledger to go by where the object carries none that can be read.
+        noted: the ledger to go by for fields of which the object carries none that can be read.
 
     Raises:
         ClusterError: the cluster is out of reach, refuses, or others write the object all the time.
@@ -54,7 +54,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
         live = writing.read(client, key)
         if live is None:
             return Undone(False)
-        ledger = _ledger(live, noted)
+        ledger = known_ledger(live, noted)
         plan = undo(live, ledger)
         if plan is None:
             return Undone(True)
@@ -64,6 +64,23 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
             return Undone(False)
         writing.hand_over(client, released, finished(released, plan.ledger), FIELD_MANAGER)
         return Undone(True, tuple(path for path, _ in ledger.held if path not in plan.left), plan.left)
+
+    return _patiently(once, key)
+
+
+def remove(client: Client, key: ObjectKey, _noted: str) -> Undone:
+    """Deletes an object that the stack made.
+
+    Raises:
+        ClusterError: as for :func:`restore`.
+    """
+
+    def once() -> Undone:
+        live = writing.read(client, key)
+        if live is None:
+            return Undone(False)
+        writing.delete(client, live)
+        return Undone(True)
 
     return _patiently(once, key)
 
@@ -79,24 +96,13 @@ def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
         live = writing.read(client, key)
         if live is None:
             return Undone(False)
-        ledger = _ledger(live, noted)
+        ledger = known_ledger(live, noted)
         after = handed_over(live, ledger)
         if after is not live:
             writing.hand_over(client, live, after, FIELD_MANAGER)
         return Undone(True, (), foreign(live, ledger))
 
     return _patiently(once, key)
-
-
-def _ledger(live: dict[str, object], noted: str) -> Ledger:
-    """The ledger that an object carries; without one, what the engine's state knows."""
-    for text in (ledger_text(live), noted):
-        if text:
-            try:
-                return read_ledger(text)
-            except LedgerError:
-                continue
-    return Ledger()
 
 
 def _patiently(once: Callable[[], T], key: ObjectKey) -> T:

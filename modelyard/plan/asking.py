@@ -21,7 +21,7 @@ def answers(stack: Stack, plan: Plan, server: Server, today: date) -> tuple[Find
     Raises:
         promql.server.ServerError: the server is out of reach.
     """
-    queries = queries_of(stack.config, plan.targets)
+    queries = queries_of(stack.config, plan.asked)
     found = check_on_server(server, queries, scrape_interval=stack.config.autoscaling.scrape_interval)
     judged = apply_waivers([place_field(finding, stack) for finding in found], stack, today)
     # What is wrong with waivers themselves the plan has told already.

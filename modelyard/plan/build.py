@@ -1,13 +1,12 @@
 """Making a plan out of a stack, the patches and a starting state."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any
 
 from modelyard import __version__, merge
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base, select
 from modelyard.cluster import Ask, ClusterState, ObjectKey, key_of
-from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import check
 from modelyard.hardware.limits import CELERY_GPUS
@@ -15,16 +14,16 @@ from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.capacity import room_of
 from modelyard.plan.drains import check_drains, drains
+from modelyard.plan.leaving import Leaving, leaving, let_go_of, strangers
 from modelyard.plan.missing import unset
 from modelyard.plan.order import order
-from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch
 from modelyard.plan.quotas import check_quotas
+from modelyard.plan.scalers import check_scalers
 from modelyard.plan.sizes import check_sizes
 from modelyard.plan.target import Wish, finish, prepare
 from modelyard.plan.trace import place_field
-from modelyard.plan.undoing import abandoned
 from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan
 from modelyard.plan.versions import check_version
@@ -66,24 +65,27 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         except LookupError:
             findings.append(_unknown_kind(wish, config.kubernetes_version))
             continue
-        request, problems = prepare(wish, schema, state)
+        request, problems = prepare(wish, schema, state, stack.full_name)
         findings.extend(problems)
         if request is not None:
             prepared.append(request)
-    answers = ask([request.applied for request in prepared]) if ask is not None else [None] * len(prepared)
-    targets = []
-    for request, answer in zip(prepared, answers, strict=True):
-        target, problems = finish(request, answer)
-        findings.extend(problems)
-        targets.append(target)
-
-    if not any(finding.code.startswith("PAT") for finding in findings):
+    gone: list[Leaving] = []
+    if not any(finding.code.startswith("PAT") and finding.severity is Severity.ERROR for finding in findings):
         # A patch that could not be rendered is not one that was dropped.
-        findings.extend(_abandoned({*parts, *bases}, state))
+        wanted = {*parts, *bases}
+        gone = list(leaving(wanted, state, schemas, library, by_deployment, config.platform.namespace))
+        findings.extend(strangers(wanted, state))
+    requests = [one.applied for one in prepared] + [one.request for one in gone if one.undo is not None]
+    answers = iter(ask(requests) if ask is not None else [None] * len(requests))
+    asked = [finish(request, next(answers), config.platform.installers) for request in prepared]
+    let_go = [let_go_of(one, None if one.undo is None else next(answers)) for one in gone]
+    targets = [target for target, _ in asked]
+    findings.extend(finding for _, problems in (*asked, *let_go) for finding in problems)
+    everything = [*targets, *(target for target, _ in let_go)]
 
     room = room_of(state)
-    waits = drains(stack, targets)
-    arranged = order(targets, sized, room, waits)
+    waits = drains(stack, everything, state.scalers)
+    arranged = order(everything, sized, room, waits)
     doubtful = unsettled(library, stack, known, chosen, findings)
     findings.extend(
         doubtful.without(
@@ -91,9 +93,10 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
                 *arranged.findings,
                 *check_drains(config, waits),
                 *check_sizes(stack, targets, by_deployment, chosen),
-                *check_placement(targets, by_deployment, room),
-                *check_quotas(targets, room.quotas),
+                *check_placement(everything, by_deployment, room),
+                *check_quotas(everything, room.quotas),
                 *check_autoscaling(config, targets),
+                *check_scalers(targets, state.scalers),
             )
         )
     )
@@ -109,7 +112,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         state.source,
         state.identity,
         state.version,
-        tuple(sorted(targets, key=lambda target: rank[target.name])),
+        tuple(sorted(everything, key=lambda target: rank[target.name])),
         arranged.steps,
         _without_echoes(
             apply_waivers(
@@ -134,13 +137,6 @@ def _wishes(
         base = bases.get(key)
         workload = owners[base[0].id] if base is not None else by_deployment.get(key.name)
         yield Wish(key, parts.get(key, []), base, workload)
-
-
-def _abandoned(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
-    """Objects that we hold fields of and that the stack does not ask for."""
-    for key in sorted(state.objects.keys() - wanted):
-        if PATCHES_ANNOTATION in annotations_of(state.objects[key]):
-            yield abandoned(key.name, state.objects[key])
 
 
 _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")

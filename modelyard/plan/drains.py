@@ -1,45 +1,105 @@
 """Which changes have to wait until a training side is idle, and whom to ask whether it is."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from modelyard.cluster.state import Scaler
 from modelyard.drain import Broker, Dashboard, Drain, HeadService, Numbers, Side, Source, Unnamed
 from modelyard.drain.values import NAMES
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.pods import grace_of
-from modelyard.plan.values import TargetPlan
+from modelyard.plan.scalers import scalers_of
+from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
 
 _SIDES: Mapping[str, Side] = {"rayHead": "ray", "rayWorker": "ray", "celery": "celery"}
 """The training side of each workload that a job needs."""
+_WORKERS: Mapping[str, Side] = {"rayWorker": "ray", "celery": "celery"}
+"""Of those that take jobs."""
 
 
-def drains(stack: Stack, targets: Sequence[TargetPlan]) -> tuple[Drain, ...]:
-    """The waits of a plan: at most one a side, for all of its targets whose change stops a pod that a job may need."""
+def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[Drain, ...]:
+    """The waits of a plan: one a side, for all of its targets whose change stops a pod that a job may need.
+
+    ``scalers`` are the cluster's autoscalers.
+    """
+    waking = [one for one in scalers if one.wakes]
+    awake = {target.name for target in targets if _has_pods(target) or scalers_of(target, waking)}
     config = stack.config
     if not config.drain.enabled:
         return ()
     found = []
     for side in NAMES:
-        waiting = [target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets)]
-        if waiting:
-            names = tuple(target.name for target in sorted(waiting, key=lambda one: one.role != "rayHead"))
-            found.append(Drain(side, names, config.drain.timeout, _quiet(config, targets), _source(stack, side)))
+        trained = (config.training == side) != moves_route(targets)
+        waiting = [
+            target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets, awake, trained)
+        ]
+        # What the stack lets go may be of another Ray cluster than what it asks for.
+        asked: dict[Source, list[TargetPlan]] = {}
+        for target in sorted(waiting, key=lambda one: one.role != "rayHead"):
+            asked.setdefault(_source_of(target, targets, _source(stack, side)), []).append(target)
+        for source, those in asked.items():
+            names = tuple(target.name for target in those)
+            found.append(Drain(side, names, config.drain.timeout, _quiet(config, targets), source))
     return tuple(found)
 
 
-def _stops(target: TargetPlan, targets: Iterable[TargetPlan]) -> bool:
-    """Whether a change stops running pods that a job may need."""
-    if target.key.kind != "Deployment" or target.action != "update":
+def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source) -> Source:
+    """Who knows of the jobs of a target: of one that the stack lets go, the head that it had."""
+    if not (target.leaves and isinstance(source, HeadService)):
+        return source
+    heads = [
+        one.key.name
+        for one in targets
+        if one.leaves and one.role == "rayHead" and one.key[:3] == ("apps/v1", "Deployment", target.key.namespace)
+    ]
+    return source._replace(namespace=target.key.namespace, deployment=(*heads, source.deployment)[0])
+
+
+def moves_route(targets: Iterable[TargetPlan]) -> bool:
+    """Whether new training requests go to the other side from here on: the route's own field changes."""
+    return any(
+        target.phase == "route" and any(change.patch is not None and not change.reorders for change in target.changes)
+        for target in targets
+    )
+
+
+def _stops(target: TargetPlan, targets: Iterable[TargetPlan], awake: Collection[str], trained: bool) -> bool:
+    """Whether a change stops pods that a job may need by then.
+
+    Minutes or hours may pass until its turn, and an autoscaler wakes a side in seconds.
+
+    Args:
+        target: what changes.
+        targets: all of the plan.
+        awake: names of those that have pods by then.
+        trained: whether its side has had the requests so far.
+    """
+    if target.key.kind != "Deployment" or target.action in ("none", "create"):
         return False
+    if target.action == "delete":
+        return target.name in awake
     if target.role == "rayHead":
-        # The head keeps the list of jobs and runs their drivers.
-        workers = [other.replicas[0] for other in targets if other.role == "rayWorker"]
-        return bool(target.replaces_pods) and (not workers or any(workers))
+        # The head keeps the list of jobs and runs their drivers, also of those that no worker is there for yet.
+        workers = [other for other in targets if other.role == "rayWorker"]
+        return bool(target.replaces_pods) and (
+            trained or not workers or any(worker.name in awake for worker in workers)
+        )
+    if target.name not in awake:
+        return False
     before, after = target.replicas
-    fewer = bool(before) and (target.phase == "down" if after is None else (before or 0) > after)
-    return bool(target.replaces_pods) or fewer
+    fewer = target.phase == "down" if after is None else (before or 0) > after
+    return fewer or any(change.path[:2] == ("spec", "template") for change in target.changes)
+
+
+def _has_pods(target: TargetPlan) -> bool:
+    """Whether a training target has pods, or the platform's autoscaler may give it some."""
+    if target.replicas[0]:
+        return True
+    before = target.before or {}
+    return wakes(before) and most_replicas(before) != 0
 
 
 def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
@@ -101,3 +161,18 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
         detail=f"an apply stops before {' and '.join(drain.targets)}, and changes nothing there",
         remedy=f"{remedy}; or apply with --no-drain while no job runs",
     )
+
+
+def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
+    """The sides that new requests leave with this plan and that have no pods for what may wait in their queue, as when
+    a switch is taken back that never came to its end. Nothing waits for them; somebody should know.
+    """
+    config = stack.config
+    if not config.drain.enabled or not any(step.phase == "route" for step in plan.steps):
+        return ()
+    found = []
+    for side in NAMES:
+        asleep = [one.name for one in plan.targets if _WORKERS.get(one.role) == side and one.replicas[1] == 0]
+        if asleep and side != config.training and side not in {drain.side for drain in plan.drains}:
+            found.append(Drain(side, tuple(asleep), config.drain.timeout, 0, _source(stack, side)))
+    return tuple(found)

@@ -1,13 +1,22 @@
 """The ledger of an object as its readers see it: field by field, with what has become of each."""
 
-from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from modelyard import merge
-from modelyard.cluster import ObjectKey
+from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.cluster.state import annotations_of
 from modelyard.merge import Owner, Path
-from modelyard.plan.ledger import Ledger, LedgerError, has, leaves, ledger_of, ledger_text, ours
+from modelyard.plan.ledger import (
+    Ledger,
+    LedgerError,
+    has,
+    known_ledger,
+    leaves,
+    ledger_of,
+    ledger_text,
+    ours,
+    read_or_none,
+)
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.returning import at, foreign
 
@@ -58,14 +67,28 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda entry: entry.path.sort_key))
 
 
-def noted_in(objects: Mapping[ObjectKey, dict[str, Any]]) -> tuple[Noted, ...]:
-    """The objects that carry a ledger, in the order of their keys."""
-    return tuple(_noted(key, objects[key]) for key in sorted(objects) if ledger_text(objects[key]))
+def noted_in(state: ClusterState) -> tuple[Noted, ...]:
+    """The objects that carry a ledger, or of which the engine's state has a copy, in the order of their keys.
+
+    A destroy goes by the copy for fields of ours that the object's own ledger does not know.
+    """
+    found = []
+    for key in sorted(state.objects):
+        body, copy = state.objects[key], state.copy_of(key)
+        if ledger_text(body) or (copy and ours(body)):
+            found.append(_noted(key, body, copy))
+        elif copy and state.source == "recorded":
+            found.append(
+                Noted(key, "", (), "what is recorded is from before its apply; look with --live, or record again")
+            )
+    return tuple(found)
 
 
-def _noted(key: ObjectKey, body: dict[str, Any]) -> Noted:
+def _noted(key: ObjectKey, body: dict[str, Any], copy: str) -> Noted:
     patches = str(annotations_of(body).get(PATCHES_ANNOTATION) or "")
     try:
-        return Noted(key, patches, entries_of(body, ledger_of(body)))
+        ledger_of(body)
     except LedgerError as error:
-        return Noted(key, patches, (), str(error))
+        if read_or_none(copy) is None:
+            return Noted(key, patches, (), str(error))
+    return Noted(key, patches, entries_of(body, known_ledger(body, copy)))

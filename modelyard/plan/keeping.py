@@ -11,16 +11,17 @@ from modelyard.merge.typed import UnfitError, by_element, field_set
 from modelyard.merge.typed import merge as laid_over
 from modelyard.plan.ledger import (
     Ledger,
-    LedgerError,
+    covered,
     has,
     in_items,
     is_item,
     items,
+    known_ledger,
     leaves,
-    ledger_of,
     ledger_text,
     others,
     ours,
+    read_or_none,
     with_owners,
     write_ledger,
 )
@@ -43,22 +44,19 @@ class Kept(NamedTuple):
     """Whether we hold fields of which nobody knows any more what they held before."""
 
 
-def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type) -> Kept:
+def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: str = "") -> Kept:
     """The request and the ledger of an object.
 
     Args:
         live: the object now.
         asked: what the patches ask for, in the form in which the API server stores it.
         schema: the object's type.
+        copy: the ledger by the engine's state, for fields of which the object carries none that can be read.
     """
-    try:
-        before, readable = ledger_of(live), True
-    except LedgerError:
-        before, readable = Ledger(), False
-    mine = ours(live)
-    if not mine:
-        # A copy of an object, or one that was put back by other means, may still carry a ledger; it is of no use.
-        before, readable = Ledger(), False
+    noted, mine = ledger_text(live), ours(live)
+    # A copy of an object, or one that was put back by other means, may still carry a ledger; it is of no use.
+    carried = read_or_none(noted) if mine else None
+    before = known_ledger(live, copy) if mine else Ledger()
     try:
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
     except UnfitError:
@@ -67,15 +65,18 @@ def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type) -> Kep
     back = due(before, mine, others(live), wanted)
     ledger = _taken(_continued(before, mine, wanted, back), live, mine, wanted, schema)
     request = _asking(asked, back, live, schema)
-    noted, text = ledger_text(live), write_ledger(ledger)
-    known = bool(noted) and readable
-    if known and text != noted and _settled(live, with_note(request, noted), schema):
+    text = write_ledger(ledger)
+    if carried is not None and text != noted and _settled(live, with_note(request, noted), schema):
         # What went back stays noted until something else changes, so that an apply that changes nothing sends nothing.
         ledger, text = before, noted
     given_back = {path: ledger.owners_of(path) for path in back if not is_item(path)}
-    return Kept(
-        with_note(request, text), ledger, given_back, not known and bool(fieldset.difference(mine, _NOTE_FIELDS))
-    )
+    return Kept(with_note(request, text), ledger, given_back, carried is None and bool(_unknown(live, before)))
+
+
+def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:
+    """The fields that we alone hold and of which a ledger does not say what they were."""
+    alone = fieldset.difference(fieldset.difference(ours(live), others(live)), _NOTE_FIELDS)
+    return fieldset.difference(alone, covered(ledger))
 
 
 def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[Path, Any]) -> Ledger:
@@ -167,12 +168,13 @@ def _as_listed(live: Any, value: Any, kind: merge.Type) -> Any:
 
 def put_back(body: dict[str, Any], schema: merge.Type) -> tuple[dict[str, Any], Mapping[Path, tuple[Owner, ...]]]:
     """An object as an undo leaves it, and the fields that go back, with who gets them."""
-    try:
-        plan = undo(body, ledger_of(body))
-    except LedgerError:
-        plan = undo(body, Ledger())
+    plan = undo(body, known_ledger(body))
     if plan is None:
         return body, {}
     released = merge.server_side(body, plan.request, FIELD_MANAGER, schema, force=True).object
-    back = {path: plan.ledger.owners_of(path) for path, _ in plan.ledger.held if has(plan.ledger.returning, path)}
-    return finished(released, plan.ledger), back
+    return finished(released, plan.ledger), gets_back(plan.ledger)
+
+
+def gets_back(ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
+    """The fields that an undo gives back, with who gets them."""
+    return {path: ledger.owners_of(path) for path, _ in ledger.held if has(ledger.returning, path)}

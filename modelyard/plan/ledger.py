@@ -105,6 +105,24 @@ def _entry(value: Mapping[str, Any]) -> Mapping[str, str]:
     return {name: str(text) for name, text in value.items()}
 
 
+def read_or_none(text: str) -> Ledger | None:
+    """The ledger that a text holds, None where it holds none that can be read."""
+    try:
+        return read_ledger(text) if text else None
+    except LedgerError:
+        return None
+
+
+def known_ledger(body: Mapping[str, Any], noted: str = "") -> Ledger:
+    """The ledger that an object carries, and of fields of ours that it does not know, the one that was ``noted``
+    elsewhere. One that cannot be read is none.
+    """
+    carried, copy = read_or_none(ledger_text(body)), read_or_none(noted)
+    if carried is None or copy is None:
+        return carried or copy or Ledger()
+    return filled(carried, copy, ours(body))
+
+
 def ledger_text(body: Mapping[str, Any]) -> str:
     """The ledger that an object carries, as text; empty where it carries none."""
     return str(annotations_of(body).get(LEDGER_ANNOTATION) or "")
@@ -182,6 +200,45 @@ def leaves(fields: FieldSet) -> Iterator[Path]:
 def items(fields: FieldSet) -> Iterator[Path]:
     """The members that are list items."""
     return filter(is_item, fieldset.paths(fields))
+
+
+def covered(ledger: Ledger) -> FieldSet:
+    """The fields and list items of which a ledger says what they were."""
+    return fieldset.union(in_items([*(path for path, _ in ledger.held), *items(ledger.items)]), ledger.absent)
+
+
+def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledger:
+    """The ledger with what an older one of the object knows and it does not, as after it was lost in between.
+
+    What has gone back by the older one does not count any more. ``among`` are the fields that are asked about; None for
+    all.
+    """
+    held = dict(ledger.held)
+
+    def counts(path: Path) -> bool:
+        known = path in held or has(ledger.items, path) or has(ledger.absent, path) or has(older.returning, path)
+        return not known and (among is None or has(among, path))
+
+    more = [(path, value) for path, value in older.held if counts(path)]
+    there = [path for path in items(older.items) if counts(path)]
+    missing = [path for path in fieldset.paths(older.absent) if counts(path)]
+    members = in_items([*(path for path, _ in more), *there])
+    owners = {identity(each.entry): each for each in ledger.owners}
+    for each in older.owners:
+        fields = fieldset.intersection(each.fields, members)
+        known = owners.get(identity(each.entry))
+        if fields:
+            owners[identity(each.entry)] = (
+                each._replace(fields=fields)
+                if known is None
+                else known._replace(fields=fieldset.union(known.fields, fields))
+            )
+    return ledger._replace(
+        held=tuple(sorted((*ledger.held, *more), key=lambda pair: pair[0].sort_key)),
+        items=fieldset.union(ledger.items, fieldset.of(*there)),
+        absent=fieldset.union(ledger.absent, fieldset.of(*missing)),
+        owners=tuple(each for _, each in sorted(owners.items())),
+    )
 
 
 def with_owners(owners: Iterable[Earlier], body: Mapping[str, Any], new: FieldSet) -> tuple[Earlier, ...]:

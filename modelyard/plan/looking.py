@@ -6,26 +6,30 @@ from datetime import date
 from modelyard.drain import Busy, Drain, Unanswered, Unnamed
 from modelyard.drain.asking import ask
 from modelyard.findings import Finding, Severity
-from modelyard.plan.drains import unanswerable
+from modelyard.plan.drains import left_behind, unanswerable
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Stack
 
-CODES = ("RES105", "RES107")
+CODES = ("RES105", "RES107", "RES109")
 """Of these findings. A plan does not find them, so their waivers are applied here."""
 
 
 def looked(stack: Stack, plan: Plan, today: date) -> Plan:
-    """The plan with what the sides that it waits for say now, all asked together.
+    """The plan with what the sides that it waits for, or leaves, say now, all asked together.
 
-    One that cannot be asked is a warning: by the time of the apply it may answer.
+    One that is waited for and cannot be asked is a warning: by the time of the apply it may answer.
     """
-    waits = [drain for drain in plan.drains if not isinstance(drain.source, Unnamed)]
-    if not waits:
+    waits, left = (
+        [side for side in sides if not isinstance(side.source, Unnamed)]
+        for sides in (plan.drains, left_behind(stack, plan))
+    )
+    if not waits and not left:
         return plan
-    with ThreadPoolExecutor(max_workers=len(waits)) as pool:
-        found = [finding for finding in pool.map(_look, waits) if finding is not None]
+    with ThreadPoolExecutor(max_workers=len(waits) + len(left)) as pool:
+        told = pool.map(_look, waits), pool.map(_look_back, left)
+        found = [finding for answers in told for finding in answers if finding is not None]
     placed = apply_waivers([place_field(finding, stack) for finding in found], stack, today)
     # What is wrong with waivers themselves the plan has told already.
     return plan._replace(findings=(*plan.findings, *(one for one in placed if one.code in CODES)))
@@ -37,6 +41,25 @@ def _look(drain: Drain) -> Finding | None:
     except Unanswered as error:
         return unanswerable(drain, error.summary, error.remedy or "look again")
     return _busy(drain, seen)
+
+
+def _look_back(side: Drain) -> Finding | None:
+    """What is in the queue of a side that new requests leave; nothing where nobody says that there is something."""
+    try:
+        seen = ask(side.source)
+    except Unanswered:
+        return None
+    if seen.idle:
+        return None
+    return Finding(
+        "RES109",
+        Severity.WARNING,
+        f"{side.name} has {seen} now, and this plan leaves it without a worker",
+        target=side.targets[0],
+        field=f"drain.{side.side}",
+        detail="; ".join((*seen.jobs[:5], "what is there stays there until training is switched to it again")),
+        remedy=f"let {side.name} finish them first, or submit them again to the other side",
+    )
 
 
 def _busy(drain: Drain, seen: Busy) -> Finding:

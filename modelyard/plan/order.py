@@ -9,6 +9,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import Room, fit
+from modelyard.plan.drains import moves_route
 from modelyard.plan.pods import grace_of, pods_of
 from modelyard.plan.quotas import pods_within
 from modelyard.plan.values import Step, TargetPlan
@@ -47,11 +48,13 @@ def order(
     # A Deployment comes before what may share its name, such as its disruption budget: it has the pods.
     by_name = {target.name: target for target in sorted(targets, key=lambda target: target.key.kind == "Deployment")}
     sides = {workload.deployment: workload for workload in workloads if workload.role in GPU_ROLES}
-    ups = sorted(name for name in by_name if _phase(by_name[name]) == "up")
-    downs = sorted(name for name in by_name if _phase(by_name[name]) == "down")
-    routes = sorted(name for name, target in by_name.items() if target.phase == "route")
     heads = [name for drain in drains for name in drain.targets if by_name[name].role == "rayHead"]
-    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads})
+    # Jobs need the Service of a head, and the budget of their pods, until both are gone.
+    last = sorted(name for name, one in by_name.items() if one.action == "delete" and one.key.kind != "Deployment")
+    ups = sorted(name for name in by_name.keys() - heads if _phase(by_name[name]) == "up")
+    downs = sorted(name for name in by_name.keys() - {*heads, *last} if _phase(by_name[name]) == "down")
+    routes = sorted(name for name, target in by_name.items() if target.phase == "route")
+    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads, *last})
 
     spare = True
     why = ""
@@ -68,7 +71,7 @@ def order(
     switch = None
     if _switches(by_name, ups, downs):
         switch = Switch(spare, why, *_longest_wait([by_name[name] for name in downs], drains))
-    sequence = (*routes, *normal, *_with_heads(ups + downs if spare else downs + ups, heads, drains))
+    sequence = (*routes, *normal, *_with_heads(ups + downs if spare else downs + ups, heads, drains), *last)
     steps = tuple(_steps([by_name[name] for name in sequence], switch, drains))
     waiting = {name for drain in drains for name in drain.targets}
     killed = _killed((target for target in by_name.values() if target.name not in waiting), sides)
@@ -94,14 +97,14 @@ def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Dra
 
 def _steps(targets: Sequence[TargetPlan], switch: Switch | None, drains: Sequence[Drain]) -> Iterator[Step]:
     """Each changed target's turn, and before the first that waits for a side, the wait."""
-    told: set[str] = set()
+    told: set[Drain] = set()
     waits = {name: drain for drain in drains for name in drain.targets}
     for target in targets:
         if target.action == "none":
             continue
         drain = waits.get(target.name)
-        if drain is not None and drain.side not in told:
-            told.add(drain.side)
+        if drain is not None and drain not in told:
+            told.add(drain)
             yield Step(target.name, "drain", _why_drain(drain))
         yield Step(target.name, _phase(target), _why(target, switch, drain))
 
@@ -129,14 +132,13 @@ def _new_pods(target: TargetPlan) -> int:
 def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str]) -> bool:
     """Whether training moves from one side to the other: the route's own field changes, and a side with it."""
     sides = any(by_name[name].action != "none" for name in (*ups, *downs))
-    return sides and any(
-        target.phase == "route" and any(change.patch is not None and not change.reorders for change in target.changes)
-        for target in by_name.values()
-    )
+    return sides and moves_route(by_name.values())
 
 
 def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
     phase = _phase(target)
+    if target.action == "delete":
+        return _why_delete(target, drain)
     if switch is not None:
         match phase:
             case "route":
@@ -147,11 +149,21 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
                 return _why_down(target, switch, drain)
     if target.replaces_pods and drain is not None:
         return f"replaces {_pods(target.replaces_pods, 'running ')} once {drain.name} is idle"
+    if drain is not None:
+        return f"replaces the pods that an autoscaler may have started, once {drain.name} is idle"
     if target.replaces_pods:
         whose = "its" if target.replaces_pods == 1 else "their"
         jobs = f"; {whose} jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
         return f"replaces {_pods(target.replaces_pods, 'running ')}{jobs}"
     return "replaces no running pod"
+
+
+def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
+    if drain is not None:
+        return f"goes away once {drain.name} is idle"
+    if target.gpus[0]:
+        return f"goes away; jobs that still run get {_span(grace_of(target.before))} to finish"
+    return "goes away"
 
 
 def _why_route(switch: Switch) -> str:
@@ -201,8 +213,8 @@ def _span(seconds: int) -> str:
 def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Iterator[Finding]:
     """Running GPU pods that this change stops before the longest job could end."""
     for target in targets:
-        workload = sides.get(target.name)
-        if workload is None or target.action != "update":
+        trains = target.role in GPU_ROLES and (target.leaves or target.name in sides)
+        if not trains or target.key.kind != "Deployment" or target.action in ("none", "create"):
             continue
         before, after = target.replicas
         stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
@@ -213,7 +225,7 @@ def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Ite
                 f"{_pods(stopped, 'running ')} of {target.name} will be stopped; "
                 f"a job in it has {_span(grace_of(target.before))} to finish",
                 target=target.name,
-                field=f"{workload.role}.gracePeriod",
+                field=f"{target.role}.gracePeriod",
                 detail=f"jobs may take up to {_span(JOB_SECONDS)}; pods that run now keep the grace period they have",
                 remedy="apply while no training job runs on this side",
             )

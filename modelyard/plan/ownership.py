@@ -5,7 +5,7 @@ and would fight. Managers are told apart by the names that Kubernetes and its ec
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from modelyard.cluster import Claim
@@ -21,40 +21,75 @@ FIELD_MANAGER = "modelyard"
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
+STACK_ANNOTATION = "modelyard.dev/stack"
+"""The stack that applied an object, ``project/stack``."""
 LEDGER_ANNOTATION = "modelyard.dev/ledger"
 ENGINE_ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/patchForce": "true"}
 """What Pulumi's provider looks for on an object: our name, and leave to take fields over. It sends them along, so they
 are part of the request. Force is for the whole request; findings tell every field that it takes."""
 
-Nature = Literal["installer", "controller"]
+Nature = Literal["installer", "controller", "program"]
+"""``program``: a library's own name, behind which a controller may stand, or a script that somebody runs."""
 
-CONTROLLERS = (
-    "kube-controller-manager",
-    "horizontal-pod-autoscaler",
-    "keda",
-    "vpa-",
-    "karpenter",
-    "kueue",
-    "kuberay",
-    "cluster-autoscaler",
-    "prometheus-adapter",
-)
+CONTROLLERS = ("keda", "vpa-", "karpenter", "kueue", "kuberay", "prometheus-adapter")
 """Beginnings of the names of managers that write by themselves."""
+WORDS = ("controller", "operator", "autoscaler")
+"""What stands in the names of others that do."""
+MANAGER = "manager"
+"""The program of an operator as its kit names it, and so its field manager unless it sets another."""
+PROGRAMS = (
+    "openapi-generator",
+    "swagger-codegen",
+    "python-requests",
+    "python-httpx",
+    "python-urllib3",
+    "node-fetch",
+    "axios",
+    "okhttp",
+    "fabric8",
+    "kubernetes-client",
+    "go-http-client",
+)
+"""Beginnings of what client libraries call themselves where the program that uses them sets no name."""
 
-GITOPS = ("argocd", "argo-cd", "kustomize-controller", "helm-controller", "fluxcd", "flux")
+GITOPS = (
+    "argocd",
+    "argo-cd",
+    "kustomize-controller",
+    "helm-controller",
+    "fluxcd",
+    "flux",
+    "kapp-controller",
+    "fleetagent",
+    "configsync",
+)
 """Installers that run again by themselves: a take-over lasts until their next run."""
+INSTALLERS = ("kubectl", "helm", "pulumi", "terraform", *GITOPS)
+"""Beginnings of the names of installers; kubectl also scales, on somebody's word."""
 
 
-def nature(owner: Owner) -> Nature:
-    """Whether an owner writes by itself. Whoever used the scale subresource is an autoscaler or a person's one-off."""
+_NATURES: tuple[Nature, ...] = ("controller", "program")
+
+
+def nature(owner: Owner, installers: Collection[str] = ()) -> Nature:
+    """Whether an owner writes by itself; ``installers`` are names of those that do not, whatever the names say.
+
+    Whoever uses the scale subresource and is none of them is an autoscaler.
+    """
     name = owner.manager.lower()
-    return "controller" if name.startswith(CONTROLLERS) or "operator" in name else "installer"
+    if owner.manager in installers or (name.startswith(INSTALLERS) and "operator" not in name):
+        return "installer"
+    if owner.subresource == "scale" or name == MANAGER or name.startswith(CONTROLLERS):
+        return "controller"
+    if any(word in name for word in WORDS):
+        return "controller"
+    return "program" if name.startswith(PROGRAMS) else "installer"
 
 
-def take_over(target: str, change: FieldChange) -> Iterator[Finding]:
+def take_over(target: str, change: FieldChange, installers: Collection[str] = ()) -> Iterator[Finding]:
     """The findings for one field that a plan would take from its present owners."""
     owners = tuple(owner for owner in change.owners if owner.manager != FIELD_MANAGER)
-    yield _taken(target, str(change.path), owners)
+    yield _taken(target, str(change.path), owners, installers)
     lost = _lost(change)
     if lost:
         names = " and ".join(sorted({owner.manager for owner in owners})) or "its owner"
@@ -69,7 +104,9 @@ def take_over(target: str, change: FieldChange) -> Iterator[Finding]:
         )
 
 
-def taken_unchanged(target: str, live: Mapping[str, Any], claims: Iterable[Claim]) -> Iterator[Finding]:
+def taken_unchanged(
+    target: str, live: Mapping[str, Any], claims: Iterable[Claim], installers: Collection[str] = ()
+) -> Iterator[Finding]:
     """The findings for what a request takes from others although none of its changed fields is it, such as the item
     of a list that gets one more field.
     """
@@ -81,7 +118,7 @@ def taken_unchanged(target: str, live: Mapping[str, Any], claims: Iterable[Claim
     paths = {path.server_text: str(path) for managed in ownership(live) for path in managed.paths()}
     fields = {paths.get(field, field.removeprefix(".")): owners for field, owners in wanted.items()}
     for field, owners in fields.items():
-        yield _taken(target, field, owners)
+        yield _taken(target, field, owners, installers)
 
 
 def _lost(change: FieldChange) -> str:
@@ -100,12 +137,12 @@ def _lost(change: FieldChange) -> str:
     return json.dumps(gone, ensure_ascii=False)[1:-1]
 
 
-def _taken(target: str, field: str, owners: Iterable[Owner]) -> Finding:
+def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collection[str]) -> Finding:
     owners = tuple(owners)
     who = sorted({owner.manager for owner in owners})
     names = " and ".join(who)
-    controllers = sorted({owner.manager for owner in owners if nature(owner) == "controller"})
-    if controllers:
+    natures = {kind: sorted({one.manager for one in owners if nature(one, installers) == kind}) for kind in _NATURES}
+    if controllers := natures["controller"]:
         writers = " and ".join(controllers)
         return Finding(
             "OWN002",
@@ -114,7 +151,19 @@ def _taken(target: str, field: str, owners: Iterable[Owner]) -> Finding:
             target=target,
             field=field,
             detail="both would set the field again and again",
-            remedy="leave the field to it (drop the patch or its parameter), or remove that controller first",
+            remedy="leave the field to it (drop the patch or its parameter), or remove that controller first; "
+            "an installer of that name goes under platform.installers",
+        )
+    if programs := natures["program"]:
+        return Finding(
+            "OWN002",
+            Severity.WARNING,
+            f"{' and '.join(programs)} may keep writing {field}",
+            target=target,
+            field=field,
+            detail="that is a library's name: a controller may stand behind it, and both would set the field again and "
+            "again",
+            remedy="leave the field to a controller; a script that somebody runs goes under platform.installers",
         )
     if any(name.lower().startswith(GITOPS) for name in who):
         return Finding(
@@ -132,6 +181,22 @@ def _taken(target: str, field: str, owners: Iterable[Owner]) -> Finding:
         target=target,
         field=field,
         remedy="nothing to do; running that installer again would conflict or set its value back",
+    )
+
+
+def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | None:
+    """The finding where another stack than ``stack`` has applied the object."""
+    holder = annotations_of(live).get(STACK_ANNOTATION)
+    # A copy of an object has the note too, and nothing of ours.
+    if holder in (None, stack) or not any(owner.owner.manager == FIELD_MANAGER for owner in ownership(live)):
+        return None
+    return Finding(
+        "OWN015",
+        Severity.ERROR,
+        f"{target} is patched by the stack {holder}",
+        target=target,
+        detail=f"this is {stack}; both would set its fields by turns, and each would put back what the other took",
+        remedy=f"destroy {holder} first, or take the object over with a waiver (modelyard explain OWN015)",
     )
 
 

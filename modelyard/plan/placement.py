@@ -32,6 +32,10 @@ def check_placement(targets: Iterable[TargetPlan], workloads: Mapping[str, Workl
         if target.key.kind != "Deployment":
             continue
         pods = pods_of(target.after)
+        if target.leaves:
+            # What it goes back to is not the stack's to judge, but whether it gets there is told.
+            yield from _surge(target, pods, room)
+            continue
         rivals = sides if target.name in sides else (target.name,)
         yield from _room(target, workload, pods, rivals, room)
         yield from _surge(target, pods, room)

@@ -1,6 +1,7 @@
 """Planning the stacks of a project: the one entry that the command line and the Pulumi program share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
@@ -11,14 +12,16 @@ from modelyard.cluster import ClusterState, ObjectKey, load_recorded
 from modelyard.findings import Finding, Severity
 from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
-from modelyard.stack import Stack, load
+from modelyard.stack import Stack, load, project_name
 from modelyard.workloads import facts, workloads
 
 if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.counting import Asked
+    from modelyard.cluster.state import Held
 
 
 class Planned(NamedTuple):
@@ -41,7 +44,7 @@ def library_of(root: Path) -> Library:
 
 def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = None) -> Planned:
     """Plans a stack file against its recorded platform, or against the one that another checkout has of it."""
-    stack, findings = load(file, shown(root, file))
+    stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
     state, problems = load_recorded(platform or root, stack.name)
@@ -54,8 +57,14 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
     """The plan of the same stack once an earlier plan of it has been applied; None where it has none."""
     if planned.stack is None or planned.state is None:
         return None
-    objects = {**planned.state.objects, **{target.key: target.after for target in earlier.targets}}
+    changed = {target.key: target.after for target in earlier.targets}
+    objects = {key: body for key, body in {**planned.state.objects, **changed}.items() if body}
     return make_plan(planned.stack, library_of(root), planned.state._replace(objects=objects), today)
+
+
+def _loaded(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
+    stack, findings = load(file, shown(root, file))
+    return stack and stack._replace(project=project_name(root)), findings
 
 
 def plan_live(root: Path, file: Path, today: date) -> Planned:
@@ -64,19 +73,21 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     Raises:
         cluster.live.ClusterError: the cluster is out of reach.
     """
-    from modelyard.cluster.counting import Counter
-    from modelyard.cluster.dryrun import dry_run
-    from modelyard.cluster.live import connect, transport
-
-    stack, findings = load(file, shown(root, file))
+    stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
-    client = connect(stack.context)
-    counter = Counter(transport(client))
-    state = read_live(root, stack, client)
+    with reading_held(root, stack) as held:
+        # Imports take as long as the engine's answer.
+        from modelyard.cluster.counting import Counter
+        from modelyard.cluster.dryrun import dry_run
+        from modelyard.cluster.live import connect, transport
+
+        client = connect(stack.context)
+        counter = Counter(transport(client))
+        state, notes = read_live(root, stack, client, held)
     plan = make_plan(stack, library_of(root), state, today, partial(dry_run, client, manager=FIELD_MANAGER))
     compared = _compared(root, stack, state, plan)
-    return Planned(stack, _with((*findings, *compared), plan), (), state, counter.total())
+    return Planned(stack, _with((*findings, *compared, *notes), plan), (), state, counter.total())
 
 
 def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:
@@ -101,14 +112,45 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
     )
 
 
-def read_live(root: Path, stack: Stack, client: "Client") -> ClusterState:
-    """The live starting state of a stack."""
-    from modelyard.cluster.live import neighbours, snapshot, state_of
+@contextmanager
+def reading_held(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[ObjectKey, Held]]]":
+    """Begins to read what the engine's state has of a stack; what comes with it waits for the answer."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from modelyard.cluster.held import held_objects
+
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(held_objects, root, stack.name).result
+
+
+def read_live(
+    root: Path, stack: Stack, client: "Client", held: "Callable[[], Mapping[ObjectKey, Held]]"
+) -> tuple[ClusterState, tuple[Finding, ...]]:
+    """The live starting state of a stack, and what is to be said where the engine's state cannot be read.
+
+    Args:
+        root: the project's folder.
+        stack: whose targets are read.
+        client: of its cluster.
+        held: gives what the engine's state has of the stack; those objects are read too.
+
+    Raises:
+        cluster.live.ClusterError: the cluster is out of reach.
+    """
+    from modelyard.cluster.held import StateError
+    from modelyard.cluster.live import neighbours, objects_of, snapshot, state_of
 
     wanted = wanted_objects(root, stack)
     state = state_of(snapshot(client, wanted))
     missing = [key for key in wanted if key not in state.objects]
-    return state._replace(objects={**neighbours(client, missing), **state.objects}) if missing else state
+    near = neighbours(client, missing) if missing else {}
+    state = state._replace(objects={**near, **state.objects})
+    try:
+        known = held()
+    except StateError as error:
+        return state, (unread(stack, str(error)),)
+    left = objects_of(client, [key for key in known if key not in wanted])
+    return state._replace(objects={**state.objects, **left}, held=known), ()
 
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:

@@ -14,9 +14,15 @@ from modelyard.merge import Key, Owner, Path, fieldset
 from modelyard.merge.fieldset import FieldSet
 from modelyard.merge.managed import entries, identity, with_entries
 from modelyard.plan.ledger import Ledger, has, in_items, items, leaves, others, ours, write_ledger
-from modelyard.plan.ownership import FIELD_MANAGER, LEDGER_ANNOTATION, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.plan.ownership import (
+    FIELD_MANAGER,
+    LEDGER_ANNOTATION,
+    MODE_ANNOTATION,
+    PATCHES_ANNOTATION,
+    STACK_ANNOTATION,
+)
 
-NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, LEDGER_ANNOTATION)
+NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_ANNOTATION, LEDGER_ANNOTATION)
 """Annotations that are nobody's but ours."""
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from modelyard import merge
+from modelyard.cluster import ObjectKey
 from modelyard.cluster.hiding import hidden, hidden_at, is_secret
+from modelyard.findings import Finding, Severity
 from modelyard.plan.foresight import listed, said
 from modelyard.plan.values import Plan, TargetPlan
 
@@ -15,8 +17,15 @@ def relevant(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] 
     """The part of a target's object, now or later, that its plan depends on; None where there is no object.
 
     That is everything but the status and the metadata, of which only the labels and annotations count that the plan
-    sets. Replicas that an autoscaler moves do not count, and neither do secrets.
+    sets. Replicas count where the plan sets them, be it only to hold them: whatever else moves them may. Secrets do
+    not count.
     """
+    kept = _read(target, body)
+    return None if kept is None else dict(hidden(kept))
+
+
+def _read(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The same with its secrets."""
     if body is None:
         return None
     asked = target.applied.get("metadata") or {}
@@ -27,10 +36,9 @@ def relevant(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] 
         found = {name: there[name] for name in names if name in there}
         if found:
             kept.setdefault("metadata", {})[notes] = found
-    if target.replicas[1] is None and "replicas" in (kept.get("spec") or {}):
+    if "replicas" not in (target.applied.get("spec") or {}) and "replicas" in (kept.get("spec") or {}):
         kept["spec"] = {name: value for name, value in kept["spec"].items() if name != "replicas"}
-    shown: dict[str, Any] = hidden(kept)
-    return shown
+    return kept
 
 
 def hidden_field(path: merge.Path, value: Any) -> Any:
@@ -42,24 +50,55 @@ def hidden_field(path: merge.Path, value: Any) -> Any:
 
 def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
     """The objects that are not what they were when a plan was approved, with the fields that moved."""
-    schemas = merge.MergeSchema.kubernetes(merge.supported_versions()[-1])
     was, is_now = ({target.key: target for target in plan.targets} for plan in (approved, now))
     for key in sorted(was.keys() | is_now.keys()):
         name = "/".join(key[1:])
         if key not in was or key not in is_now:
             yield f"{name} {'is' if key in is_now else 'was'} a target, and {'was' if key in is_now else 'is'} not"
             continue
-        before, after = relevant(was[key], was[key].before), relevant(is_now[key], is_now[key].before)
-        if before is None or after is None:
-            if before is not after:
-                yield f"{name} {'is new' if before is None else 'is gone'}"
-        elif before != after:
-            try:
-                changes = merge.diff(before, after, schemas.of(key.api_version, key.kind))
-            except LookupError:
-                changes = ()
-            told = listed([f"{change.path} {said(change.before)} → {said(change.after)}" for change in changes])
-            yield f"{name} is not what it was when the plan was made" + (f" ({told})" if told else "")
+        before, after = (relevant(was[key], target.before) for target in (was[key], is_now[key]))
+        if told := _moved(key, before, after):
+            yield f"{name} {told}"
+
+
+def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | None:
+    """The finding where an object is, right before its step, not what its plan was made from.
+
+    Secrets count here, as both sides have them.
+    """
+    if live is None and target.managed:
+        # An engine that replaces an object has deleted it by now.
+        return None
+    told = _moved(target.key, _read(target, target.before), _read(target, live))
+    if not told:
+        return None
+    return Finding(
+        "OWN011",
+        Severity.ERROR,
+        f"{target.name} was not changed, it {told}",
+        target=target.name,
+        detail="what an undo puts back is what the plan was made from, so nothing is sent where that has moved",
+        remedy="plan again",
+    )
+
+
+def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
+    """What has become of an object, in words without secrets; empty where nothing that counts has moved."""
+    if before is None or after is None:
+        return "" if before is after else "is new" if before is None else "is gone"
+    if before == after:
+        return ""
+    schemas = merge.MergeSchema.kubernetes(merge.supported_versions()[-1])
+    try:
+        changes = merge.diff(before, after, schemas.of(key.api_version, key.kind))
+    except LookupError:
+        changes = ()
+    shown = [
+        f"{change.path} {' → '.join(said(hidden_field(change.path, value)) for value in (change.before, change.after))}"
+        for change in changes
+    ]
+    told = listed(shown)
+    return "is not what it was when the plan was made" + (f" ({told})" if told else "")
 
 
 def moved_order(approved: Plan, now: Plan) -> Iterator[str]:

@@ -110,7 +110,7 @@ def _target_to_json(target: TargetPlan) -> dict[str, Any]:
         "conflicts": [dict(claim._asdict()) for claim in target.conflicts],
         "applied": hidden(target.applied),
         "before": hidden(target.before),
-        "after": hidden(target.after),
+        "after": hidden(target.after) if target.action != "delete" else None,
     }
 
 
@@ -185,7 +185,7 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         cluster["source"],
         cluster["identity"],
         cluster["version"],
-        tuple(_target(target) for target in document["targets"]),
+        tuple(_target(target, document["namespace"]) for target in document["targets"]),
         tuple(Step(**step) for step in document["steps"]),
         tuple(Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]),
         document["inputs"],
@@ -202,7 +202,8 @@ def _cost(value: Mapping[str, Any] | None) -> "StackCost | None":
     return cost_from_json(value)
 
 
-def _target(value: Mapping[str, Any]) -> TargetPlan:
+def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
+    leaves = value["action"] in ("restore", "delete")
     return TargetPlan(
         ObjectKey(value["apiVersion"], value["kind"], value["namespace"], value["name"]),
         value["action"],
@@ -210,7 +211,7 @@ def _target(value: Mapping[str, Any]) -> TargetPlan:
         tuple(value["patches"]),
         value["applied"],
         value["before"],
-        value["after"],
+        value["after"] or {},
         tuple(
             FieldChange(
                 merge.Path.parse(change["field"]),
@@ -229,6 +230,7 @@ def _target(value: Mapping[str, Any]) -> TargetPlan:
         value["managed"],
         value["role"],
         tuple(Claim(**claim) for claim in value["conflicts"]),
+        leaves and value["namespace"] != namespace,
     )
 
 
@@ -253,7 +255,8 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
     Only an API server that was asked at both times can say that: an admission policy is new, perhaps.
     """
     if approved.source == now.source == "live":
-        was = {target.key: relevant(target, target.after) for target in approved.targets}
+        was = {target.key: target for target in approved.targets}
         for target in now.targets:
-            if was.get(target.key) != relevant(target, target.after):
+            was_to_be = was[target.key]
+            if relevant(was_to_be, was_to_be.after) != relevant(was_to_be, target.after):
                 yield f"{target.name} would become something else than what was approved"

@@ -1,6 +1,6 @@
 """Planning one object: its patches as one request, and what becomes of the object."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from modelyard import merge
@@ -17,7 +17,9 @@ from modelyard.plan.ownership import (
     FIELD_MANAGER,
     MODE_ANNOTATION,
     PATCHES_ANNOTATION,
+    STACK_ANNOTATION,
     mode_switch,
+    other_stack,
     take_over,
     taken_unchanged,
 )
@@ -55,21 +57,27 @@ class Prepared(NamedTuple):
     """Its ledger; None for an object that the stack owns."""
 
 
-def prepare(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[Prepared | None, tuple[Finding, ...]]:
-    """The request for one object, and the findings on the way to it; none where they say that there can be none."""
+def prepare(
+    wish: Wish, schema: merge.Type, state: ClusterState, stack: str
+) -> tuple[Prepared | None, tuple[Finding, ...]]:
+    """The request of ``stack`` (its full name) for one object, and the findings on the way to it; none where they say
+    that there can be none.
+    """
     key, base = wish.key, wish.base
     composed, problems = compose(wish.parts, schema, key.name)
     live = state.objects.get(key)
     hindrances = _hindrances(wish, live, state)
     if hindrances:
         return None, (*problems, *hindrances)
-    request = _request(key, _held(composed, live, base is not None, schema), base, schema)
+    if live is not None and (found := other_stack(key.name, live, stack)) is not None:
+        problems = (*problems, found)
+    request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
     # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
     applied = _shaped(merge.stored(schema, request), request)
     kept: Kept | None = None
     try:
         if live is not None and base is None:
-            kept = keep(live, applied, schema)
+            kept = keep(live, applied, schema, state.copy_of(key))
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
@@ -77,11 +85,14 @@ def prepare(wish: Wish, schema: merge.Type, state: ClusterState) -> tuple[Prepar
     return Prepared(wish, schema, composed, live, applied, offline, kept), problems
 
 
-def finish(prepared: Prepared, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
+def finish(
+    prepared: Prepared, answer: Answer | None, installers: Collection[str] = ()
+) -> tuple[TargetPlan, tuple[Finding, ...]]:
     """The plan of one object, and the findings about it.
 
     ``answer`` is the API server's to the object's request. Where nobody was asked, or the API server refuses, the plan
-    shows what it would have become by the rules that are known offline.
+    shows what it would have become by the rules that are known offline. ``installers`` are managers that the stack
+    names as such.
     """
     wish, live, key, base = prepared.wish, prepared.live, prepared.wish.key, prepared.wish.base
     foreseen, findings = foresee(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
@@ -108,7 +119,7 @@ def finish(prepared: Prepared, answer: Answer | None) -> tuple[TargetPlan, tuple
         foreseen.claims,
     )
     noted = doubts(key.name, live, prepared.kept) if live is not None and prepared.kept is not None else ()
-    return target, (*findings, *_taken(target), *noted)
+    return target, (*findings, *_taken(target, installers), *noted)
 
 
 def _phase(wish: Wish, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
@@ -120,16 +131,15 @@ def _phase(wish: Wish, composed: Composed, changes: Iterable[FieldChange]) -> Ph
     return first_phase(phases) if phases else composed.phase
 
 
-def _taken(target: TargetPlan) -> Iterator[Finding]:
+def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]:
     """The findings for the fields that a plan takes from others."""
     told = set()
     for change in target.changes:
         if change.taken:
             told.add(change.path.server_text)
-            yield from take_over(target.name, change)
-    yield from taken_unchanged(
-        target.name, target.before or {}, [claim for claim in target.conflicts if claim.field not in told]
-    )
+            yield from take_over(target.name, change, installers)
+    rest = [claim for claim in target.conflicts if claim.field not in told]
+    yield from taken_unchanged(target.name, target.before or {}, rest, installers)
 
 
 def _unfit(key: ObjectKey, error: merge.MergeError) -> Finding:
@@ -165,8 +175,9 @@ def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: 
         if live is None:
             value: Any = 0 if owned else None
         else:
-            others = [owner for owner in merge.owners(live, path, schema) if owner.manager != FIELD_MANAGER]
-            value = None if others else replicas_of(live)
+            holders = {owner.manager for owner in merge.owners(live, path, schema)}
+            # What nobody holds, an autoscaler's 0 perhaps, stays as it is where a request leaves it out.
+            value = replicas_of(live) if holders == {FIELD_MANAGER} else None
         if value is not None:
             body = {**body, "spec": {**body.get("spec", {}), "replicas": value}}
     return composed._replace(body=body)
@@ -177,6 +188,7 @@ def _request(
     composed: Composed,
     base: tuple[PatchVersion, dict[str, Any]] | None,
     schema: merge.Type,
+    stack: str,
 ) -> dict[str, Any]:
     """The one request of a target: its base when the stack owns it, its patches, and our own annotations."""
     body = composed.body if base is None else merge.strategic(base[1], composed.body, schema)
@@ -185,6 +197,7 @@ def _request(
     patches = composed.patches if base is None else tuple(dict.fromkeys((base[0].id, *composed.patches)))
     annotations[PATCHES_ANNOTATION] = ",".join(patches)
     annotations[MODE_ANNOTATION] = "existing" if base is None else "managed"
+    annotations[STACK_ANNOTATION] = stack
     annotations |= ENGINE_ANNOTATIONS
     metadata |= {"name": key.name, "namespace": key.namespace, "annotations": annotations}
     return {**body, "apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}

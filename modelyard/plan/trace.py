@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.catalog import Selected, render
+from modelyard.cluster.hiding import HIDDEN, hidden_at
 from modelyard.findings import Finding
 from modelyard.merge import Owner, Path
+from modelyard.plan.starting import hidden_field
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.config import Stack
@@ -61,16 +63,27 @@ def trace(target: TargetPlan, path: Path, schema: merge.Type, stack: Stack, chos
     """Who gives a field its value.
 
     A parameter decides a field when another value for it makes the patch render another value there; so this holds
-    for any template, with conditions and arithmetic, and needs no help from the patch's author.
+    for any template, with conditions and arithmetic, and needs no help from the patch's author. What looks like a
+    secret is hidden, as in plans.
     """
     return Trace(
         target,
         path,
-        _value_at(target.before, path, schema),
-        _value_at(target.after, path, schema),
+        hidden_field(path, _value_at(target.before, path, schema)),
+        hidden_field(path, _value_at(target.after, path, schema)),
         merge.owners(target.before, path) if target.before is not None else (),
-        tuple(_settings(target, path, schema, stack, chosen)),
+        tuple(_without_secrets(path, setting) for setting in _settings(target, path, schema, stack, chosen)),
     )
+
+
+def _without_secrets(path: Path, setting: Setting) -> Setting:
+    """The setting without a secret, nor the parameter that it came from."""
+    shown = hidden_field(path, setting.value)
+    secret = shown != setting.value
+    sources = (
+        source._replace(value=HIDDEN if secret else hidden_at(source.param, source.value)) for source in setting.sources
+    )
+    return setting._replace(value=shown, sources=tuple(sources))
 
 
 def _settings(

@@ -7,24 +7,59 @@ from typing import Any
 from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.plan.keeping import Kept
-from modelyard.plan.ledger import Ledger, LedgerError, is_item, ledger_of, others, ours
+from modelyard.plan.ledger import Ledger, is_item, ledger_of, others, ours
 from modelyard.plan.ownership import PATCHES_ANNOTATION
-from modelyard.plan.returning import due, handed_over
+from modelyard.plan.returning import Undo, due, handed_over
+from modelyard.stack.config import Stack
 
 
-def abandoned(name: str, body: dict[str, Any]) -> Finding:
-    """The finding where an object still has our patches and no patch of the stack asks for it any more."""
-    try:
-        back = _back_words(body, ledger_of(body))
-    except LedgerError as error:
-        back = f"what its fields held before is not known: {error}"
+def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
+    """The finding where no patch of the stack asks for an object any more; ``back`` is how it is put back, None where
+    it is deleted.
+    """
+    held = annotations_of(body).get(PATCHES_ANNOTATION)
+    holds = f"it holds {held}" if held else "it holds fields of ours"
+    if back is None:
+        return Finding(
+            "OWN006",
+            Severity.ADVICE,
+            f"{name} is no longer asked for; an apply deletes it",
+            target=name,
+            detail=f"{holds}; the stack made it",
+            remedy="to keep it, keep its patch",
+        )
+    return Finding(
+        "OWN006",
+        Severity.ADVICE,
+        f"{name} is no longer patched; an apply puts it back",
+        target=name,
+        detail=f"{holds}; {_back_words(body, back.ledger)}",
+        remedy="to keep the fields, keep a patch; modelyard ledger shows what each goes back to",
+    )
+
+
+def stranger(name: str, body: dict[str, Any]) -> Finding:
+    """The finding where an object has our patches, and neither the stack nor the engine's state knows of it."""
     return Finding(
         "OWN006",
         Severity.WARNING,
-        f"{name} is no longer patched; an apply puts it back",
+        f"{name} holds patches that this stack never applied; an apply leaves it as it is",
         target=name,
-        detail=f"it holds {annotations_of(body)[PATCHES_ANNOTATION]}; {back}",
-        remedy="to keep the fields, keep a patch; modelyard ledger shows what each goes back to",
+        detail=f"it holds {annotations_of(body)[PATCHES_ANNOTATION]}, and the engine's state has nothing of it",
+        remedy="destroy it with the stack and the state that applied it (PULUMI_BACKEND_URL)",
+    )
+
+
+def unread(stack: Stack, why: str) -> Finding:
+    """The finding where a live plan cannot read what earlier applies left in the engine's state."""
+    return Finding(
+        "OWN006",
+        Severity.ADVICE,
+        f"what {stack.name} no longer asks for is told by annotations alone",
+        stack=stack.name,
+        file=stack.file,
+        detail=f"the engine's state, which has all of it, cannot be read: {why}",
+        remedy="plan where pulumi and its state can be reached (PULUMI_BACKEND_URL)",
     )
 
 
@@ -47,7 +82,8 @@ def doubts(name: str, live: dict[str, Any], kept: Kept) -> Iterator[Finding]:
             Severity.WARNING,
             f"what the fields that modelyard holds of {name} were before is not known",
             target=name,
-            detail="its ledger is missing or cannot be read; an undo drops them, and each takes its default",
+            detail="its ledger is missing or cannot be read, and the engine's state does not know either; an undo "
+            "drops them, and each takes its default",
             remedy="nothing to do where that is right; else destroy, and apply the installer's own values afterwards",
         )
     elif handed_over(live, ledger_of(live)) is not live:

@@ -12,10 +12,11 @@ from modelyard.merge import Key, Owner, Path
 if TYPE_CHECKING:
     from modelyard.plan.cost import StackCost  # most verbs never look at it, and a cold start is short
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Of the plan's JSON form; grows when a reader of the old form would misread the new."""
 
-Action = Literal["create", "update", "none"]
+Action = Literal["create", "update", "none", "restore", "delete"]
+"""The last two are for objects that the stack no longer asks for: they are put back, or deleted where it made them."""
 Turn = Phase | Literal["drain"]
 
 
@@ -50,10 +51,13 @@ class TargetPlan(NamedTuple):
     patches: tuple[str, ...]
     """``name@version`` in merge order."""
     applied: dict[str, Any]
-    """What is sent: the one request that carries all patches of the target."""
+    """What is sent: the one request that carries all patches of the target, or what it goes back to; empty for a
+    delete."""
     before: dict[str, Any] | None
     after: dict[str, Any]
+    """Empty once it is deleted."""
     changes: tuple[FieldChange, ...]
+    """None for a delete."""
     replaces_pods: int
     """Running pods that a new template replaces; 0 where the template stays."""
     replicas: tuple[int | None, int | None]
@@ -66,11 +70,18 @@ class TargetPlan(NamedTuple):
     """The workload it belongs to (``rayWorker`` …), empty for a target of nobody's but its patch's."""
     conflicts: tuple[Claim, ...] = ()
     """What is taken from others: the conflicts of the request without force. An apply finds exactly these or stops."""
+    elsewhere: bool = False
+    """Whether it is in another namespace than the stack's: one that the stack had before."""
 
     @property
     def name(self) -> str:
-        """The object's name."""
-        return self.key.name
+        """The object's name, with its namespace where that is not the stack's: a target of today may have the same."""
+        return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the stack no longer asks for the object: none of its settings are the stack's."""
+        return self.action in ("restore", "delete")
 
 
 class Step(NamedTuple):
@@ -121,3 +132,8 @@ class Plan(NamedTuple):
     def changed(self) -> tuple[TargetPlan, ...]:
         """The targets that will be different, in order."""
         return tuple(target for target in self.targets if target.action != "none")
+
+    @property
+    def asked(self) -> tuple[TargetPlan, ...]:
+        """The targets that the stack asks for, in order."""
+        return tuple(target for target in self.targets if not target.leaves)

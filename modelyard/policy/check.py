@@ -61,7 +61,7 @@ def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
     """The objects of a plan as rules see them."""
     return tuple(
         subject_of(target.after, role=target.role, facts=known, sent=_sent(target), namespace=target.key.namespace)
-        for target in plan.targets
+        for target in plan.asked
     )
 
 

@@ -8,18 +8,14 @@ from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.keeping import put_back
-from modelyard.plan.ownership import (
-    ENGINE_ANNOTATIONS,
-    LEDGER_ANNOTATION,
-    MODE_ANNOTATION,
-    PATCHES_ANNOTATION,
-)
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS
 from modelyard.plan.pods import pods_of, replicas_of
+from modelyard.plan.returning import NOTES
 from modelyard.preview.news import Rules, news_of
 from modelyard.preview.values import FieldDiff, News, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
 from modelyard.stack.config import Waiver
 
-_OWN_NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, LEDGER_ANNOTATION, *ENGINE_ANNOTATIONS)
+_OWN_NOTES = (*NOTES, *ENGINE_ANNOTATIONS)
 
 
 class Side(NamedTuple):
@@ -152,7 +148,7 @@ def changes_anything(difference: StackDiff) -> bool:
 
 
 def _targets(plan: Plan | None) -> dict[ObjectKey, TargetPlan]:
-    return {target.key: target for target in plan.targets} if plan is not None else {}
+    return {target.key: target for target in plan.asked} if plan is not None else {}
 
 
 def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.plan import Plan
-from modelyard.plan.ownership import ENGINE_ANNOTATIONS, LEDGER_ANNOTATION, MODE_ANNOTATION
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS, LEDGER_ANNOTATION, MODE_ANNOTATION, STACK_ANNOTATION
+from modelyard.plan.starting import hidden_field
 
 Field = tuple[str, str]
 """Name of the target, path of the field."""
-_NOT_COMPARED = (*ENGINE_ANNOTATIONS, MODE_ANNOTATION, LEDGER_ANNOTATION)
+_NOT_COMPARED = (*ENGINE_ANNOTATIONS, MODE_ANNOTATION, STACK_ANNOTATION, LEDGER_ANNOTATION)
 _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 
 
@@ -28,7 +29,9 @@ class Row(NamedTuple):
     target: str
     field: str
     values: tuple[tuple[Any, tuple[str, ...]], ...]
-    """Each value, ``merge.ABSENT`` for none, with the stacks that have it; what most have comes first."""
+    """Each value, ``merge.ABSENT`` for none, with the stacks that have it; what most have comes first. Secrets are
+    hidden.
+    """
 
 
 def column(plan: Plan, version: str) -> Column:
@@ -40,7 +43,7 @@ def column(plan: Plan, version: str) -> Column:
     """
     fields: dict[Field, str] = {}
     schemas = merge.MergeSchema.kubernetes(version)
-    for target in plan.targets:
+    for target in plan.asked:
         schema = schemas.of(target.key.api_version, target.key.kind)
         for change in merge.diff(None, target.applied, schema):
             if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:
@@ -58,6 +61,10 @@ def rows(columns: Iterable[Column]) -> tuple[Row, ...]:
             stacks.setdefault(one.fields.get((target, field)), []).append(one.stack)
         if len(stacks) > 1:
             by_number = sorted(stacks.items(), key=lambda pair: (-len(pair[1]), pair[1]))
-            values = ((merge.ABSENT if text is None else json.loads(text), tuple(names)) for text, names in by_number)
+            path = merge.Path.parse(field)
+            values = (
+                (merge.ABSENT if text is None else hidden_field(path, json.loads(text)), tuple(names))
+                for text, names in by_number
+            )
             found.append(Row(target, field, tuple(values)))
     return tuple(found)

@@ -92,7 +92,7 @@ def _cost(
     """
     if planned.plan is None:
         return None
-    whole = planned._replace(plan=planned.plan._replace(targets=(*planned.plan.targets, *also)))
+    whole = planned._replace(plan=planned.plan._replace(targets=(*planned.plan.asked, *also)))
     found = priced(root, whole, earlier)
     return found.plan.cost if found.plan is not None else None
 
@@ -156,7 +156,7 @@ def _applied(plan: Plan) -> Plan:
                 replicas=(target.replicas[1], target.replicas[1]),
                 gpus=(target.gpus[1], target.gpus[1]),
             )
-            for target in plan.targets
+            for target in plan.asked
         )
     )
 

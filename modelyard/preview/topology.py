@@ -144,15 +144,18 @@ def _asked(side: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
     if side is None or side.plan is None or side.stack is None:
         return ()
     targets = {target.name: target for target in side.plan.targets if pods_of(target.after).spec}
+    gone = {target.key for target in side.plan.targets if target.action == "delete"}
     known = {workload.deployment: workload.role for workload in workloads(side.stack.config)}
     found = {
         key.name: body
         for key, body in state.objects.items()
-        if key.kind == "Deployment" and key.namespace == side.plan.namespace and key.name in known
+        if key.kind == "Deployment" and key.namespace == side.plan.namespace and key.name in known and key not in gone
     }
     bodies = found | {name: target.after for name, target in targets.items()}
     return tuple(
-        _wanted(name, known.get(name, ""), bodies[name], targets.get(name))
+        _wanted(
+            name, known.get(name) or (targets[name].role if name in targets else ""), bodies[name], targets.get(name)
+        )
         for name in (*known, *sorted(targets.keys() - known.keys()))
         if name in bodies
     )

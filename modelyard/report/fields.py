@@ -57,7 +57,7 @@ def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> t
     """
     found: dict[str, list[tuple[str, FieldChange]]] = {}
     for change in changes:
-        if not names_its_item(change.path, change.after):
+        if not names_its_item(change.path, change.before if change.after is merge.ABSENT else change.after):
             label, name = _place(change.path, one_container)
             found.setdefault(label, []).append((name, change))
     return tuple(_row(label, named) for label, named in found.items())

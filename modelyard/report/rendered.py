@@ -58,7 +58,7 @@ def kustomize_files(plan: Plan) -> dict[str, str]:
     """
     files: dict[str, str] = {}
     resources, patches = [], []
-    for target in plan.targets:
+    for target in plan.asked:
         kind = target.key.kind
         stem = f"{target.name}.yaml" if kind == "Deployment" else f"{kind.lower()}-{target.name}.yaml"
         if target.before is None:

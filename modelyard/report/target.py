@@ -30,8 +30,8 @@ def wait_text(turn: Turn, style: Style) -> list[str]:
 
 
 def grouped(target: TargetPlan) -> Grouped:
-    """The changed fields of a target by patch, without our own annotations; nothing for a new object."""
-    if target.action == "create":
+    """The changed fields of a target by patch, without our own annotations; none of an object that is new or goes."""
+    if target.action in ("create", "delete"):
         return ()
     changes: dict[str, list[FieldChange]] = {}
     for change in target.changes:
@@ -63,12 +63,14 @@ def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style)
         style: colours and width.
     """
     rows = grouped(target)
-    mark = "+" if target.action == "create" else "~"
+    mark, paint = {"create": ("+", style.added), "delete": ("-", style.removed)}.get(
+        target.action, ("~", style.changed)
+    )
     number = f"{turn.number}. " if turn else ""
     indent = len(number) + 2
-    lead = number + (style.added(mark) if mark == "+" else style.changed(mark)) + " "
+    lead = f"{number}{paint(mark)} "
     lines = _head(target, rows, turn.why if turn else "", lead, indent, style)
-    if target.action != "create" and not rows and len(target.patches) != 1:
+    if target.action in ("update", "none") and not rows and len(target.patches) != 1:
         lines.extend(_dim(f"only notes which patches it has: {', '.join(target.patches)}", indent, style))
     for patch, some in rows:
         lines.extend(_patched(patch, some, seen, indent, style, alone=_single(rows)))
@@ -131,16 +133,24 @@ def _head(target: TargetPlan, rows: Grouped, why: str, lead: str, indent: int, s
 
 
 def _effects(target: TargetPlan, why: str, *, noted: bool) -> Iterator[str]:
-    before, after = target.replicas
     if target.action == "create":
         yield "new" if len(target.patches) == 1 else f"new, from {', '.join(target.patches) or 'its base'}"
-        if after is not None:
-            yield count(after, "pod")
-    elif before != after and after is not None:
-        yield f"pods {before} → {after}"
-    elif noted and len(target.patches) == 1:
-        yield "only notes the patch"
+        if target.replicas[1] is not None:
+            yield count(target.replicas[1], "pod")
+    else:
+        yield from _moves(target, noted=noted)
     if target.replaces_pods and f"replaces {target.replaces_pods} running" not in why:
         yield f"{count(target.replaces_pods, 'pod')} replaced"
     if target.gpus[0] != target.gpus[1]:
         yield f"GPUs {target.gpus[0]} → {target.gpus[1]}"
+
+
+def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
+    """What becomes of an object that is there already."""
+    before, after = target.replicas
+    if target.leaves:
+        yield "put back" if target.action == "restore" else "deleted"
+    if before != after and after is not None:
+        yield f"pods {before} → {after}"
+    elif noted and len(target.patches) == 1:
+        yield "only notes the patch"

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from modelyard.cluster import essence
+from modelyard.cluster.hiding import hidden
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.ledger import without_ledger
 from modelyard.report.style import PLAIN, Style, safe, shorten
@@ -18,8 +19,8 @@ def yaml_text(value: Any) -> str:
 
 
 def target_diff(target: TargetPlan, context: int = 3) -> list[str]:
-    """The lines of a unified diff of one target, without what changes by itself (status, versions, times) and without
-    its ledger, which has a verb of its own.
+    """The lines of a unified diff of one target, without what changes by itself (status, versions, times), without its
+    ledger, which has a verb of its own, and without what looks like a secret.
     """
     return list(
         unified_diff(
@@ -53,7 +54,7 @@ def diff_document(plan: Plan, targets: Iterable[TargetPlan]) -> dict[str, Any]:
 
 
 def _lines(body: Mapping[str, Any] | None) -> list[str]:
-    return [] if body is None else yaml_text(without_ledger(essence(body))).splitlines()
+    return [] if not body else yaml_text(hidden(without_ledger(essence(body)))).splitlines()
 
 
 def _folded(line: str, width: int) -> list[str]:

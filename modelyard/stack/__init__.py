@@ -10,7 +10,7 @@ worker has memory enough is for ``hardware``, that a patch exists for ``catalog`
 
 from modelyard.stack.config import Config, RuleChoice, Secret, Stack, Waiver
 from modelyard.stack.loader import load, load_text, stack_of
-from modelyard.stack.project import StackFile, discover, find_project, misnamed, stack_folder
+from modelyard.stack.project import StackFile, discover, find_project, misnamed, project_name, stack_folder
 from modelyard.stack.projectfile import check_project
 from modelyard.stack.schema import schema_text
 from modelyard.stack.waivers import apply_policy_waivers, apply_waivers, waive
@@ -30,6 +30,7 @@ __all__ = [
     "load",
     "load_text",
     "misnamed",
+    "project_name",
     "schema_text",
     "stack_folder",
     "stack_of",

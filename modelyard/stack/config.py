@@ -42,6 +42,8 @@ class Platform(NamedTuple):
     """CUDA version that the platform's images need."""
     images_embed_ptx: bool = False
     """Whether the images carry PTX, so that newer cards can compile for themselves."""
+    installers: tuple[str, ...] = ()
+    """Field managers that do not write by themselves, whatever their names say."""
 
 
 class Gpu(NamedTuple):
@@ -230,6 +232,13 @@ class Stack(NamedTuple):
     """``kubernetes:context`` of the stack, None where the kubeconfig's current one counts."""
     positions: Mapping[Path, tuple[int, int]]
     """1-based line and column of every key and list item, by path in the file's own spelling."""
+    project: str = ""
+    """Name of the project in Pulumi.yaml; empty where nobody asked."""
+
+    @property
+    def full_name(self) -> str:
+        """``project/name``, which tells it from stacks of other projects, wherever their states are."""
+        return f"{self.project}/{self.name}" if self.project else self.name
 
     def place(self, finding: Finding, *path: str | int) -> Finding:
         """The finding with this stack's name, and the file, line and column of ``path`` or its nearest ancestor."""

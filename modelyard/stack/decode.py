@@ -62,6 +62,10 @@ def _seconds(value: Any, _: str | None) -> int:
     return durations.seconds(value)
 
 
+def _items(value: Any, _: str | None) -> tuple[str, ...]:
+    return tuple(value)
+
+
 def _date(value: Any, _: str | None) -> date:
     return date.fromisoformat(value)
 
@@ -85,6 +89,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "namespace": ("namespace", _same),
             "cuda": ("cuda", _same),
             "imagesEmbedPtx": ("images_embed_ptx", _flag),
+            "installers": ("installers", _items),
         },
     ),
     "gpu": (

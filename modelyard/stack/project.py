@@ -45,6 +45,18 @@ def stack_folder(root: Path) -> Path:
     return root / DEFAULT_FOLDER
 
 
+def project_name(root: Path) -> str:
+    """The name of a project; empty where Pulumi.yaml says none, which ``check_project`` tells."""
+    for file in PROJECT_FILES:
+        try:
+            project = parse_plain((root / file).read_bytes())[0]
+        except OSError:
+            continue
+        name = project.get("name") if isinstance(project, dict) else None
+        return name.strip() if isinstance(name, str) else ""
+    return ""
+
+
 def discover(root: Path) -> tuple[StackFile, ...]:
     """The stack files of a project, sorted by name."""
     folder = stack_folder(root)

@@ -1,8 +1,9 @@
-"""The last look before a step: the step fails unless the API server's conflicts are exactly the plan's."""
+"""The last look before a step: it fails unless the conflicts are the plan's and the object is what the plan read."""
 
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import httpx2
@@ -16,18 +17,26 @@ from modelyard.plan import Plan, TargetPlan
 from tests.components.conftest import Build, existing, managed
 
 SERVICE = "deployment-model-service"
-Answers = Callable[[int, str, Sequence[tuple[str, str]]], list[dict[str, Any]]]
+Answers = Callable[..., list[dict[str, Any]]]
+Change = Callable[[dict[str, Any]], object]
 
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
-    """Makes a cluster that gives every question the same answer; returns the questions that it will have had."""
+    """Makes a cluster with one object, which gives every apply the same answer; returns the applies that it will have
+    had.
+    """
 
-    def install(code: int, message: str, causes: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    def install(
+        code: int, message: str, causes: Sequence[tuple[str, str]], live: dict[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
         asked: list[dict[str, Any]] = []
         details = {"causes": [{"field": field, "message": f"conflict with {who}"} for field, who in causes]}
 
         def handler(request: httpx2.Request) -> httpx2.Response:
+            if request.method == "GET":
+                status = {"kind": "Status", "message": "not found"}
+                return httpx2.Response(404, json=status) if live is None else httpx2.Response(200, json=live)
             assert dict(request.url.params) == {"fieldManager": "modelyard", "dryRun": "All", "force": "false"}
             asked.append(json.loads(request.content))
             return httpx2.Response(code, json={"message": message, "details": details})
@@ -61,8 +70,8 @@ SCALER = (".spec.replicas", '"keda" with subresource "scale" using apps/v1')
 
 
 def test_the_approved_conflicts_let_the_step_go_on(answers: Answers) -> None:
-    asked = answers(409, "Apply failed", [KUBECTL])
     target = service()
+    asked = answers(409, "Apply failed", [KUBECTL], target.before)
     Guard("dev").check(target)
     assert asked == [target.applied]
 
@@ -84,6 +93,96 @@ def test_any_other_conflict_stops_the_step(answers: Answers, causes: list[tuple[
     with pytest.raises(pulumi.RunError) as caught:
         Guard("dev").check(service())
     assert str(caught.value) == f"the plan is stale: {SERVICE} was not changed, {said} (OWN011)"
+
+
+def with_image(body: dict[str, Any]) -> None:
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = "images.example.com/it:2"
+
+
+def with_replicas(body: dict[str, Any]) -> None:
+    body["spec"]["replicas"] = 7
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (with_image, "containers[name=model-service].image images"),
+        (with_replicas, "spec.replicas 1 → 7"),
+        (lambda body: body["spec"].pop("replicas"), "spec.replicas 1 → nothing"),
+        (
+            lambda body: body["metadata"].setdefault("annotations", {}).update({"modelyard.dev/mode": "x"}),
+            "nothing → x",
+        ),
+    ],
+)
+def test_another_value_of_the_same_owner_stops_the_step(answers: Answers, change: Change, said: str) -> None:
+    target = service()
+    live = deepcopy(target.before)
+    assert live is not None
+    change(live)
+    answers(409, "Apply failed", [KUBECTL], live)
+    with pytest.raises(pulumi.RunError) as caught:
+        Guard("dev").check(target)
+    stale = f"the plan is stale: {SERVICE} was not changed, it is not what it was when the plan was made ("
+    assert str(caught.value).startswith(stale)
+    assert said in str(caught.value)
+    assert str(caught.value).endswith("(OWN011)")
+
+
+def test_a_secret_that_moved_stops_the_step_and_is_not_told(answers: Answers) -> None:
+    target = service()
+    before, live = deepcopy(target.before), deepcopy(target.before)
+    assert before is not None
+    assert live is not None
+    for body, value in ((before, "hunter2"), (live, "hunter3")):
+        env = {"name": "DB_PASSWORD", "value": value}
+        body["spec"]["template"]["spec"]["containers"][0].setdefault("env", []).append(env)
+    answers(409, "Apply failed", [KUBECTL], live)
+    with pytest.raises(pulumi.RunError) as caught:
+        Guard("dev").check(target._replace(before=before))
+    assert "(hidden) → (hidden)" in str(caught.value)
+    assert "hunter" not in str(caught.value)
+
+
+def test_an_object_that_is_gone_or_new_stops_the_step(answers: Answers) -> None:
+    target = service()
+    answers(409, "Apply failed", [KUBECTL])
+    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed, it is gone"):
+        Guard("dev").check(target)
+    answers(409, "Apply failed", [KUBECTL], target.before)
+    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed, it is new"):
+        Guard("dev").check(target._replace(before=None))
+
+
+def test_an_object_of_the_stacks_own_may_be_gone_when_the_engine_replaces_it(answers: Answers) -> None:
+    answers(200, "", [])
+    Guard("dev").check(service()._replace(managed=True, conflicts=()))
+
+
+def versions(body: dict[str, Any]) -> None:
+    body["metadata"] |= {"resourceVersion": "9", "generation": 9, "managedFields": [], "labels": {"team": "x"}}
+    body["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "9"}
+
+
+@pytest.mark.parametrize("change", [versions, lambda body: body.update(status={"replicas": 9})])
+def test_what_changes_by_itself_lets_the_step_go_on(answers: Answers, change: Change) -> None:
+    target = service()
+    live = deepcopy(target.before)
+    assert live is not None
+    change(live)
+    answers(409, "Apply failed", [KUBECTL], live)
+    Guard("dev").check(target)
+
+
+def test_replicas_that_the_request_does_not_set_may_move(answers: Answers) -> None:
+    """An autoscaler's, be it that the plan knows of it or not."""
+    target = service()
+    asked = {**target.applied, "spec": {name: v for name, v in target.applied["spec"].items() if name != "replicas"}}
+    live = deepcopy(target.before)
+    assert live is not None
+    with_replicas(live)
+    answers(409, "Apply failed", [KUBECTL], live)
+    Guard("dev").check(target._replace(applied=asked))
 
 
 def test_a_refusal_is_left_to_the_step_itself(answers: Answers) -> None:

@@ -80,8 +80,8 @@ def test_a_new_service_has_no_address_that_would_be_another_the_next_time(tmp_pa
 def test_the_requests_are_counted(dev: Environment) -> None:
     done = dev.modelyard("plan", "dev", "--live", "--verbose", "--no-cost")
     number = len(dev.plan().targets)
-    # Identity, version, nodes, pods, quotas, every target; then every target with and without force.
-    assert done.stderr.startswith(f"dev: {5 + 3 * number} requests, at most ")
+    # Identity, version, nodes, pods, quotas, two kinds of autoscalers, every target; then every target twice.
+    assert done.stderr.startswith(f"dev: {7 + 3 * number} requests, at most ")
     assert "requests" not in dev.modelyard("plan", "dev", "--live", "--no-cost").stderr
 
 

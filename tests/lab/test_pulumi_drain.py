@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.environment import Environment, environment
+from tests.lab.environment import NAMESPACE, Environment, environment
 from tests.lab.rabbitmq import rabbitmq
 from tests.lab.test_interrupted import locks, started, words
 from tests.lab.workers import Celery, Containers, Results, ray_cluster, until
@@ -22,7 +22,17 @@ ROUTE, RAY, CELERY = (
     "deployment-model-training-tasks-gpu",
 )
 APPS = {RAY: "ray-model-training-worker", CELERY: "model-training-tasks-gpu"}
-BROKER = "      management: http://broker.dev.example.com:15672\n"
+OTHER_MEMORY = "    cpu: 8\n    memory: 28Gi\n    image: images.example.com/ml-platform/ray"
+BROKER = "      management: http://broker.{}.example.com:15672\n"
+
+
+def ask(env: Environment, dashboard: str, management: str) -> None:
+    """Applies wait from now on, and ask both sides where a test says."""
+    env.edit(
+        BROKER.format(env.name), f"      management: {management}\n    ray: {{jobs: {dashboard}}}\n    quiet: 1s\n"
+    )
+    env.edit("timeout: 6h30m", "timeout: 3m")
+    del env.env["MODELYARD_NO_DRAIN"]
 
 
 @contextmanager
@@ -32,9 +42,7 @@ def one_gpu(folder: Path, dashboard: str, management: str) -> Iterator[Environme
         (node,) = env.nodes_of(APPS[RAY])
         other = {"dev-gpu-1": "dev-gpu-2", "dev-gpu-2": "dev-gpu-1"}[node["metadata"]["name"]]
         env.lab.kubectl("delete", "node", other)
-        env.edit(BROKER, f"      management: {management}\n    ray: {{jobs: {dashboard}}}\n    quiet: 1s\n")
-        env.edit("timeout: 6h30m", "timeout: 3m")
-        del env.env["MODELYARD_NO_DRAIN"]
+        ask(env, dashboard, management)
         env.init()
         env.up()
         env.settle()
@@ -44,6 +52,12 @@ def one_gpu(folder: Path, dashboard: str, management: str) -> Iterator[Environme
 def to(env: Environment, side: str) -> None:
     other = {"ray": "celery", "celery": "ray"}[side]
     env.edit(f"modelyard:training: {other}", f"modelyard:training: {side}")
+
+
+def memory(env: Environment, name: str) -> str:
+    """What each pod of a Deployment may use."""
+    (container, *_) = env.deployment(name)["spec"]["template"]["spec"]["containers"]
+    return str(container["resources"]["limits"]["memory"])
 
 
 def routed_to(env: Environment) -> str:
@@ -129,6 +143,30 @@ def test_with_one_gpu_the_flag_flips_both_ways_and_every_job_ends_once(tmp_path:
         assert replicas(env) == {RAY: 1, CELERY: 0}
         assert env.plan().changed == ()
         assert broker.counted() == (0, 0)
+
+
+def test_a_worker_with_other_memory_comes_when_its_job_has_ended(tmp_path: Path) -> None:
+    results = Results(tmp_path / "jobs")
+    with (
+        ray_cluster(tmp_path / "ray", results) as ray,
+        one_gpu(tmp_path / "env", ray.dashboard, "http://127.0.0.1:9") as env,
+        Containers(env.lab, {APPS[RAY]: ray.work}) as pods,
+    ):
+        ray.submit("ray-1")
+        until("a running job", lambda: results.of("ray-1") == "begin", 120)
+        env.edit("    cpu: 8\n    memory: 32Gi\n    image: images.example.com/ml-platform/ray", OTHER_MEMORY)
+        with started(env, "apply", "dev", "--yes") as run:
+            run.until("draining Ray: 1 running job: ray-1 (")
+            assert memory(env, RAY) == "32Gi"
+            results.release("ray-1")
+            ended, _, told = run.end()
+        assert ended == 0, told
+        assert memory(env, RAY) == "28Gi"
+        ray.submit("ray-2")
+        results.release("ray-2")
+        until("a job on the new worker", lambda: results.of("ray-2") == "begin end", 120)
+        assert [stopped.app for stopped in pods.stopped] == [APPS[RAY]]
+    assert results.all() == dict.fromkeys(("ray-1", "ray-2"), "begin end")
 
 
 class Dashboard:
@@ -224,6 +262,23 @@ def test_a_bare_engine_waits_and_says_why_it_gave_up(busy: tuple[Environment, Da
     assert "Ray was not seen idle by" in words(done.stdout + done.stderr)
     assert replicas(env) == {RAY: 1, CELERY: 0}
     comes_to_its_end(env, said)
+
+
+def test_a_side_is_idle_when_it_was_for_as_long_as_pods_that_send_requests_may_take_to_end(
+    busy: tuple[Environment, Dashboard],
+) -> None:
+    env, said = busy
+    grace = {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 7}}}}
+    env.lab.kubectl("patch", "deployment", ROUTE, "--namespace", NAMESPACE, "--patch", json.dumps(grace))
+    env.settle()
+    env.edit("    quiet: 1s\n", "")
+    with started(env, "apply", "dev", "--yes") as run:
+        run.until("draining Ray: 1 running job: long (train)")
+        said.jobs = []
+        run.until("draining Ray: no job for 7s: goes on")
+        ended, _, told = run.end()
+    assert ended == 0, told
+    assert replicas(env) == {RAY: 0, CELERY: 1}
 
 
 def test_without_a_drain_nothing_waits(busy: tuple[Environment, Dashboard]) -> None:

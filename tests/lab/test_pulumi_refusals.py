@@ -137,26 +137,84 @@ def test_nobody_to_ask(dev: Environment) -> None:
     assert "give --yes where nobody can answer" in words(done)
 
 
+def autoscaler(least: int) -> str:
+    """A HorizontalPodAutoscaler of the model service."""
+    usage = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    body = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "model-service", "namespace": NAMESPACE},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": SERVICE},
+            "minReplicas": least,
+            "maxReplicas": 4,
+            "metrics": [{"type": "Resource", "resource": usage}],
+        },
+    }
+    return json.dumps(body)
+
+
+def of_keda() -> str:
+    """A ScaledObject of the workers."""
+    triggers = [{"type": "cron", "metadata": {"timezone": "UTC", "start": "0 6 * * *", "end": "0 20 * * *"}}]
+    head = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}
+    metadata = {"name": "workers", "namespace": NAMESPACE}
+    return json.dumps(
+        {**head, "metadata": metadata, "spec": {"scaleTargetRef": {"name": WORKER}, "triggers": triggers}}
+    )
+
+
+def test_autoscalers_that_were_made_a_moment_ago_and_have_written_nothing(dev: Environment) -> None:
+    told = (
+        f"HorizontalPodAutoscaler model-service sets spec.replicas of {SERVICE}",
+        f"ScaledObject workers sets spec.replicas of {WORKER}",
+    )
+    # There are as many pods as it wants at least, and nobody measures, so there is nothing to write.
+    dev.lab.kubectl("apply", "--filename", "-", stdin=autoscaler(dev.deployment(SERVICE)["spec"]["replicas"]))
+    dev.lab.install_crds()
+    dev.lab.kubectl("apply", "--filename", "-", stdin=of_keda())
+    try:
+        refused(dev, 1, "OWN002", *told)
+        for name in (SERVICE, WORKER):
+            entries = dev.deployment(name)["metadata"]["managedFields"]
+            assert not [entry for entry in entries if entry.get("subresource") == "scale"]
+        dev.modelyard("record", "dev")
+    finally:
+        dev.lab.kubectl("delete", "horizontalpodautoscalers,scaledobjects", "--all", "--namespace", NAMESPACE)
+    # A recording keeps who scales what, so plans without the cluster say it too.
+    recorded = words(dev.modelyard("plan", "dev", check=False))
+    for text in told:
+        assert text in recorded
+    assert "OWN002" not in words(dev.modelyard("plan", "dev", "--live"))
+
+
+def test_credentials_that_may_not_see_autoscalers_plan_without_them(dev: Environment) -> None:
+    rules = [
+        {"apiGroups": ["", "apps"], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]},
+        {"apiGroups": ["policy"], "resources": ["*"], "verbs": ["get", "list"]},
+    ]
+    head = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "blind"}}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "blind"}
+    group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "lab:strangers"}
+    binding = {**head, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": [group]}
+    made = "\n---\n".join(map(json.dumps, ({**head, "kind": "ClusterRole", "rules": rules}, binding)))
+    dev.lab.kubectl("apply", "--filename", "-", stdin=made)
+    stranger = {"KUBECONFIG": str(dev.lab.kubeconfig_of("stranger"))}
+
+    def planned() -> Done:
+        return dev.modelyard("plan", "dev", "--live", "--no-cost", check=False, env=stranger)
+
+    try:
+        dev.lab.wait("the role", lambda: planned().returncode == 0)
+        assert SERVICE in planned().stdout
+    finally:
+        dev.lab.kubectl("delete", "clusterrolebinding,clusterrole", "blind")
+
+
 def test_replicas_that_a_controller_keeps_writing(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         env.init()
-        scaler = {
-            "apiVersion": "autoscaling/v2",
-            "kind": "HorizontalPodAutoscaler",
-            "metadata": {"name": "model-service", "namespace": NAMESPACE},
-            "spec": {
-                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": SERVICE},
-                "minReplicas": 3,
-                "maxReplicas": 4,
-                "metrics": [
-                    {
-                        "type": "Resource",
-                        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
-                    }
-                ],
-            },
-        }
-        env.lab.kubectl("apply", "--filename", "-", stdin=json.dumps(scaler))
+        env.lab.kubectl("apply", "--filename", "-", stdin=autoscaler(3))
         env.lab.wait("the autoscaler", lambda: env.deployment(SERVICE)["spec"]["replicas"] == 3)
         env.settle()
         refused(env, 1, "OWN002", "kube-controller-manager keeps writing spec.replicas")

@@ -151,3 +151,28 @@ def test_what_somebody_changed_since_is_left_and_told(dev: Environment, platform
     assert [owner.subresource for owner in owners(live, REPLICAS)] == ["scale"]
     assert ours(live) == {}
     as_it_was(dev, {name: body for name, body in before.items() if name != SERVICE})
+
+
+def test_what_a_whole_write_adopted_goes_back_to_what_it_was(dev: Environment) -> None:
+    """The write takes the note away and leaves our values ours alone; the engine's state has a copy."""
+    before = snapshot(dev)
+    dev.up()
+    dev.settle()
+    ours_now = dev.deployment(SERVICE)
+    metadata = {name: ours_now["metadata"][name] for name in ("name", "namespace", "labels")}
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": ours_now["spec"]}
+    dev.lab.kubectl("replace", "--filename=-", stdin=json.dumps(manifest))
+    assert "modelyard.dev/ledger" not in dev.deployment(SERVICE)["metadata"]["annotations"]
+    earlier = before[SERVICE]["spec"]["replicas"]
+    assert f"replicas {earlier} → 2" in " ".join(dev.modelyard("ledger", "dev", "--live").stdout.split())
+    assert "OWN012" not in dev.modelyard("plan", "dev", "--live", "--notes").stdout
+    # The program reads the state that it is run with.
+    dev.up()
+    dev.settle()
+    again = ledger_of(dev.deployment(SERVICE))
+    assert dict(again.held)[REPLICAS] == earlier
+    dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
+    dev.settle()
+    live = dev.deployment(SERVICE)
+    assert (live["spec"], ours(live)) == (before[SERVICE]["spec"], {})
+    as_it_was(dev, {name: body for name, body in before.items() if name != SERVICE})

@@ -12,10 +12,10 @@ from modelyard import merge
 from modelyard.cluster import ObjectKey
 from modelyard.engine.undoing import Undone, restore
 from modelyard.merge import Path
-from modelyard.plan.ledger import ledger_text
+from modelyard.plan.ledger import ledger_text, ours
 from modelyard.stack.config import Config, PatchChoice
 from tests.lab.environment import NAMESPACE
-from tests.lab.undoing import NAMES, SERVICE, Bench, Twin, project
+from tests.lab.undoing import HEAD, NAMES, SERVICE, Bench, Twin, project
 
 WAYS = st.fixed_dictionaries({name: st.sampled_from(["client-side", "server-side", "scaled"]) for name in NAMES})
 FIELDS: dict[Path, Any] = {
@@ -34,15 +34,26 @@ CHANGES: dict[str, Any] = {
     "autoscaling": st.sampled_from(["none", "annotations"]),
 }
 EDIT = st.sampled_from(sorted(CHANGES)).flatmap(lambda name: st.tuples(st.just(name), CHANGES[name]))
+ITEM = Path.parse("spec.template.spec.containers[name=ray-head].env[name=RAY_GRAFANA_HOST].value")
 APPLY = st.tuples(st.just("apply"), st.lists(EDIT, max_size=2), st.sampled_from([None, None, None, 0, 2, 4]))
 TOUCH = st.sampled_from(sorted(FIELDS)).flatmap(
-    lambda path: st.tuples(st.just("touch"), st.sampled_from(NAMES), st.just(path), FIELDS[path], st.just("human"))
+    lambda path: st.tuples(
+        st.just("touch"), st.sampled_from(NAMES), st.just(path), FIELDS[path], st.sampled_from(["human", "controller"])
+    )
 )
-# Not to 0: a scale to 0 is no field of that subresource, so the API server notes no owner.
+TOUCH_ITEM = st.tuples(
+    st.just("touch"),
+    st.just(HEAD),
+    st.just(ITEM),
+    st.sampled_from(["5", "7"]),
+    st.sampled_from(["human", "controller"]),
+)
 SCALE = st.tuples(
-    st.just("touch"), st.sampled_from(NAMES), st.just(Path(("spec", "replicas"))), st.integers(1, 3), st.just("scaler")
+    st.just("touch"), st.sampled_from(NAMES), st.just(Path(("spec", "replicas"))), st.integers(0, 3), st.just("scaler")
 )
-MOVES = st.lists(st.one_of(APPLY, APPLY, TOUCH, SCALE), min_size=1, max_size=6)
+PUT = st.tuples(st.just("put"), st.sampled_from(NAMES), st.booleans())
+AGAIN = st.tuples(st.just("again"), st.sampled_from(NAMES))
+MOVES = st.lists(st.one_of(APPLY, APPLY, TOUCH, TOUCH_ITEM, SCALE, PUT, AGAIN), min_size=1, max_size=7)
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +100,21 @@ def test_undone_every_target_is_what_it_was(bench: Bench, ways: dict[str, str], 
                     twin.planned(carried_out[name].applied)
                 elif move[2] is None:
                     twin.planned(None)
+        elif move[0] == "put":
+            _, name, adopting = move
+            before = bench.get(name)
+            bench.put(name, "deployer", adopting)
+            twins[name].written(before, bench.get(name), "deployer")
+        elif move[0] == "again":
+            name, way = move[1], ways[move[1]]
+            if way == "client-side":
+                before = bench.get(name)
+                bench.install_again(name, way)
+                twins[name].written(before, bench.get(name), "kubectl-client-side-apply")
+            elif way == "server-side" and twins[name].untouched and not twins[name].touched:
+                # What others have set to the same value it would only hold as well.
+                bench.install_again(name, way)
+                twins[name].installed_again()
         else:
             _, name, path, value, manager = move
             if merge.value_at(bench.schema, bench.get(name), path) == value:
@@ -138,8 +164,26 @@ def test_without_its_note_an_object_goes_back_by_the_engines_copy(bench: Bench) 
     bench.install(dict.fromkeys(NAMES, "client-side"))
     twin = Twin(bench.get(SERVICE), bench.schema)
     bench.up(bench.plan(bench.stack.config))
-    copy = ledger_text(bench.get(SERVICE))
     bench.lab.kubectl("annotate", "deployment", SERVICE, "--namespace", NAMESPACE, "modelyard.dev/ledger-")
-    restore(bench.client, bench.applied[SERVICE], copy)
-    twin.check(bench.get(SERVICE))
     bench.destroy()
+    twin.check(bench.get(SERVICE))
+
+
+@pytest.mark.parametrize("readable", [True, False], ids=["the plan reads the state", "the plan cannot read the state"])
+def test_after_a_whole_write_of_our_values_and_an_apply_the_first_values_come_back(
+    bench: Bench, readable: bool
+) -> None:
+    bench.install(dict.fromkeys(NAMES, "client-side"))
+    before = {name: bench.get(name) for name in NAMES}
+    bench.up(bench.plan(bench.stack.config))
+    for name in NAMES:
+        bench.put(name, "kubectl-replace", adopting=True)
+        assert not ledger_text(bench.get(name))
+    plan = bench.plan(bench.stack.config, readable)
+    assert ("OWN012" in {finding.code for finding in plan.findings}) != readable
+    bench.up(plan)
+    bench.destroy()
+    for name, body in before.items():
+        live = bench.get(name)
+        assert live["spec"] == body["spec"], name
+        assert not ours(live)

@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import yaml
+from pulumi.dynamic import ResourceProvider
 
 from lab import Lab
 from lab.install import PLATFORMS
@@ -22,11 +23,13 @@ from modelyard.catalog import load_library
 from modelyard.cluster import ObjectKey, essence
 from modelyard.cluster.dryrun import dry_run
 from modelyard.cluster.live import connect, transport
+from modelyard.cluster.state import Held
 from modelyard.cluster.writing import OvertakenError, apply
-from modelyard.engine.undoing import Undone, hand_over, restore
+from modelyard.engine.ledger import HandoverProvider, LedgerProvider, Record, handover_props, ledger_props
 from modelyard.merge import Path
+from modelyard.merge.managed import identity, with_entries
 from modelyard.plan import FIELD_MANAGER, Plan, make_plan
-from modelyard.plan.ledger import ledger_of, ledger_text
+from modelyard.plan.ledger import known_ledger, ledger_of, ours
 from modelyard.plan.project import read_live
 from modelyard.plan.returning import undo
 from modelyard.stack import load
@@ -39,6 +42,13 @@ HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
 ROUTE = "deployment-api-server"
 NAMES = (WORKER, CELERY, HEAD, SERVICE, ROUTE)
+WAYS = {
+    "client-side": ("apply",),
+    "server-side": ("apply", "--server-side", "--field-manager=helm"),
+    "scaled": ("create", "--field-manager=installer"),
+}
+"""How an installer writes, by kind of earlier owner."""
+Props = dict[str, Any]
 OWN_PATCH = {
     "v1": """
   minReadySeconds: 3
@@ -52,6 +62,7 @@ OWN_PATCH = {
       containers:
         - name: ray-head
           env:
+            - {name: RAY_GRAFANA_HOST, value: "9"}
             - {name: RAY_LOG_TO_STDERR, value: "9"}
             - {name: MINE, value: "1"}
           volumeMounts:
@@ -101,45 +112,70 @@ class Bench:
         self.stack = found
         with patch.dict("os.environ", lab.env()):
             self.client = connect("dev")
-        self.applied: dict[str, ObjectKey] = {}
+        self.ledgers: dict[str, Props] = {}
+        """What the engine's state keeps of each patched target, as its provider for Python resources made it."""
+        self.handovers: dict[str, Props] = {}
 
-    def plan(self, config: Config) -> Plan:
+    def plan(self, config: Config, recalls: bool = True) -> Plan:
         stack = self.stack._replace(config=config)
-        state = read_live(self.root, stack, self.client)
+        state = read_live(self.root, stack, self.client, lambda: self.known if recalls else {})[0]
         ask = partial(dry_run, self.client, manager=FIELD_MANAGER)
         return make_plan(stack, self.library, state, date.today(), ask)
 
     def up(self, plan: Plan, interrupted_at: int | None = None) -> None:
-        """What the engine does with a plan; interrupted, it stops between a target's patch and its handover."""
+        """What the engine does with a plan, by its own provider for the ledgers and handovers.
+
+        Interrupted, it stops between a target's patch and its handover.
+        """
         assert not [finding for finding in plan.findings if finding.blocks and finding.code.startswith("PAT")]
         assert not [finding for finding in plan.findings if finding.code == "OWN009"]
-        for number, target in enumerate(plan.targets):
+        for number, target in enumerate(plan.asked):
+            self._declared(LedgerProvider(), self.ledgers, target.name, ledger_props(plan, target))
             if target.action != "none":
                 apply(self.client, target.applied, FIELD_MANAGER)
-            self.applied[target.name] = target.key
             if number == interrupted_at:
                 return
-            if ledger_of(target.applied).returning:
-                hand_over(self.client, target.key, ledger_text(target.applied))
-        kept = {target.name for target in plan.targets}
-        for name in [name for name in self.applied if name not in kept]:
-            restore(self.client, self.applied.pop(name), "")
+            self._declared(HandoverProvider(), self.handovers, target.name, handover_props(plan, target))
+        kept = {target.name for target in plan.asked}
+        for name in [name for name in self.ledgers if name not in kept]:
+            self._dropped(name)
 
-    def destroy(self) -> dict[str, Undone]:
+    def _declared(self, provider: ResourceProvider, state: dict[str, Props], name: str, props: Props) -> None:
+        with patch.dict("os.environ", self.lab.env()):
+            if name not in state:
+                state[name] = provider.create(props).outs or {}
+                return
+            difference = provider.diff(name, state[name], props)
+            assert not difference.replaces
+            if difference.changes:
+                state[name] = provider.update(name, state[name], props).outs or {}
+
+    def _dropped(self, name: str) -> None:
+        with patch.dict("os.environ", self.lab.env()):
+            LedgerProvider().delete(name, self.ledgers[name])
+        del self.ledgers[name]
+        self.handovers.pop(name, None)
+
+    def destroy(self) -> None:
         """Puts every target back."""
-        done = {name: restore(self.client, key, "") for name, key in self.applied.items()}
-        self.applied.clear()
-        return done
+        for name in list(self.ledgers):
+            self._dropped(name)
+
+    @property
+    def known(self) -> dict[ObjectKey, Held]:
+        """What the engine's state has."""
+        records = [Record.from_text(props["record"]) for props in self.ledgers.values()]
+        return {record.key: Held(managed=False, ledger=record.ledger) for record in records}
 
     def half_destroy(self) -> None:
         """The first of the two writes that put each target back, as a run leaves it that is killed between them."""
-        for name in self.applied:
-            while not self._released(name):
+        for key, ledger in self.known.items():
+            while not self._released(key.name, ledger):
                 pass  # its controller was faster
 
-    def _released(self, name: str) -> bool:
+    def _released(self, name: str, noted: str) -> bool:
         live = self.get(name)
-        plan = undo(live, ledger_of(live))
+        plan = undo(live, known_ledger(live, noted))
         try:
             return plan is None or apply(self.client, plan.request, FIELD_MANAGER) is not None
         except OvertakenError:
@@ -161,8 +197,33 @@ class Bench:
         assert answer.status == 200, answer
         return {"apiVersion": "apps/v1", "kind": "Deployment", **answer.body}
 
+    def put(self, name: str, manager: str, adopting: bool) -> None:
+        """Somebody writes the whole Deployment by its manifest, or by that with the sizes that it has now."""
+        body = self.manifests[name]
+        if adopting:
+            live = self.get(name)
+            ours, theirs = (each["spec"]["template"]["spec"]["containers"][0] for each in (live, body))
+            theirs["resources"] = ours.get("resources", {})
+            body["spec"]["replicas"] = live["spec"]["replicas"]
+        answer = self.lab.request("PUT", f"{_path()}/{name}?fieldManager={manager}", json.dumps(body))
+        assert answer.status == 200, answer
+
+    def install_again(self, name: str, way: str) -> None:
+        """The installer runs once more, with the same manifest."""
+        forced = ("--force-conflicts",) if way == "server-side" else ()
+        self.lab.kubectl(*WAYS[way], *forced, "--filename=-", stdin=json.dumps(self.manifests[name]))
+
     def update(self, name: str, path: Path, value: Any, manager: str) -> None:
-        """Somebody sets one field, or the replicas through their subresource."""
+        """Somebody sets one field, or the replicas through their subresource, or ``controller`` by a whole write."""
+        if manager == "controller":
+            body = merge.strategic(self.get(name), _nested(path, value), self.schema)
+            answer = self.lab.request("PUT", f"{_path()}/{name}?fieldManager={manager}", json.dumps(body))
+            if answer.status == 409:
+                # As controllers do.
+                self.update(name, path, value, manager)
+                return
+            assert answer.status == 200, answer
+            return
         sub = "/scale" if manager == "scaler" else ""
         body = json.dumps(_nested(path, value))
         kind = "application/strategic-merge-patch+json" if not sub else "application/merge-patch+json"
@@ -171,22 +232,24 @@ class Bench:
 
     def install(self, ways: Mapping[str, str]) -> None:
         """Makes every Deployment anew, by the way of an earlier owner that ``ways`` names for each."""
-        found = yaml.safe_load_all((PLATFORMS / "dev" / "platform.yaml").read_text())
-        manifests = {body["metadata"]["name"]: body for body in found if body["kind"] == "Deployment"}
-        self.applied.clear()
+        manifests = self.manifests
+        self.ledgers.clear()
+        self.handovers.clear()
         for name in ways:
             self.lab.request("DELETE", f"{_path()}/{name}?propagationPolicy=Background")
-        for way, words in (
-            ("client-side", ("apply",)),
-            ("server-side", ("apply", "--server-side", "--field-manager=helm")),
-            ("scaled", ("create", "--field-manager=installer")),
-        ):
+        for way, words in WAYS.items():
             some = [manifests[name] for name in ways if ways[name] == way]
             if some:
                 items = json.dumps({"apiVersion": "v1", "kind": "List", "items": some})
                 self.lab.kubectl(*words, "--filename=-", stdin=items)
         for name in (name for name, way in ways.items() if way == "scaled"):
             self.update(name, Path(("spec", "replicas")), 3, "scaler")
+
+    @property
+    def manifests(self) -> dict[str, Object]:
+        """What the installer writes, by name."""
+        found = yaml.safe_load_all((PLATFORMS / "dev" / "platform.yaml").read_text())
+        return {body["metadata"]["name"]: body for body in found if body["kind"] == "Deployment"}
 
     @property
     def schema(self) -> merge.Type:
@@ -199,9 +262,11 @@ class Twin:
     def __init__(self, body: Object, schema: merge.Type) -> None:
         self.body, self.schema = body, schema
         self.asked: set[Path] = set()
-        self.touched: dict[Path, tuple[int, str]] = {}
-        """What others set of our fields, for as long as we have not taken it back."""
+        self.touched: dict[Path, tuple[Any, str]] = {}
+        """What others set of our fields or took away, for as long as we have not taken it back."""
         self.untouched = True
+        self.timed = True
+        """Whether its owners wrote last when they did at first."""
 
     def planned(self, applied: Object | None) -> None:
         """We ask for these fields from now on; None: for nothing any more."""
@@ -216,50 +281,98 @@ class Twin:
             if path not in self.asked:
                 self._keeps(path, value, manager)
 
-    def update(self, path: Path, value: int, manager: str) -> None:
-        """Somebody sets a field."""
+    def written(self, before: Object, after: Object, manager: str) -> None:
+        """Somebody wrote the whole Deployment: what he changed of it by that is his."""
+        for change in merge.diff(essence(before), essence(after), self.schema):
+            if not change.reordered:
+                self.update(change.path, change.after, manager)
+        if not ours(after):
+            # Nothing is left of an apply, so the next one is a first one.
+            self.planned(None)
+
+    def installed_again(self) -> None:
+        """Its first owner has applied by server-side apply again, and nobody but us had changed anything."""
+        assert self.untouched
+        assert not self.touched
+        self.timed = False
+
+    def update(self, path: Path, value: Any, manager: str) -> None:
+        """Somebody sets a field, or takes it away."""
         if path in self.asked:
             self.touched[path] = value, manager
         else:
             self._keeps(path, value, manager)
 
-    def _keeps(self, path: Path, value: int, manager: str) -> None:
+    def _keeps(self, path: Path, value: Any, manager: str) -> None:
         self.untouched = False
-        after = self.body
-        # By way of another value: it is his also where it happens to be what it was before us.
-        for number in (value + 1, value):
-            new = merge.strategic(after, _nested(path, number), self.schema)
-            after = merge.update(after, new, manager, self.schema)
-        if manager == "scaler":
-            entries = after["metadata"]["managedFields"]
-            metadata = {**after["metadata"], "managedFields": list(_through_scale(entries))}
-            after = {**after, "metadata": metadata}
-        self.body = after
+        there = merge.value_at(self.schema, self.body, path) is not merge.ABSENT
+        if value is merge.ABSENT and not there:
+            return
+        after = self.body if value is merge.ABSENT else _with(self.body, path, value)
+        after = after if value is not merge.ABSENT else _without(self.body, path)
+        field = merge.fieldset.of(path)
+        theirs = [
+            {**each, "fieldsV1": merge.fieldset.difference(each["fieldsV1"], field)}
+            for each in after["metadata"]["managedFields"]
+        ]
+        # A scale to 0 is no field of that subresource, so the API server notes no owner.
+        if value is not merge.ABSENT and not (manager == "scaler" and value == 0):
+            scaled = {"subresource": "scale"} if manager == "scaler" else {}
+            head = {"manager": manager, "operation": "Update", "apiVersion": "apps/v1", **scaled}
+            his = [each for each in theirs if identity(each) == identity(head)]
+            fields = merge.fieldset.union(field, his[0]["fieldsV1"] if his else {})
+            theirs = [each for each in theirs if each not in his]
+            theirs.append({**head, "fieldsType": "FieldsV1", "fieldsV1": fields})
+        self.body = with_entries(after, [each for each in theirs if each["fieldsV1"]])
 
     def check(self, live: Object) -> None:
         """Fails where the Deployment is not what it must be, owners included."""
         name = live["metadata"]["name"]
         assert essence(live) == essence(self.body), (name, merge.diff(essence(self.body), essence(live), self.schema))
-        must, found = managed_fields(self.body), managed_fields(live)
+        must, found = _owners(self.body), _owners(live)
         assert found == must, (
             name,
             [one for one in must if one not in found],
             [one for one in found if one not in must],
         )
-        assert not self.untouched or _times(live) == _times(self.body), (name, _times(live), _times(self.body))
+        assert not (self.untouched and self.timed) or _times(live) == _times(self.body), (
+            name,
+            _times(live),
+            _times(self.body),
+        )
 
 
-def _through_scale(entries: list[Object]) -> Any:
-    """The entries, with what ``scaler`` holds in the one of the subresource that it writes."""
-    fields: Object = {}
-    for entry in entries:
-        if entry["manager"] == "scaler":
-            fields = merge.fieldset.union(fields, entry["fieldsV1"])
-        else:
-            yield entry
-    if fields:
-        head = {"manager": "scaler", "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1"}
-        yield {**head, "subresource": "scale", "fieldsV1": fields}
+def _with(value: Any, path: Path, new: Any) -> Any:
+    """A copy of the value with another one at the path; list items and maps on the way must be there."""
+    if not path:
+        return new
+    element, rest = path[0], Path(path[1:])
+    if isinstance(element, str):
+        return {**value, element: _with(value.get(element, {}), rest, new)}
+    assert isinstance(element, merge.Key)
+    wanted = dict(element.fields).items()
+    return [_with(one, rest, new) if wanted <= one.items() else one for one in value]
+
+
+def _without(value: Any, path: Path) -> Any:
+    """A copy of the value without what is at the path."""
+    element, rest = path[0], Path(path[1:])
+    if isinstance(element, str):
+        left = {name: one for name, one in value.items() if name != element}
+        return {**left, element: _without(value[element], rest)} if rest else left
+    assert isinstance(element, merge.Key)
+    wanted = dict(element.fields).items()
+    return [
+        _without(one, rest) if rest and wanted <= one.items() else one
+        for one in value
+        if rest or not wanted <= one.items()
+    ]
+
+
+def _owners(body: Object) -> list[Object]:
+    """Who owns what, but for the map of annotations itself, which a whole write without any takes from everybody."""
+    itself = merge.fieldset.of(Path(("metadata", "annotations")))
+    return [{**each, "fieldsV1": merge.fieldset.difference(each["fieldsV1"], itself)} for each in managed_fields(body)]
 
 
 def _times(body: Object) -> list[tuple[str, str | None]]:

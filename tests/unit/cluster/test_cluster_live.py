@@ -8,7 +8,8 @@ import pytest
 from lightkube import Client, KubeConfig
 
 from modelyard.cluster import ObjectKey
-from modelyard.cluster.live import ClusterError, listed, path_of, read, snapshot
+from modelyard.cluster.live import ClusterError, listed, path_of, read, snapshot, state_of
+from modelyard.cluster.state import Scaler
 
 
 def client_of(handler: Callable[[httpx2.Request], httpx2.Response]) -> Client:
@@ -74,6 +75,60 @@ def test_quotas_that_may_not_be_read_are_left_out() -> None:
         return cluster(request)
 
     assert snapshot(client_of(forbidding), [key("d0")]).quotas == ()
+
+
+HPA = {
+    "metadata": {"namespace": "ml", "name": "mine", "uid": "1"},
+    "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d0"}, "maxReplicas": 4},
+}
+SCALED = {
+    "metadata": {"namespace": "ml", "name": "theirs", "annotations": {"autoscaling.keda.sh/paused": "true", "a": "b"}},
+    "spec": {"scaleTargetRef": {"name": "d1"}, "triggers": [{"metadata": {"password": "hunter2"}}]},
+}
+
+
+def autoscaling(request: httpx2.Request) -> httpx2.Response:
+    found = {"horizontalpodautoscalers": HPA, "scaledobjects": SCALED}.get(request.url.path.rpartition("/")[2])
+    return httpx2.Response(200, json={"items": [found]}) if found else cluster(request)
+
+
+def test_of_autoscalers_only_what_they_scale_is_kept() -> None:
+    taken = snapshot(client_of(autoscaling), [key("d0")])
+    assert taken.scalers == (
+        {
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"namespace": "ml", "name": "mine"},
+            "spec": {"scaleTargetRef": HPA["spec"]["scaleTargetRef"]},
+        },
+        {
+            "kind": "ScaledObject",
+            "metadata": {
+                "namespace": "ml",
+                "name": "theirs",
+                "annotations": {"autoscaling.keda.sh/paused": "true"},
+            },
+            "spec": {"scaleTargetRef": {"name": "d1"}},
+        },
+    )
+    # A paused one writes nothing.
+    assert state_of(taken).scalers == (Scaler("HorizontalPodAutoscaler", "mine", key("d0")),)
+    running = {**taken.scalers[1], "metadata": {"namespace": "ml", "name": "theirs"}}
+    (found,) = state_of(taken._replace(scalers=(running,))).scalers
+    assert (found.target, found.wakes) == (key("d1"), True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx2.Response(404, text="404 page not found\n"),
+        httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403}),
+    ],
+)
+def test_autoscalers_that_the_cluster_does_not_know_or_show_are_left_out(answer: httpx2.Response) -> None:
+    def without(request: httpx2.Request) -> httpx2.Response:
+        return answer if request.url.path.endswith(("autoscalers", "scaledobjects")) else cluster(request)
+
+    assert snapshot(client_of(without), [key("d0")]).scalers == ()
 
 
 def test_a_list_says_of_each_object_what_it_is() -> None:

@@ -6,15 +6,25 @@ from typing import Any
 import dill
 import pytest
 
+from modelyard import merge
 from modelyard.cluster import ObjectKey
-from modelyard.engine.ledger import HandoverProvider, LedgerFailure, LedgerProvider, Record, left_text
+from modelyard.engine.ledger import HandoverProvider, LedgerFailure, LedgerProvider, Record, handover_props, left_text
 from modelyard.engine.progress import LEFT
-from modelyard.merge import Owner, Path
+from modelyard.merge import Owner, Path, fieldset
+from modelyard.plan import FIELD_MANAGER, TargetPlan
+from modelyard.plan.ledger import Ledger, write_ledger
+from tests.unit.environments import environments
+from tests.unit.plan.conftest import Site
 
+HEAD = "deployment-ray-head"
 RECORD = Record(ObjectKey("apps/v1", "Deployment", "ml", "worker"), "dev", "1234", "{}")
 
 
-def props(record: Record) -> dict[str, Any]:
+def props(record: Record, due: str = "") -> dict[str, Any]:
+    return {"record": record.to_text(), "due": due}
+
+
+def noted(record: Record) -> dict[str, Any]:
     return {"record": record.to_text()}
 
 
@@ -28,7 +38,6 @@ def test_a_record_of_another_form_is_refused_in_words() -> None:
         Record.from_text(RECORD.to_text().replace('"formatVersion": 1', '"formatVersion": 2'))
 
 
-@pytest.mark.parametrize("provider", [LedgerProvider(), HandoverProvider()])
 @pytest.mark.parametrize(
     ("other", "changes", "replaces"),
     [
@@ -40,9 +49,58 @@ def test_a_record_of_another_form_is_refused_in_words() -> None:
         (RECORD._replace(key=RECORD.key._replace(namespace="other")), True, ["record"]),
     ],
 )
-def test_only_another_object_is_another_resource(provider: Any, other: Record, changes: bool, replaces: Any) -> None:
-    found = provider.diff("id", props(RECORD), props(other))
+def test_only_another_object_is_another_resource(other: Record, changes: bool, replaces: Any) -> None:
+    found = LedgerProvider().diff("id", noted(RECORD), noted(other))
     assert (found.changes, found.replaces) == (changes, replaces)
+    found = HandoverProvider().diff("id", props(RECORD), props(other))
+    assert (found.changes, found.replaces) == (bool(replaces), replaces)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [("", "7", True), ("7", "7", False), ("7", "8", True), ("7", "", False), ("", "", False)],
+)
+def test_what_waits_on_another_version_of_the_object_is_to_be_handed_over(old: str, new: str, changes: bool) -> None:
+    """The record is the same each time, as it is when a patch is dropped, taken again by a killed run, and dropped."""
+    assert HandoverProvider().diff("id", props(RECORD, old), props(RECORD, new)).changes is changes
+    # States of earlier versions have no such mark.
+    assert HandoverProvider().diff("id", noted(RECORD), props(RECORD, new)).changes is bool(new)
+
+
+def head(site: Site, version: str) -> TargetPlan:
+    """The plan of the Ray head, with the version that its object has."""
+    (target,) = (target for target in site.plan().targets if target.name == HEAD)
+    assert target.before is not None
+    metadata = {**target.before["metadata"], "resourceVersion": version}
+    return target._replace(before={**target.before, "metadata": metadata})
+
+
+def with_head(site: Site, body: dict[str, Any]) -> Site:
+    objects = {key: body if key.name == HEAD else found for key, found in site.state.objects.items()}
+    return site._replace(state=site.state._replace(objects=objects))
+
+
+def test_fields_that_a_killed_run_took_again_are_handed_over_when_they_go_back_once_more(tmp_path: Any) -> None:
+    plain = Site(*environments()["dev"])
+    mine = plain.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
+    schema = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
+    plan = plain.plan()
+    applied = mine.applied()._replace(library=plain.library)
+    first = handover_props(plan, head(applied, "1"))
+    assert first["due"] == "1"
+    back = applied.applied()
+    assert handover_props(plan, head(back, "2"))["due"] == ""
+    # The patch again: its request is through, and the run ends before the handover.
+    taken = head(back._replace(library=mine.library), "2").after
+    third = handover_props(plan, head(with_head(applied, taken), "3"))
+    assert third["record"] == first["record"]
+    assert HandoverProvider().diff("id", first, third).changes
+    # The same again, now with the request through that gives the field back, and without a change besides.
+    asked = head(with_head(applied, taken), "3").applied
+    half = merge.server_side(taken, asked, FIELD_MANAGER, schema, force=True).object
+    target = head(with_head(applied, half), "4")
+    assert target.changes == ()
+    assert HandoverProvider().diff("id", first, handover_props(plan, target)).changes
 
 
 @pytest.mark.parametrize("provider", [LedgerProvider, HandoverProvider])
@@ -63,8 +121,8 @@ def test_the_state_keeps_no_secret_of_it(provider: Any) -> None:
 def test_a_ledger_does_nothing_until_it_is_deleted() -> None:
     """There is no cluster here that could be asked."""
     nowhere = RECORD._replace(context="there is no such context")
-    assert LedgerProvider().create(props(nowhere)).outs == props(nowhere)
-    assert LedgerProvider().update("id", props(RECORD), props(nowhere)).outs == props(nowhere)
+    assert LedgerProvider().create(noted(nowhere)).outs == noted(nowhere)
+    assert LedgerProvider().update("id", noted(RECORD), noted(nowhere)).outs == noted(nowhere)
 
 
 def test_without_anything_to_hand_over_nobody_is_asked() -> None:
@@ -76,9 +134,22 @@ def test_a_cluster_out_of_reach_is_told_in_words(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(LedgerFailure, match=r"no kubeconfig.*; set KUBECONFIG"):
-        LedgerProvider().delete("id", props(RECORD))
+        LedgerProvider().delete("id", noted(RECORD))
 
 
 def test_what_is_left_is_told_with_its_holders() -> None:
     left = {Path(("spec", "replicas")): (Owner("human", "Update"),), Path(("spec", "paused")): ()}
     assert left_text(left) == f"{LEFT}spec.replicas (human), spec.paused (nobody)"
+
+
+def test_the_state_keeps_what_a_new_record_has_lost() -> None:
+    replicas = Path(("spec", "replicas"))
+    known = RECORD._replace(ledger=write_ledger(Ledger(held=((replicas, 3),))))
+    lost = RECORD._replace(ledger=write_ledger(Ledger()), context="renamed")
+    kept = LedgerProvider().update("id", noted(known), noted(lost)).outs
+    assert kept == noted(known._replace(context="renamed"))
+    # So the next run with the same record has nothing to do.
+    assert not LedgerProvider().diff("id", kept, noted(lost)).changes
+    # What has gone back is forgotten.
+    back = known._replace(ledger=write_ledger(Ledger(held=((replicas, 3),), returning=fieldset.of(replicas))))
+    assert LedgerProvider().update("id", noted(back), noted(lost)).outs == noted(lost)

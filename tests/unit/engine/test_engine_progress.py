@@ -115,3 +115,24 @@ def test_a_wait_for_running_jobs_is_told() -> None:
     told = "draining Ray: 1 running job: raysubmit_1 (train) (waiting for 10m)"
     lines, _ = said(diagnostic("info#err", f"{told}\n", None), diagnostic("info", "something else", None))
     assert lines == [told]
+
+
+@pytest.mark.parametrize(
+    ("kind", "then", "line"),
+    [
+        ("Restore", "pulumi-python:dynamic/modelyard:Ledger", "putting back it"),
+        ("Removal", "kubernetes:apps/v1:Deployment", "deleting it"),
+    ],
+)
+def test_what_is_let_go_in_its_turn_is_told_once(kind: str, then: str, line: str) -> None:
+    done, dropped = step(OpType.CREATE, f"pulumi-python:dynamic/modelyard:{kind}"), step(OpType.DELETE, then)
+    # The run after it drops what did the work, and says nothing.
+    tidied = step(OpType.DELETE, f"pulumi-python:dynamic/modelyard:{kind}")
+    lines, _ = said(
+        *(
+            each
+            for one in (done, dropped, tidied)
+            for each in (event(resource_pre_event=one), event(res_outputs_event=one))
+        )
+    )
+    assert lines == [line, f"done {line}"]

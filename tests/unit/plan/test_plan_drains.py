@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from modelyard.cluster import ObjectKey
+from modelyard.cluster.state import Scaler
 from modelyard.drain import Broker, Dashboard, HeadService, Numbers, Unnamed
 from modelyard.findings import Severity
 from modelyard.plan.store import plan_from_json, plan_to_json
@@ -106,14 +108,68 @@ def test_a_switch_that_replaces_the_head_waits_before_the_head(dev: Any) -> None
     assert waits(plan) == {"ray": (HEAD, RAY)}
 
 
-def test_a_side_left_to_an_autoscaler_waits_where_it_has_pods(staging: Any) -> None:
-    def asleep(body: dict[str, Any]) -> dict[str, Any]:
-        spec = {**body["spec"], "replicas": 0} if body["metadata"]["name"] == RAY else body["spec"]
+def scaled(site: Any, name: str, replicas: int) -> Any:
+    """Somebody has set the replicas of one Deployment."""
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        spec = {**body["spec"], "replicas": replicas} if body["metadata"]["name"] == name else body["spec"]
         return {**body, "spec": spec}
 
-    awake = staging.applied().asking(training="celery")
-    assert waits(awake.plan()) == {"ray": (RAY,)}
-    assert waits(awake.having(asleep).plan()) == {}
+    return site.having(change)
+
+
+@pytest.mark.parametrize("replicas", [0, 1])
+def test_a_side_that_an_autoscaler_may_wake_meanwhile_waits_also_where_it_sleeps(staging: Any, replicas: int) -> None:
+    site = scaled(staging.applied(), RAY, replicas)
+    assert waits(site.asking(training="celery").plan()) == {"ray": (RAY,)}
+    assert waits(with_memory(site, "ray_worker", "24Gi").plan()) == {"ray": (RAY,)}
+    fixed = site.asking(autoscaling=site.stack.config.autoscaling._replace(mode="none"))
+    assert waits(with_memory(fixed, "ray_worker", "24Gi").plan()) == {"ray": (RAY,)}
+
+
+def test_the_step_of_a_side_that_sleeps_says_what_it_waits_for(staging: Any) -> None:
+    plan = with_memory(scaled(staging.applied(), RAY, 0), "ray_worker", "24Gi").plan()
+    assert steps(plan) == [(RAY, "drain"), (RAY, "up")]
+    assert plan.steps[1].why == "replaces the pods that an autoscaler may have started, once Ray is idle"
+
+
+@pytest.mark.parametrize(("kind", "waiting"), [("ScaledObject", {"ray": (RAY,)}), ("HorizontalPodAutoscaler", {})])
+def test_a_side_that_keda_may_wake_waits_and_one_at_0_with_another_autoscaler_does_not(
+    prod: Any, kind: str, waiting: dict[str, Any]
+) -> None:
+    site = with_memory(prod.applied(), "ray_worker", "48Gi")
+    scaler = Scaler(kind, "mine", ObjectKey("apps/v1", "Deployment", "ml-platform", RAY))
+    assert waits(site._replace(state=site.state._replace(scalers=(scaler,))).plan()) == waiting
+
+
+def test_a_side_that_no_autoscaler_may_wake_has_nothing_to_wait_for(staging: Any) -> None:
+    """The most replicas of an idle side are 0; on the way back its queue fills before its pods come."""
+    assert waits(with_memory(staging.applied(), "celery", "24Gi").plan()) == {}
+    back = scaled(staging.applied().asking(training="celery").applied(), RAY, 0).asking(training="ray")
+    assert waits(with_memory(back, "ray_worker", "24Gi").plan()) == {"celery": (CELERY,)}
+
+
+@pytest.mark.parametrize(("name", "memory"), [("dev", "24Gi"), ("staging", "24Gi")])
+def test_the_head_of_the_side_that_trains_waits_though_no_worker_is_there(sites: Any, name: str, memory: str) -> None:
+    """Jobs that wait for a worker are the head's."""
+    site = with_memory(scaled(sites[name].applied(), RAY, 0), "ray_head", memory)
+    assert waits(site.plan()) == {"ray": (HEAD,)}
+    flipped = site.asking(training="celery").plan()
+    assert HEAD in waits(flipped)["ray"]
+    order = [step for step in steps(flipped) if step[0] == HEAD]
+    assert order == [(HEAD, "drain"), (HEAD, "normal")]
+
+
+def test_workers_that_come_up_from_nothing_are_there_before_the_head_waits(dev: Any) -> None:
+    """An interrupted switch has moved the route already: jobs wait for workers, and the head for the jobs."""
+    flip = with_memory(dev.asking(training="celery").applied(), "ray_head", "24Gi").asking(training="ray")
+    first = flip.plan()
+    assert "ray" not in waits(first)
+    moved = {target.key: target.after for target in first.targets if target.name == ROUTE}
+    rest = flip._replace(state=flip.state._replace(objects={**flip.state.objects, **moved})).plan()
+    assert waits(rest)["ray"] == (HEAD,)
+    order = [step for step in steps(rest) if step[0] in (HEAD, RAY)]
+    assert order == [(RAY, "up"), (HEAD, "drain"), (HEAD, "normal")]
 
 
 def test_the_order_is_the_same_when_the_route_has_moved_already(dev: Any) -> None:

@@ -163,8 +163,10 @@ def test_an_object_made_anew_by_somebody_else_has_drifted(dev: Any) -> None:
 
 
 def test_replicas_left_to_an_autoscaler_are_not_ours_to_compare(staging: Any) -> None:
-    unowned = staging.having(lambda body: {**body, "metadata": {**body["metadata"], "managedFields": []}})
-    target = target_of(unowned, "deployment-ray-model-training-worker")
+    ours = {"manager": FIELD_MANAGER, "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1"}
+    fields = [{**ours, "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
+    held = staging.having(lambda body: {**body, "metadata": {**body["metadata"], "managedFields": fields}})
+    target = target_of(held, "deployment-ray-model-training-worker")
     assert target.replicas[1] is None
     assert "replicas" in target.applied["spec"]
     assert "replicas" not in kept(target)["spec"]

@@ -9,9 +9,21 @@ import pytest
 
 from modelyard import merge
 from modelyard.cluster import essence
-from modelyard.merge import Path
+from modelyard.cluster.state import Held
+from modelyard.merge import Path, fieldset
+from modelyard.plan.entries import noted_in
 from modelyard.plan.keeping import put_back
-from modelyard.plan.ledger import Ledger, LedgerError, has, ledger_of, ours, read_ledger, write_ledger
+from modelyard.plan.ledger import (
+    Ledger,
+    LedgerError,
+    filled,
+    has,
+    ledger_of,
+    ledger_text,
+    ours,
+    read_ledger,
+    write_ledger,
+)
 from modelyard.plan.returning import finished, foreign, handed_over, undo
 from modelyard.stack.config import PatchChoice
 
@@ -207,10 +219,95 @@ def test_a_ledger_that_somebody_removed_is_told(dev: Any) -> None:
         return {**body, "metadata": {**body["metadata"], "annotations": notes}}
 
     plan = dev.applied().having(without).plan()
+    # The installer holds what we hold of the route as well.
     assert {finding.target for finding in plan.findings if finding.code == "OWN012"} == {
-        target.name for target in plan.targets
+        target.name for target in plan.targets if target.name != "deployment-api-server"
     }
     assert not [finding for finding in dev.applied().plan().findings if finding.code in ("OWN012", "OWN013")]
+
+
+def replaced(site: Any, adopting: bool) -> Any:
+    """The installer writes every object anew, without our annotations: with its own values, or with sizes of ours."""
+    first = site.state.objects
+
+    def written(key: Any, live: dict[str, Any]) -> dict[str, Any]:
+        if key.kind != "Deployment" or key not in first:
+            return live
+        new = json.loads(json.dumps(first[key]))
+        new["metadata"]["managedFields"] = live["metadata"]["managedFields"]
+        if adopting:
+            new["spec"]["replicas"] = live["spec"]["replicas"]
+            theirs, ours_ = (body["spec"]["template"]["spec"]["containers"][0] for body in (new, live))
+            theirs["resources"] = ours_.get("resources", {})
+        return merge.update(live, new, "installer", DEPLOYMENT)
+
+    applied = site.applied()
+    objects = {key: written(key, body) for key, body in applied.state.objects.items()}
+    return applied._replace(state=applied.state._replace(objects=objects))
+
+
+def copies(site: Any) -> dict[Any, str]:
+    """The ledgers as the engine's state knows them after the apply."""
+    return {target.key: ledger_text(target.applied) for target in site.plan().targets}
+
+
+def held(ledgers: Mapping[Any, str]) -> dict[Any, Held]:
+    """The same as a starting state has it."""
+    return {key: Held(managed=False, ledger=text) for key, text in ledgers.items()}
+
+
+def codes(plan: Any) -> set[str]:
+    return {finding.code for finding in plan.findings}
+
+
+@pytest.mark.parametrize("name", ["dev", "prod"])
+def test_after_a_whole_write_that_adopts_our_values_the_states_copy_counts(sites: Any, name: str) -> None:
+    site = sites[name]
+    adopted = replaced(site, adopting=True)
+    assert "OWN012" in codes(adopted.plan())
+    known = adopted._replace(state=adopted.state._replace(held=held(copies(site))))
+    plan = known.plan()
+    assert "OWN012" not in codes(plan)
+    for target in plan.targets:
+        first, again = ledger_of(named(site.plan(), target.name).applied), ledger_of(target.applied)
+        assert dict(again.held).items() >= dict(first.held).items()
+        back, _ = put_back(target.after, DEPLOYMENT)
+        assert back["spec"]["replicas"] == target_spec(site, target.name)["replicas"]
+        assert resources(back["spec"]) == resources(target_spec(site, target.name))
+
+
+def target_spec(site: Any, name: str) -> Any:
+    return body_of(site, name)["spec"]
+
+
+def resources(spec: Any) -> Any:
+    return [container.get("resources") for container in spec["template"]["spec"]["containers"]]
+
+
+@pytest.mark.parametrize("name", ["dev", "prod"])
+def test_a_whole_write_of_the_installers_own_values_is_no_alarm(sites: Any, name: str) -> None:
+    """What it wrote is its own by that, and what is ours alone is nothing."""
+    assert "OWN012" not in codes(replaced(sites[name], adopting=False).plan())
+
+
+def test_a_copy_of_a_ledger_that_does_not_know_all_fields_is_told(dev: Any) -> None:
+    adopted = replaced(dev, adopting=True)
+    less = {key: write_ledger(Ledger()) for key in copies(dev)}
+    assert "OWN012" in codes(adopted._replace(state=adopted.state._replace(held=held(less))).plan())
+
+
+def test_a_ledger_is_filled_with_what_an_older_one_knows_and_it_has_lost(dev: Any) -> None:
+    older = ledger_of(named(dev.plan(), SERVICE).applied)
+    assert filled(Ledger(), older) == older
+    assert filled(older, older) == older
+    lost = older._replace(held=tuple(pair for pair in older.held if pair[0] != REPLICAS), owners=())
+    assert filled(lost, older).held == older.held
+    assert filled(lost, older).owners_of(REPLICAS) == older.owners_of(REPLICAS)
+    assert filled(lost, older, {}) == lost
+    newer = lost._replace(held=(*lost.held, (REPLICAS, 7)))
+    assert dict(filled(newer, older).held)[REPLICAS] == 7
+    # What has gone back is nobody's to remember.
+    assert filled(lost, older._replace(returning=fieldset.of(REPLICAS))).held == lost.held
 
 
 def test_a_ledger_of_an_object_that_we_hold_nothing_of_does_not_count(dev: Any) -> None:
@@ -233,3 +330,30 @@ def test_objects_that_the_stack_owns_have_no_ledger(dev: Any) -> None:
         for target in plan.targets
         if target.managed
     )
+
+
+def without_ledgers(body: dict[str, Any]) -> dict[str, Any]:
+    notes = {k: v for k, v in body["metadata"].get("annotations", {}).items() if k != "modelyard.dev/ledger"}
+    return {**body, "metadata": {**body["metadata"], "annotations": notes}}
+
+
+def told(site: Any, copied: Mapping[Any, str]) -> dict[str, tuple[int, str]]:
+    state = site.state._replace(held=held(copied))
+    return {one.key.name: (len(one.entries), one.problem) for one in noted_in(state)}
+
+
+def test_the_states_copy_is_read_where_an_object_has_lost_its_ledger(dev: Any) -> None:
+    whole = told(dev.applied(), {})
+    lost = dev.applied().having(without_ledgers)
+    assert told(lost, {}) == {}
+    assert told(lost, copies(dev)) == whole
+    assert told(lost, dict.fromkeys(copies(dev), "{")) == dict.fromkeys(whole, (0, ""))
+
+
+def test_a_recording_from_before_the_apply_says_so_and_an_object_that_went_back_does_not(dev: Any) -> None:
+    before = told(dev, copies(dev))
+    assert {problem for _, problem in before.values()} == {
+        "what is recorded is from before its apply; look with --live, or record again"
+    }
+    assert len(before) == 5
+    assert told(dev._replace(state=dev.state._replace(source="live")), copies(dev)) == {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.drain import Busy, Source, Unanswered
+from modelyard.drain import Broker, Busy, HeadService, Source, Unanswered
 from modelyard.findings import Severity
 from modelyard.plan.looking import looked
 from modelyard.stack.config import CeleryJobs, Waiver
@@ -79,4 +79,45 @@ def test_nobody_to_ask_is_told_once(prod: Any, answer: Callable[[Busy], list[Sou
     site = prod.asking(drain=prod.stack.config.drain._replace(celery=CeleryJobs()))
     assert [finding.code for finding in site.plan().findings].count("RES105") == 1
     assert found(site) == []
+    # The other one, which the route leaves, is.
+    assert [type(source) for source in asked] == [HeadService]
+
+
+def back(site: Any) -> Any:
+    """A switch to Celery whose route has moved and whose worker never came up, and the flag set back."""
+    there = flip(site)
+    route = next(target for target in there.plan().targets if target.name == "deployment-api-server")
+    objects = {**there.state.objects, route.key: route.after}
+    return there._replace(state=there.state._replace(objects=objects)).asking(training="ray")
+
+
+def test_what_waits_in_the_queue_of_a_side_that_a_switch_back_leaves_is_told(
+    dev: Any, answer: Callable[[Busy], list[Source]]
+) -> None:
+    asked = answer(Busy(0, 3))
+    plan = back(dev).plan()
+    assert plan.drains == ()
+    (finding,) = found(back(dev))
+    assert (finding.code, finding.severity) == ("RES109", Severity.WARNING)
+    assert finding.target == "deployment-model-training-tasks-gpu"
+    assert finding.summary == "Celery has 3 waiting jobs now, and this plan leaves it without a worker"
+    assert [type(source) for source in asked] == [Broker]
+
+
+@pytest.mark.parametrize("said", [Busy(0, 0), Unanswered("HTTP 401")])
+def test_an_empty_queue_of_such_a_side_and_no_answer_are_nothing(
+    dev: Any, answer: Callable[[Busy | Unanswered], list[Source]], said: Busy | Unanswered
+) -> None:
+    asked = answer(said)
+    assert found(back(dev)) == []
+    assert len(asked) == 1
+
+
+def test_nobody_is_asked_about_the_other_side_while_the_route_stays(
+    dev: Any, answer: Callable[[Busy], list[Source]]
+) -> None:
+    asked = answer(Busy(0, 3))
+    more = dev.applied().asking(model_service=dev.stack.config.model_service._replace(replicas=4))
+    assert more.plan().changed
+    assert found(more) == []
     assert asked == []

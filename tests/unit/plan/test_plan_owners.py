@@ -1,11 +1,16 @@
 """Who holds the fields: take-overs, held replicas, and the switch between the modes."""
 
 import json
+from datetime import date
 from typing import Any
 
 import pytest
 
-from modelyard.stack.config import PatchChoice
+from modelyard import merge
+from modelyard.cluster import ObjectKey, essence
+from modelyard.cluster.state import Scaler
+from modelyard.plan.keeping import put_back
+from modelyard.stack.config import PatchChoice, Waiver
 
 RAY = "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"
@@ -34,7 +39,16 @@ def managed_by(name: str) -> Any:
         ("some-human", "OWN001", False, "is taken over from some-human"),
         ("horizontal-pod-autoscaler", "OWN002", True, "horizontal-pod-autoscaler keeps writing"),
         ("keda-operator", "OWN002", True, "keda-operator keeps writing"),
+        ("manager", "OWN002", True, "manager keeps writing"),
+        ("raycluster-controller", "OWN002", True, "raycluster-controller keeps writing"),
+        ("Platform-Autoscaler", "OWN002", True, "Platform-Autoscaler keeps writing"),
+        ("OpenAPI-Generator", "OWN002", False, "OpenAPI-Generator may keep writing"),
+        ("python-requests", "OWN002", False, "python-requests may keep writing"),
+        ("kubernetes-client-node", "OWN002", False, "kubernetes-client-node may keep writing"),
+        ("deployment-manager", "OWN001", False, "is taken over from deployment-manager"),
+        ("kubectl-edit", "OWN001", False, "is taken over from kubectl-edit"),
         ("argocd-controller", "OWN003", False, "argocd-controller holds"),
+        ("kapp-controller", "OWN003", False, "kapp-controller holds"),
         ("kustomize-controller", "OWN003", False, "will write it again at its next sync"),
     ],
 )
@@ -47,6 +61,73 @@ def test_taking_a_field_over(dev: Any, manager: str, code: str, blocked: bool, w
     assert {finding.code for finding in findings} == {code}
     assert all(words in finding.summary for finding in findings)
     assert plan.blocked is blocked
+
+
+@pytest.mark.parametrize("manager", ["manager", "our-operator", "OpenAPI-Generator", "keda"])
+def test_a_manager_that_the_stack_calls_an_installer_is_one(dev: Any, manager: str) -> None:
+    named = dev.asking(platform=dev.stack.config.platform._replace(installers=(manager,)))
+    codes = {finding.code for finding in named.having(managed_by(manager)).plan().findings}
+    assert "OWN001" in codes
+    assert "OWN002" not in codes
+    others = named.having(managed_by(f"other-{manager}-controller")).plan()
+    assert "OWN002" in {finding.code for finding in others.findings}
+
+
+def held_by(manager: str, subresource: str) -> Any:
+    """Somebody holds the replicas, as who writes through a subresource does."""
+    entry = {"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "subresource": subresource}
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        fields = [{**entry, "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
+        metadata = {**body["metadata"], "managedFields": fields}
+        return {**body, "spec": {**body["spec"], "replicas": 9}, "metadata": metadata}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("manager", "subresource", "code"),
+    [
+        ("our-scaling", "scale", "OWN002"),
+        ("our-scaling", "", "OWN001"),
+        ("kubectl", "scale", "OWN001"),
+        ("argocd-server", "scale", "OWN003"),
+    ],
+)
+def test_whoever_scales_and_is_no_installer_is_a_controller(
+    dev: Any, manager: str, subresource: str, code: str
+) -> None:
+    plan = dev.having(held_by(manager, subresource)).plan()
+    codes = {one.code for one in plan.findings if one.field == "spec.replicas" and manager in one.summary}
+    assert codes == {code}
+
+
+HPA = "HorizontalPodAutoscaler"
+SERVICE = "deployment-model-service"
+
+
+def with_scaler(site: Any, name: str, kind: str = HPA, version: str = "apps/v1") -> Any:
+    scaler = Scaler(kind, "mine", ObjectKey(version, "Deployment", "ml-platform", name))
+    return site._replace(state=site.state._replace(scalers=(scaler,)))
+
+
+@pytest.mark.parametrize("kind", [HPA, "ScaledObject"])
+def test_an_autoscaler_that_has_not_written_yet_is_in_conflict_with_replicas_that_a_plan_sets(
+    dev: Any, kind: str
+) -> None:
+    for site in (dev, dev.applied()):
+        plan = with_scaler(site, SERVICE, kind).plan()
+        (finding,) = found(plan, "OWN002")
+        assert finding.summary == f"{kind} mine sets spec.replicas of {SERVICE}"
+        assert plan.blocked
+
+
+def test_an_autoscaler_of_another_object_or_of_replicas_that_a_plan_leaves_alone_is_none(
+    dev: Any, staging: Any
+) -> None:
+    assert not found(with_scaler(dev, "deployment-api-server").plan(), "OWN002")
+    assert not found(with_scaler(dev, SERVICE, version="example.com/v1").plan(), "OWN002")
+    assert not found(with_scaler(staging, RAY, "ScaledObject").plan(), "OWN002")
 
 
 def test_nothing_is_taken_over_twice(dev: Any) -> None:
@@ -98,6 +179,20 @@ def test_replicas_that_somebody_else_holds_are_left_to_them(staging: Any) -> Non
         if target.role in ("rayWorker", "celery"):
             assert "replicas" not in target.applied["spec"]
             assert target.after["spec"]["replicas"] == target.before["spec"]["replicas"]
+
+
+def test_replicas_that_nobody_holds_stay_as_they_are(staging: Any) -> None:
+    """The API server notes nobody for an autoscaler's 0. Held, the number would stop the step once it wakes a pod."""
+    asleep = staging.having(lambda body: {**body, "spec": {**body["spec"], "replicas": 0}})
+    plan = asleep.having(without_managers).plan()
+    target = next(target for target in plan.targets if target.name == RAY)
+    assert "replicas" not in target.applied["spec"]
+    assert target.after["spec"]["replicas"] == 0
+    assert not found(plan, "AUT002")
+
+
+def without_managers(body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "metadata": {**body["metadata"], "managedFields": []}}
 
 
 def test_managed_mode_makes_whole_objects_where_there_are_none(dev: Any) -> None:
@@ -154,3 +249,56 @@ def test_a_target_that_was_never_ours_is_not_given_up(dev: Any) -> None:
     plan = dev.asking(patches=(PatchChoice("ray-head", enabled=False),)).plan()
     assert "deployment-ray-head" not in {target.name for target in plan.targets}
     assert not [finding for finding in plan.findings if finding.code == "OWN006"]
+
+
+def of_project(site: Any, project: str, name: str = "dev") -> Any:
+    return site._replace(stack=site.stack._replace(project=project, name=name))
+
+
+def test_every_object_says_which_stack_applied_it(dev: Any) -> None:
+    mine = of_project(dev, "platform")
+    nothing = mine._replace(state=dev.state._replace(objects={}, pods=()))
+    managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    for site in (mine, managed):
+        plan = site.plan()
+        assert plan.targets
+        for target in plan.targets:
+            assert target.applied["metadata"]["annotations"]["modelyard.dev/stack"] == "platform/dev"
+    assert found(mine.applied().plan(), "OWN015") == []
+    # Objects that were applied before there was such a note.
+    unsaid = dev.applied().having(lambda body: with_note(body, None))
+    assert found(of_project(unsaid, "platform").plan(), "OWN015") == []
+
+
+def with_note(body: dict[str, Any], stack: str | None) -> dict[str, Any]:
+    notes = {**body["metadata"].get("annotations", {}), "modelyard.dev/stack": stack}
+    return {**body, "metadata": {**body["metadata"], "annotations": {k: v for k, v in notes.items() if v is not None}}}
+
+
+@pytest.mark.parametrize(("project", "name"), [("platform", "other"), ("other", "dev")])
+def test_objects_of_another_stack_are_an_error(dev: Any, project: str, name: str) -> None:
+    theirs = of_project(dev, project, name).applied()
+    plan = of_project(theirs, "platform").plan()
+    refused = found(plan, "OWN015")
+    assert {finding.target for finding in refused} == {target.name for target in plan.targets}
+    assert refused[0].summary == f"{refused[0].target} is patched by the stack {project}/{name}"
+    assert plan.blocked
+
+
+def test_a_copy_of_another_stacks_object_is_nobodys(dev: Any) -> None:
+    copied = dev.having(lambda body: with_note(body, "platform/other"))
+    assert found(of_project(copied, "platform").plan(), "OWN015") == []
+
+
+def test_a_waiver_takes_the_objects_of_another_stack_over_and_keeps_what_they_were(dev: Any) -> None:
+    first = of_project(dev, "platform", "old").applied()
+    waiver = Waiver("OWN015", "the stack was renamed", date(2026, 12, 24), by="somebody")
+    renamed = of_project(first, "platform").asking(waivers=(waiver,))
+    plan = renamed.plan()
+    assert not plan.blocked
+    after = renamed.applied()
+    assert found(after.plan(), "OWN015") == []
+    schema = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
+    for target in plan.targets:
+        back, _ = put_back(after.state.objects[target.key], schema)
+        assert essence(back) == essence(dev.state.objects[target.key])

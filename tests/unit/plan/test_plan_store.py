@@ -99,6 +99,28 @@ def test_replicas_that_an_autoscaler_moves_make_no_plan_stale(staging: Any) -> N
     assert moved(approved, now) == ()
 
 
+def test_replicas_that_a_plan_holds_until_an_autoscaler_sets_them_count(prod: Any) -> None:
+    """The step would set them back."""
+    side = "deployment-model-training-tasks-gpu"
+    scaling = prod.stack.config.autoscaling._replace(mode="annotations", max_replicas=3)
+    site = prod.applied().asking(autoscaling=scaling)
+    assert [finding.target for finding in site.plan().findings if finding.code == "AUT002"] == [side]
+
+    def asleep(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "spec": {**body["spec"], "replicas": 0}} if body["metadata"]["name"] == side else body
+
+    (difference,) = moved(site.plan(), site.having(asleep).plan())
+    assert difference.endswith("is not what it was when the plan was made (spec.replicas 3 → 0)")
+
+
+def test_replicas_that_no_patch_sets_may_move(dev: Any) -> None:
+    def scaled(body: dict[str, Any]) -> dict[str, Any]:
+        route = body["metadata"]["name"] == "deployment-api-server"
+        return {**body, "spec": {**body["spec"], "replicas": 9}} if route else body
+
+    assert moved(dev.plan(), dev.having(scaled).plan()) == ()
+
+
 def test_another_order_of_changes_is_another_plan(dev: Any) -> None:
     plan = dev.plan()
     assert len(plan.steps) > 1

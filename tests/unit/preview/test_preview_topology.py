@@ -140,3 +140,24 @@ def test_a_preview_knows_the_version_of_every_patch(repository: Repository) -> N
     moves = {one.name: (one.before, one.after) for one in stacks["dev"].patches}
     assert moves["model-service"] == ("v1", "v2")
     assert moves["ray-worker"] == ("v1", "v1")
+
+
+def test_what_is_deleted_is_drawn_before_and_not_after(prod: Planned) -> None:
+    assert prod.plan is not None
+    (celery,) = [one for one in prod.plan.targets if one.name == CELERY]
+    gone = celery._replace(action="delete", after={}, replicas=(celery.replicas[0], 0))
+    after = prod._replace(plan=prod.plan._replace(targets=(gone,)))
+    picture = topology(prod, after)
+    assert picture is not None
+    assert running(picture.before, CELERY).pods == 3
+    assert picture.after is not None
+    assert CELERY not in {one.name for one in picture.after.workloads}
+
+
+def test_what_goes_back_under_another_name_keeps_its_role(prod: Planned) -> None:
+    assert prod.plan is not None
+    (celery,) = [one for one in prod.plan.targets if one.name == CELERY]
+    old = celery._replace(key=celery.key._replace(name="old", namespace="before"), action="restore", elsewhere=True)
+    picture = topology(prod, prod._replace(plan=prod.plan._replace(targets=(*prod.plan.targets, old))))
+    assert picture is not None
+    assert (running(picture.after, "before/old").role, running(picture.after, "before/old").pods) == ("celery", 3)

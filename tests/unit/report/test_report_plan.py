@@ -146,3 +146,14 @@ def test_every_width_is_kept(plans: Mapping[str, Plan], columns: int) -> None:
     for plan in plans.values():
         lines = plan_text(plan, Style(False, columns), advice=True, saved="x/" * 60)
         assert max(map(len, lines)) <= columns
+
+
+def test_what_goes_back_and_what_is_deleted_say_so(dev: Plan) -> None:
+    (worker,) = (target for target in dev.targets if target.name == WORKER)
+    back = worker._replace(action="restore", patches=(), changes=(), replicas=(2, 1), gpus=(2, 1), replaces_pods=0)
+    told = text(dev._replace(targets=(back,), steps=()))
+    assert f"\n~ {WORKER}  put back · pods 2 → 1 · GPUs 2 → 1\n" in told
+    gone = back._replace(action="delete", after={}, replicas=(2, 0), gpus=(2, 0))
+    told = text(dev._replace(targets=(gone,), steps=()))
+    assert f"\n- {WORKER}  deleted · pods 2 → 0 · GPUs 2 → 0\n" in told
+    assert "notes which patches" not in told

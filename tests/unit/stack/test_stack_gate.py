@@ -50,7 +50,7 @@ VALUES = st.one_of(
     st.dictionaries(st.sampled_from(["name", "code", "model", "secure"]), st.sampled_from(["x", 1, "A10"]), max_size=2),
 )
 FIELDS = {
-    "platform": ["release", "mode", "namespace", "cuda", "imagesEmbedPtx"],
+    "platform": ["release", "mode", "namespace", "cuda", "imagesEmbedPtx", "installers"],
     "gpu": ["model", "perWorker", "allocation"],
     "rayWorker": ["replicas", "cpu", "memory", "gracePeriod", "image"],
     "celery": ["concurrency", "queue", "jobLimit", "consumerTimeout"],

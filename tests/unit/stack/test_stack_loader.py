@@ -185,6 +185,12 @@ def test_positions_are_those_of_the_file(stackfiles) -> None:
     assert not [path for path in stack.positions if path and path[0] in ("context", "region", "kubernetes:context")]
 
 
+def test_installers_are_names(stackfiles) -> None:
+    platform = '{release: "23.10", installers: [manager, OpenAPI-Generator]}'
+    text = stackfiles.BASE.replace('{release: "23.10"}', platform)
+    assert stackfiles.loaded(text).config.platform.installers == ("manager", "OpenAPI-Generator")
+
+
 def test_a_finding_is_placed_at_the_nearest_key_there_is(stackfiles) -> None:
     stack = stackfiles.loaded(FULL)
     finding = Finding("RES001", Severity.ERROR, "too little")

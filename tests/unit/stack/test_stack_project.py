@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.stack import codes, discover, find_project, load, stack_folder
+from modelyard.stack import codes, discover, find_project, load, project_name, stack_folder
 from modelyard.stack.source import MAX_BYTES
 
 
@@ -127,3 +127,19 @@ def test_a_file_without_permission_is_named(project: Path, monkeypatch: pytest.M
     finding = only_finding(path)
     assert finding.code == codes.UNREADABLE
     assert finding.summary == "Pulumi.dev.yaml cannot be read: permission denied"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("name: ml\nruntime: python\n", "ml"),
+        ("runtime: python\n", ""),
+        ("name: [1]\n", ""),
+        ("name: [\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_name_of_a_project_is_what_its_file_says(tmp_path: Path, text: str, name: str) -> None:
+    (tmp_path / "Pulumi.yaml").write_text(text)
+    assert project_name(tmp_path) == name
+    assert project_name(tmp_path / "nowhere") == ""

@@ -84,7 +84,8 @@ def test_defaults_of_schema_and_code_are_the_same(name: str) -> None:
     _, made, fields = SECTIONS[name]
     code = made._field_defaults  # type: ignore[attr-defined]
     stated = {fields[key][0]: resolved(value)["default"] for key, value in section(name).items() if "default" in value}
-    assert stated == {field: value for field, value in code.items() if value is not None}
+    lists = {field: list(value) if isinstance(value, tuple) else value for field, value in code.items()}
+    assert stated == {field: value for field, value in lists.items() if value is not None}
 
 
 def test_supported_kubernetes_versions_are_those_whose_schemas_are_shipped() -> None:

@@ -1,0 +1,80 @@
+"""What the engine's state has of a stack, read with the engine's own command line.
+
+It is part of where a plan starts from: an apply puts back, or deletes, what the state has and the stack no longer asks
+for. Nothing of the engine is imported, so that a live plan stays as fast as its API server.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from modelyard.cluster.state import Held, ObjectKey, key_of
+
+RECORD = "modelyard:index:Applied"
+"""Type of ``components.record.Applied``."""
+LEDGER = "modelyard:Ledger"
+"""Type of ``engine.ledger.Ledger`` within the provider for Python resources."""
+TIMEOUT = 60
+"""Seconds that reading the state may take."""
+
+
+class StateError(Exception):
+    """The engine's state cannot be read: why."""
+
+
+def held_objects(root: Path, stack: str) -> dict[ObjectKey, Held]:
+    """The objects that the engine's state has of a stack; none where nothing was ever applied.
+
+    Raises:
+        StateError: there is no engine, no way to the state, or nobody can read it.
+    """
+    command = ("pulumi", "stack", "export", "--non-interactive", "--stack", stack)
+    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=root,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise StateError("the Pulumi engine (pulumi) is not on PATH") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StateError(str(error)) from error
+    if done.returncode != 0:
+        said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")
+        if "no stack named" in said:
+            return {}
+        raise StateError(said or f"pulumi stack export ended with {done.returncode}")
+    try:
+        return held_in((json.loads(done.stdout)["deployment"] or {}).get("resources") or ())
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StateError(f"it is not what an apply writes: it lacks {error}") from error
+
+
+def held_in(resources: Iterable[Mapping[str, Any]]) -> dict[ObjectKey, Held]:
+    """The same from the resources of an exported state.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: they are not what our program leaves.
+    """
+    found: dict[ObjectKey, Held] = {}
+    roles: dict[ObjectKey, str] = {}
+    for resource in resources:
+        kind, outputs = resource["type"], resource.get("outputs") or {}
+        if resource.get("delete"):
+            continue
+        if kind.startswith("kubernetes:") and not kind.endswith("Patch"):
+            found[key_of(resource["inputs"], "default")] = Held(managed=True)
+        elif kind.rpartition("/")[2] == LEDGER:
+            record = json.loads(outputs["record"])
+            found[ObjectKey(*record["key"])] = Held(managed=False, ledger=record["ledger"])
+        elif kind == RECORD and "role" in outputs:
+            roles[key_of(json.loads(outputs["request"]), "")] = outputs["role"]
+    return {key: held._replace(role=roles.get(key, "")) for key, held in found.items()}

@@ -1,0 +1,72 @@
+"""What the components register for a target that the stack no longer asks for."""
+
+from components.program import unplanned_objects
+from modelyard.cluster.state import Held
+from modelyard.engine.ledger import Record
+from modelyard.plan import Plan, TargetPlan
+from modelyard.stack.config import PatchChoice
+from tests.components import conftest
+from tests.components.conftest import Build, Engine, again, existing, managed
+
+HEAD = "deployment-ray-head"
+DROPPED = (PatchChoice("ray-head", enabled=False),)
+RESTORE, REMOVAL = (f"pulumi-python:dynamic/modelyard:{name}" for name in ("Restore", "Removal"))
+
+
+def of_type(engine: Engine, kind: str) -> list[conftest.Registered]:
+    return [one for one in engine.registered if one.type == kind]
+
+
+def head(plan: Plan) -> TargetPlan:
+    (found,) = [one for one in plan.targets if one.name == HEAD]
+    return found
+
+
+def test_a_restore_is_one_resource_that_waits_and_looks_before(build: Build) -> None:
+    plan = again("dev", patches=DROPPED)
+    engine = build(plan)
+    (one,) = of_type(engine, RESTORE)
+    assert (one.name, one.parent) == (f"deployment/{HEAD}", "modelyard:index:RayCluster::ray-cluster")
+    assert one.before == (f"drain {HEAD}", f"approved:Deployment/{HEAD}")
+    assert "cluster" in one.depends_on
+    record = Record.from_text(one.inputs["record"])
+    assert (record.key, record.cluster) == (head(plan).key, plan.cluster)
+    assert record.ledger == head(plan).applied["metadata"]["annotations"]["modelyard.dev/ledger"]
+    assert HEAD not in {one.name for one in engine.registered if one.type != RESTORE}
+    assert f"deployment/{HEAD}" not in {one.name for one in engine.registered if one.type != RESTORE}
+    assert HEAD not in engine.outputs["platform"]["replicas"]
+
+
+def test_a_removal_is_chained_its_pods_before_its_service(build: Build) -> None:
+    plan = managed_again()
+    gone = [one for one in plan.targets if one.leaves]
+    assert [one.key.kind for one in gone] == ["Deployment", "PodDisruptionBudget", "Service"]
+    first, second, third = of_type(build(plan), REMOVAL)
+    assert first.before == (f"drain {HEAD}",)
+    assert second.before == third.before == ()
+    assert first.name in second.depends_on
+    assert second.name in third.depends_on
+
+
+def managed_again() -> Plan:
+    """A managed stack that has dropped its Ray head, after its first apply."""
+    stack, state = conftest._site("dev")
+    config = stack.config._replace(platform=stack.config.platform._replace(mode="managed"), patches=DROPPED)
+    for section in conftest.IMAGES:
+        config = config._replace(**{section: getattr(config, section)._replace(image="images.example.com/it:1")})
+    objects = {**state.objects, **{target.key: target.after for target in managed("dev").targets}}
+    return conftest._plan(stack._replace(config=config), state._replace(objects=objects))
+
+
+def test_a_run_stops_where_the_plan_lacks_what_the_engine_would_put_back() -> None:
+    plan = again("dev", patches=DROPPED)
+    _, state = conftest._site("dev")
+    objects = {target.key: target.after for target in existing("dev").targets}
+    held = {key: Held(managed=False) for key in objects}
+    there = state._replace(objects=objects, held=held)
+    assert unplanned_objects(plan, there) == ()
+    without = plan._replace(targets=plan.asked)
+    assert unplanned_objects(without, there) == (HEAD,)
+    # What nothing of ours is on is only dropped from the state.
+    before = {key: body for key, body in state.objects.items() if key in objects}
+    assert unplanned_objects(without, there._replace(objects=before)) == ()

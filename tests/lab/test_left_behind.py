@@ -1,0 +1,40 @@
+"""Jobs that gathered for a switch that was taken back, by a real broker's queue."""
+
+import signal
+from pathlib import Path
+
+from tests.lab.rabbitmq import rabbitmq
+from tests.lab.started import started
+from tests.lab.test_interrupted import words
+from tests.lab.test_pulumi_drain import CELERY, RAY, dashboard, one_gpu, replicas, routed_to, to
+from tests.lab.workers import Celery, Results, until
+
+
+def test_the_plan_of_the_way_back_says_what_waits_in_the_other_queue(tmp_path: Path) -> None:
+    (tmp_path / "broker").mkdir()
+    with (
+        rabbitmq(tmp_path / "broker") as broker,
+        dashboard() as (said, url),
+        one_gpu(tmp_path / "env", url, broker.management) as env,
+    ):
+        celery = Celery(tmp_path / "celery", broker.amqp, Results(tmp_path / "jobs"))
+        said.busy()
+        to(env, "celery")
+        with started(env, "apply", "dev", "--yes") as run:
+            run.until("draining Ray: 1 running job")
+            for name in ("one", "two"):
+                celery.submit(name)
+            run.process.send_signal(signal.SIGTERM)
+            run.end()
+        assert (routed_to(env), replicas(env)) == ("celery", {RAY: 1, CELERY: 0})
+        until("the jobs in the queue", lambda: broker.counted() == (2, 0), 60)
+
+        to(env, "ray")
+        told = words(env.modelyard("plan", "dev", "--live").stdout)
+        assert "RES109 Celery has 2 waiting jobs now, and this plan leaves it without a worker" in told
+        done = env.modelyard("apply", "dev", "--yes")
+        assert "RES109" in words(done.stdout)
+        assert (routed_to(env), replicas(env)) == ("ray", {RAY: 1, CELERY: 0})
+        assert broker.counted() == (2, 0)
+        # A route that stays leaves nobody.
+        assert "RES109" not in env.modelyard("plan", "dev", "--live").stdout

@@ -1,0 +1,58 @@
+"""Two stacks for the same objects: the second is refused until the first has gone, or hands them over."""
+
+from datetime import date, timedelta
+from pathlib import Path
+
+from tests.lab.environment import Environment, environment
+from tests.lab.test_pulumi_undo import as_it_was, snapshot
+
+WAIVER = (
+    "config:\n  modelyard:waivers: [{code: OWN015, reason: the stack was renamed, by: somebody, expires: "
+    + (date.today() + timedelta(days=3)).isoformat()
+    + "}]\n"
+)
+
+
+def versions(env: Environment) -> dict[str, str]:
+    return {name: body["metadata"]["resourceVersion"] for name, body in snapshot(env).items()}
+
+
+def holders(env: Environment) -> set[str]:
+    return {body["metadata"]["annotations"]["modelyard.dev/stack"] for body in snapshot(env).values()}
+
+
+def test_the_second_stack_of_the_same_objects_waits_for_the_first_or_takes_them_over(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env:
+        before = snapshot(env)
+        (env.folder / "stacks" / "Pulumi.twin.yaml").write_text(env.stack_file.read_text())
+        env.modelyard("apply", "dev", "--yes")
+        env.settle()
+        assert holders(env) == {"modelyard/dev"}
+
+        then = versions(env)
+        planned = env.modelyard("plan", "twin", "--live", check=False)
+        assert (planned.returncode, planned.stdout.count("OWN015") > 0) == (1, True)
+        assert env.modelyard("apply", "twin", "--yes", check=False).returncode == 1
+        env.pulumi("stack", "init", "twin")
+        refused = env.pulumi("up", "--yes", "--skip-preview", "--stack", "twin", check=False)
+        assert refused.returncode != 0
+        assert "is patched by the stack modelyard/dev" in " ".join((refused.stdout + refused.stderr).split())
+        assert versions(env) == then
+
+        env.modelyard("destroy", "dev", "--yes")
+        env.settle()
+        as_it_was(env, before)
+        env.modelyard("apply", "twin", "--yes")
+        env.settle()
+        assert holders(env) == {"modelyard/twin"}
+
+        env.edit("config:\n", WAIVER)
+        env.modelyard("apply", "dev", "--yes")
+        env.settle()
+        env.edit(WAIVER, "config:\n")
+        assert holders(env) == {"modelyard/dev"}
+        env.pulumi("stack", "rm", "twin", "--yes", "--force", "--preserve-config")
+        assert "no changes" in env.modelyard("apply", "dev", "--yes").stdout
+        env.modelyard("destroy", "dev", "--yes")
+        env.settle()
+        as_it_was(env, before)

@@ -1,0 +1,85 @@
+"""What the engine's state has of a stack, read without the engine's library."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cluster import ObjectKey
+from modelyard.cluster.held import StateError, held_in, held_objects
+from modelyard.cluster.state import Held
+
+HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
+REQUEST = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "head", "namespace": "ml"}}
+PATCH = {"type": "kubernetes:apps/v1:DeploymentPatch", "inputs": REQUEST}
+WHOLE = {"type": "kubernetes:apps/v1:Deployment", "inputs": REQUEST}
+NOTED = {
+    "type": "pulumi-python:dynamic/modelyard:Ledger",
+    "outputs": {"record": json.dumps({"formatVersion": 1, "key": HEAD, "ledger": "noted"})},
+}
+HANDED = {**NOTED, "type": "pulumi-python:dynamic/modelyard:Handover"}
+
+
+def applied(**more: Any) -> dict[str, Any]:
+    return {"type": "modelyard:index:Applied", "outputs": {"request": json.dumps(REQUEST), **more}}
+
+
+def test_a_patched_object_has_its_ledger_and_its_role() -> None:
+    assert held_in([PATCH, NOTED, HANDED, applied(role="rayHead")]) == {HEAD: Held(False, "noted", "rayHead")}
+
+
+def test_a_whole_object_is_the_stacks() -> None:
+    assert held_in([WHOLE, applied(role="rayHead")]) == {HEAD: Held(True, "", "rayHead")}
+
+
+def test_a_state_of_before_there_were_roles() -> None:
+    assert held_in([NOTED, applied()]) == {HEAD: Held(False, "noted", "")}
+
+
+def test_what_is_only_left_to_be_deleted_does_not_count() -> None:
+    assert held_in([{**WHOLE, "delete": True}, {**NOTED, "delete": True}]) == {}
+
+
+def engine(folder: Path, script: str) -> None:
+    program = folder / "pulumi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    return tmp_path
+
+
+def test_a_stack_that_was_never_applied_has_nothing(tools: Path) -> None:
+    engine(tools, "echo \"error: no stack named 'dev' found\" >&2; exit 255")
+    assert held_objects(tools, "dev") == {}
+
+
+def test_a_state_without_resources(tools: Path) -> None:
+    engine(tools, """echo '{"version": 3, "deployment": {"manifest": {}}}'""")
+    assert held_objects(tools, "dev") == {}
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'error: could not open bucket' >&2; exit 1", "could not open bucket"),
+        ("exit 3", "ended with 3"),
+        ("echo '{}'", "lacks 'deployment'"),
+        ("echo '[]'", "not what an apply writes"),
+        ("""echo '{"deployment": {"resources": [{"type": "x/modelyard:Ledger", "outputs": {}}]}}'""", "lacks 'record'"),
+    ],
+)
+def test_a_state_that_cannot_be_read(tools: Path, script: str, said: str) -> None:
+    engine(tools, script)
+    with pytest.raises(StateError, match=said):
+        held_objects(tools, "dev")
+
+
+def test_no_engine(tools: Path) -> None:
+    with pytest.raises(StateError, match="not on PATH"):
+        held_objects(tools, "dev")

@@ -1,0 +1,225 @@
+"""Objects that the stack no longer asks for: targets of the plan that go back, or are deleted."""
+
+import json
+from typing import Any
+
+import pytest
+
+from modelyard.cluster import Answer, ObjectKey, Refusal
+from modelyard.cluster.state import Held
+from modelyard.drain import HeadService
+from modelyard.findings import Severity
+from modelyard.plan.ledger import ours
+from modelyard.plan.store import moved, plan_from_json, plan_to_json
+from modelyard.plan.values import Plan, TargetPlan
+from modelyard.stack.config import PatchChoice
+from tests.unit.plan.conftest import Site
+
+HEAD, WORKER, SERVICE = "deployment-ray-head", "deployment-ray-model-training-worker", "deployment-model-service"
+LEDGER = "modelyard.dev/ledger"
+
+
+def dropping(site: Site, *names: str) -> Site:
+    return site.asking(patches=tuple(PatchChoice(name, enabled=False) for name in names))
+
+
+def target(plan: Plan, name: str) -> TargetPlan:
+    (found,) = [one for one in plan.targets if one.name == name]
+    return found
+
+
+def key_of(name: str, namespace: str = "ml-platform") -> ObjectKey:
+    return ObjectKey("apps/v1", "Deployment", namespace, name)
+
+
+def codes(plan: Plan, name: str) -> set[str]:
+    return {finding.code for finding in plan.findings if finding.target == name}
+
+
+def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
+    before = dev.state.objects[key_of(HEAD)]
+    plan = dropping(dev.applied(), "ray-head").plan()
+    head = target(plan, HEAD)
+    assert plan.changed == (head,)
+    assert (head.action, head.patches, head.replaces_pods, head.role) == ("restore", (), 1, "rayHead")
+    assert head.after["spec"] == before["spec"]
+    assert head.after["metadata"]["annotations"] == before["metadata"]["annotations"]
+    assert not ours(head.after)
+    given = {str(change.path): change for change in head.changes if change.back}
+    cpu = given["spec.template.spec.containers[name=ray-head].resources.limits.cpu"]
+    assert ([owner.manager for owner in cpu.back or ()], cpu.patch) == (["kubectl-client-side-apply"], None)
+    assert [(step.target, step.phase) for step in plan.steps] == [(HEAD, "drain"), (HEAD, "normal")]
+    assert head not in plan.asked
+
+
+def test_it_is_judged_by_nothing_that_it_no_longer_has(dev: Any) -> None:
+    small = dev.having(_thirsty).applied()
+    assert {"RES101"} <= codes(small.plan(), HEAD)
+    plan = dropping(small, "ray-head").plan()
+    assert target(plan, HEAD).action == "restore"
+    # Whether it gets there is no judgement of it.
+    assert codes(plan, HEAD) == {"OWN006", "RES104"}
+    assert not plan.blocked
+
+
+def _thirsty(body: dict[str, Any]) -> dict[str, Any]:
+    """The Ray head with a second container that no node could hold."""
+    if body["metadata"]["name"] != HEAD:
+        return body
+    body = json.loads(json.dumps(body))
+    huge = {"name": "huge", "image": "it", "resources": {"requests": {"cpu": "4000"}}}
+    body["spec"]["template"]["spec"]["containers"].append(huge)
+    return body
+
+
+def test_a_renamed_target_keeps_the_role_that_its_patches_tell(dev: Any) -> None:
+    site = dev.applied()
+    targets = site.stack.config.targets
+    other = targets._replace(ray_worker=targets.ray_worker._replace(deployment=f"{WORKER}-2"))
+    body = dev.state.objects[key_of(WORKER)]
+    copy = {**body, "metadata": {**body["metadata"], "name": f"{WORKER}-2"}}
+    state = site.state._replace(objects={**site.state.objects, key_of(f"{WORKER}-2"): copy})
+    plan = site._replace(state=state).asking(targets=other).plan()
+    old = target(plan, WORKER)
+    assert (old.action, old.role, old.elsewhere) == ("restore", "rayWorker", False)
+    assert target(plan, f"{WORKER}-2").action == "update"
+    (drain,) = [one for one in plan.drains if WORKER in one.targets]
+    assert drain.side == "ray"
+
+
+def test_without_a_wait_it_is_told_what_it_stops(dev: Any) -> None:
+    off = dev.stack.config.drain._replace(enabled=False)
+    short = dev.applied().having(_hasty).asking(drain=off)
+    plan = dropping(short, "ray-worker", "training-replicas").plan()
+    assert (plan.drains, target(plan, WORKER).action) == ((), "restore")
+    assert "RES102" in codes(plan, WORKER)
+    assert "RES102" not in codes(plan, HEAD)
+
+
+def _hasty(body: dict[str, Any]) -> dict[str, Any]:
+    """With pods that have a second to end."""
+    body = json.loads(json.dumps(body))
+    body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 1
+    return body
+
+
+def moved_away(dev: Any) -> Any:
+    """The stack in another namespace than the one that it was applied to, where the platform is installed too."""
+    site = dev.applied()
+
+    def copied(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "metadata": {**body["metadata"], "namespace": "new"}}
+
+    fresh = {key._replace(namespace="new"): copied(body) for key, body in dev.state.objects.items()}
+    held = {key: Held(managed=False) for key in site.state.objects}
+    state = site.state._replace(objects={**site.state.objects, **fresh}, held=held)
+    config = site.stack.config
+    return site._replace(state=state).asking(platform=config.platform._replace(namespace="new"))
+
+
+def test_another_namespace_has_its_old_objects_told_apart(dev: Any) -> None:
+    plan = moved_away(dev).plan()
+    names = [one.name for one in plan.targets]
+    assert len(set(names)) == len(names) == 10
+    assert {one.name for one in plan.targets if one.leaves} == {
+        f"ml-platform/{one.key.name}" for one in plan.targets if not one.leaves
+    }
+    assert sorted(step.target for step in plan.steps if step.phase != "drain") == sorted(names)
+    sources = {drain.targets: drain.source for drain in plan.drains if drain.side == "ray"}
+    assert {
+        (source.namespace, source.deployment) for source in sources.values() if isinstance(source, HeadService)
+    } == {
+        ("ml-platform", HEAD),
+        ("new", HEAD),
+    }
+    assert plan_from_json(json.dumps(plan_to_json(plan)), "it") == plan
+
+
+def test_what_the_state_does_not_have_is_left_and_told(dev: Any) -> None:
+    site = dropping(dev.applied(), "ray-head")
+    known = site._replace(state=site.state._replace(held={})).plan()
+    assert HEAD not in {one.name for one in known.targets}
+    (finding,) = [one for one in known.findings if one.code == "OWN006"]
+    assert (finding.severity, finding.target) == (Severity.WARNING, HEAD)
+    assert "never applied" in finding.summary
+
+
+def test_without_its_note_an_object_goes_back_by_the_copy_in_the_state(dev: Any) -> None:
+    site = dropping(dev.applied(), "ray-head")
+    noted = site.state.objects[key_of(HEAD)]["metadata"]["annotations"][LEDGER]
+
+    def bare(body: dict[str, Any]) -> dict[str, Any]:
+        kept = {name: text for name, text in body["metadata"]["annotations"].items() if name != LEDGER}
+        return {**body, "metadata": {**body["metadata"], "annotations": kept}}
+
+    state = site.having(bare).state._replace(held={key_of(HEAD): Held(managed=False, ledger=noted)})
+    head = target(site._replace(state=state).plan(), HEAD)
+    assert head.after["spec"] == dev.state.objects[key_of(HEAD)]["spec"]
+
+
+def test_what_was_put_back_already_is_no_target(dev: Any) -> None:
+    held = {key_of(HEAD): Held(managed=False)}
+    site = dropping(dev, "ray-head")
+    plan = site._replace(state=site.state._replace(held=held)).plan()
+    assert HEAD not in {one.name for one in plan.targets}
+
+
+def test_a_patch_that_could_not_be_rendered_is_not_one_that_was_dropped(dev: Any) -> None:
+    plan = dev.applied().asking(patches=(PatchChoice("ray-head", version="v9"),)).plan()
+    assert plan.blocked
+    assert not [one for one in plan.targets if one.leaves]
+
+
+def managed(dev: Any) -> Any:
+    """The same stack owning its workloads whole, applied."""
+    config = dev.stack.config
+    changes = {
+        section: getattr(config, section)._replace(image="images.example.com/it:1")
+        for section in ("model_service", "ray_head", "ray_worker", "celery")
+    }
+    there = {key: body for key, body in dev.state.objects.items() if key.name == "deployment-api-server"}
+    site = dev._replace(state=dev.state._replace(objects=there, pods=()))
+    return site.asking(platform=config.platform._replace(mode="managed"), **changes).applied()
+
+
+def test_what_the_stack_made_is_deleted_its_pods_first(dev: Any) -> None:
+    plan = dropping(managed(dev), "ray-head").plan()
+    assert {(one.action, one.after == {}, one.changes) for one in plan.changed} == {("delete", True, ())}
+    kinds = [one.key.kind for one in plan.changed]
+    assert kinds[0] == "Deployment"
+    assert sorted(kinds[1:]) == ["PodDisruptionBudget", "Service"]
+    assert plan.changed[0].replicas == (1, 0)
+    assert plan.changed[1].replicas == (None, None)
+    assert [step.phase for step in plan.steps] == ["drain", "down", "down", "down"]
+    assert plan_from_json(json.dumps(plan_to_json(plan)), "it") == plan
+    document = plan_to_json(plan)["targets"]
+    assert [one["after"] for one in document if one["action"] == "delete"] == [None, None, None]
+
+
+def test_an_approval_holds_only_for_the_object_that_it_saw(dev: Any) -> None:
+    site = dropping(dev.applied(), "ray-head")
+    plan = site.plan()
+    assert moved(plan, site.plan()) == ()
+
+    def another(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "spec": {**body["spec"], "replicas": 7}}
+
+    (told, *_) = [words for words in moved(plan, site.having(another).plan()) if HEAD in words]
+    assert "spec.replicas 1 → 7" in told
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_api_server_is_asked_what_it_would_make_of_it(dev: Any, refused: bool) -> None:
+    site = dropping(dev.applied(), "ray-head")
+    asked: list[Any] = []
+
+    def ask(bodies: Any) -> Any:
+        asked.extend(bodies)
+        refusal = Refusal("admission", "no") if refused else None
+        return [Answer(None, (), refusal if body["metadata"]["name"] == HEAD else None) for body in bodies]
+
+    plan = site.plan(ask)
+    (sent,) = [body for body in asked if body["metadata"]["name"] == HEAD]
+    assert "resourceVersion" not in sent["metadata"]
+    assert sent == target(plan, HEAD).applied
+    assert ("OWN009" in codes(plan, HEAD)) is refused
