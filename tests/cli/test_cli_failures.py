@@ -241,8 +241,8 @@ def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, t
         (lambda text: text.replace('"gpusAfter": 1', '"gpusAfter": 2'), "was changed after it was written"),
         (lambda text: text[:500], "is not JSON (cut short?)"),
         (
-            lambda text: text.replace('"formatVersion": 1', '"formatVersion": 2'),
-            "has formatVersion 2, this modelyard reads 1",
+            lambda text: text.replace('"formatVersion": 2', '"formatVersion": 3'),
+            "has formatVersion 3, this modelyard reads 2",
         ),
         (lambda text: "[]", "is not a modelyard plan"),
         (lambda text: "\x00\x1b[31m", "is not JSON"),

@@ -129,7 +129,7 @@ def test_what_apply_and_destroy_print(valid: Any, capsys: pytest.CaptureFixture[
 def test_a_schema_that_accepts_everything_would_be_found_out(run: Any, valid: Any) -> None:
     plan = json.loads(run("plan", "dev", "--json").out)
     damages = [
-        lambda one: one.update(formatVersion=2),
+        lambda one: one.update(formatVersion=1),
         lambda one: one.pop("inputs"),
         lambda one: one.update(extra=1),
         lambda one: one["targets"][0].update(action="destroy"),
