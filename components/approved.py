@@ -30,7 +30,7 @@ class Guard:
 
     @cached_property
     def _client(self) -> "Client":
-        from modelyard.cluster.live import connect
+        from modelyard.cluster.connection import connect
 
         return connect(self._context)
 
@@ -50,8 +50,8 @@ class Guard:
             pulumi.RunError: others hold other fields than the plan said, the object is not what the plan was made
                 from, or the cluster does not answer.
         """
+        from modelyard.cluster.connection import ClusterError
         from modelyard.cluster.dryrun import claims_of, look
-        from modelyard.cluster.live import ClusterError
 
         try:
             claims = claims_of(self._client, target.applied, FIELD_MANAGER)

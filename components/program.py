@@ -9,7 +9,7 @@ import pulumi
 
 from components.state import check_state
 from modelyard.cluster import ClusterState
-from modelyard.cluster.live import ClusterError
+from modelyard.cluster.connection import ClusterError
 from modelyard.findings import Finding
 from modelyard.plan import Plan
 from modelyard.plan.ledger import ours

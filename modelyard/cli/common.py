@@ -103,7 +103,7 @@ def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Plann
     """Plans one stack file; a cluster out of reach ends the run."""
     if not live:
         return plan_recorded(root, file, date.today())
-    from modelyard.cluster.live import ClusterError
+    from modelyard.cluster.connection import ClusterError
 
     try:
         planned = plan_live(root, file, date.today())

@@ -35,7 +35,8 @@ def run(args: Namespace) -> Exit:
 
 def _same_cluster(root: Path, name: str, path: Path) -> None:
     """Ends the run where the stack's context leads to another cluster than the stack was applied to."""
-    from modelyard.cluster.live import ClusterError, connect, identity
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.live import identity
     from modelyard.engine import EngineError, recorded_cluster
     from modelyard.engine.home import FORGET
     from modelyard.plan.project import shown

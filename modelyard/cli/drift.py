@@ -50,7 +50,7 @@ def _read(root: Path, name: str, path: Path) -> Stack:
 
 
 def _drift(root: Path, stack: Stack) -> StackDrift:
-    from modelyard.cluster.live import ClusterError, connect
+    from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.present import present
     from modelyard.engine import EngineError, NothingAppliedError, applied_stack
     from modelyard.merge import MergeSchema

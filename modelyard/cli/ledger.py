@@ -70,7 +70,7 @@ def _held(root: Path, name: str) -> Mapping[ObjectKey, Held] | None:
 
 
 def _live(root: Path, stack: Stack) -> ClusterState:
-    from modelyard.cluster.live import ClusterError, connect
+    from modelyard.cluster.connection import ClusterError, connect
     from modelyard.plan.project import read_live, reading_held
 
     try:

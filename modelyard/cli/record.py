@@ -29,7 +29,8 @@ def run(args: Namespace) -> Exit:
 
 def _record(root: Path, name: str, path: Path, context: str | None) -> str:
     """Records one stack's platform and says what is recorded."""
-    from modelyard.cluster.live import ClusterError, connect, snapshot
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.live import snapshot
     from modelyard.cluster.recorded import recorded_folder, write_recorded
     from modelyard.merge import MergeSchema
     from modelyard.plan.project import shown, wanted_objects

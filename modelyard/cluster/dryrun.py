@@ -15,7 +15,8 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Answer, Claim, Refusal, Why
-from modelyard.cluster.live import ask_server, path_of, sent, transport
+from modelyard.cluster.connection import ask_server, sent, transport
+from modelyard.cluster.live import path_of
 from modelyard.cluster.state import ObjectKey, key_of
 
 AT_ONCE = 16

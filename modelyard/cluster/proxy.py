@@ -3,7 +3,8 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from modelyard.cluster.live import ask_server, listed, read, transport
+from modelyard.cluster.connection import ask_server, transport
+from modelyard.cluster.live import listed, read
 from modelyard.cluster.state import ObjectKey
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 from lightkube import Client
 
-from modelyard.cluster.live import ask_server, path_of, transport
+from modelyard.cluster.connection import ask_server, transport
+from modelyard.cluster.live import path_of
 from modelyard.cluster.state import ObjectKey, annotations_of, key_of
 
 _BUSY = (429, 500, 502, 503, 504)

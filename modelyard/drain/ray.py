@@ -63,7 +63,7 @@ def ask_service(source: HeadService) -> Busy:
     Raises:
         Unanswered: there is no answer.
     """
-    from modelyard.cluster.live import ClusterError, connect
+    from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.proxy import fetch, service_of
 
     try:

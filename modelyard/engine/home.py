@@ -27,7 +27,8 @@ class ClusterProvider(ResourceProvider):
         Raises:
             OtherClusterError: the context leads to another cluster, or nowhere.
         """
-        from modelyard.cluster.live import ClusterError, connect, identity
+        from modelyard.cluster.connection import ClusterError, connect
+        from modelyard.cluster.live import identity
 
         try:
             found = identity(connect(props["context"] or None))

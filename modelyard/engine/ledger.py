@@ -175,7 +175,8 @@ def _hand_over(props: Mapping[str, Any]) -> None:
 
 def on_cluster(props: Mapping[str, Any], work: Any) -> None:
     """Does the work on the record's object, in the cluster that it was recorded in and no other."""
-    from modelyard.cluster.live import ClusterError, connect, identity
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.live import identity
 
     record = Record.from_text(props["record"])
     try:

@@ -6,12 +6,12 @@ somebody was faster. So it may be interrupted anywhere and run again.
 
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from lightkube import Client
 
 from modelyard.cluster import ObjectKey, writing
-from modelyard.cluster.live import ClusterError
+from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.writing import OvertakenError, RefusedError
 from modelyard.merge import Owner, Path
 from modelyard.plan.ledger import known_ledger
@@ -23,8 +23,6 @@ ATTEMPTS = 12
 PAUSE = 0.05
 """Seconds before the second attempt; each further pause is twice as long, up to ``LONGEST``."""
 LONGEST = 2.0
-
-T = TypeVar("T")
 
 
 class Undone(NamedTuple):
@@ -50,10 +48,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
         ClusterError: the cluster is out of reach, refuses, or others write the object all the time.
     """
 
-    def once() -> Undone:
-        live = writing.read(client, key)
-        if live is None:
-            return Undone(False)
+    def once(live: dict[str, Any]) -> Undone:
         ledger = known_ledger(live, noted)
         plan = undo(live, ledger)
         if plan is None:
@@ -65,7 +60,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
         writing.hand_over(client, released, finished(released, plan.ledger), FIELD_MANAGER)
         return Undone(True, tuple(path for path, _ in ledger.held if path not in plan.left), plan.left)
 
-    return _patiently(once, key)
+    return _patiently(client, key, once)
 
 
 def remove(client: Client, key: ObjectKey, _noted: str) -> Undone:
@@ -75,14 +70,11 @@ def remove(client: Client, key: ObjectKey, _noted: str) -> Undone:
         ClusterError: as for :func:`restore`.
     """
 
-    def once() -> Undone:
-        live = writing.read(client, key)
-        if live is None:
-            return Undone(False)
+    def once(live: dict[str, Any]) -> Undone:
         writing.delete(client, live)
         return Undone(True)
 
-    return _patiently(once, key)
+    return _patiently(client, key, once)
 
 
 def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
@@ -92,24 +84,23 @@ def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
         ClusterError: as for :func:`restore`.
     """
 
-    def once() -> Undone:
-        live = writing.read(client, key)
-        if live is None:
-            return Undone(False)
+    def once(live: dict[str, Any]) -> Undone:
         ledger = known_ledger(live, noted)
         after = handed_over(live, ledger)
         if after is not live:
             writing.hand_over(client, live, after, FIELD_MANAGER)
         return Undone(True, (), foreign(live, ledger))
 
-    return _patiently(once, key)
+    return _patiently(client, key, once)
 
 
-def _patiently(once: Callable[[], T], key: ObjectKey) -> T:
+def _patiently(client: Client, key: ObjectKey, once: Callable[[dict[str, Any]], Undone]) -> Undone:
+    """Does something to an object as it is by then, again where others were faster; nothing where there is none."""
     pause = PAUSE
     for attempt in range(ATTEMPTS):
         try:
-            return once()
+            live = writing.read(client, key)
+            return Undone(False) if live is None else once(live)
         except OvertakenError as error:
             if attempt == ATTEMPTS - 1:
                 raise ClusterError(

@@ -71,16 +71,16 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     """Plans a stack file against the cluster of its context; what becomes of the targets is what its API server says.
 
     Raises:
-        cluster.live.ClusterError: the cluster is out of reach.
+        cluster.connection.ClusterError: the cluster is out of reach.
     """
     stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
     with reading_held(root, stack) as held:
         # Imports take as long as the engine's answer.
+        from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.counting import Counter
         from modelyard.cluster.dryrun import dry_run
-        from modelyard.cluster.live import connect, transport
 
         client = connect(stack.context)
         counter = Counter(transport(client))
@@ -135,7 +135,7 @@ def read_live(
         held: gives what the engine's state has of the stack; those objects are read too.
 
     Raises:
-        cluster.live.ClusterError: the cluster is out of reach.
+        cluster.connection.ClusterError: the cluster is out of reach.
     """
     from modelyard.cluster.held import StateError
     from modelyard.cluster.live import neighbours, objects_of, snapshot, state_of

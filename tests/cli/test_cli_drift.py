@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modelyard import merge
-from modelyard.cluster.live import ClusterError
+from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.recorded import load_recorded
 from modelyard.engine import AppliedStack, EngineError, NothingAppliedError
 from modelyard.plan.drift import Applied, kept
@@ -80,7 +80,7 @@ def world(project: Project, monkeypatch: pytest.MonkeyPatch) -> World:
         return made.cluster[client], made.live[client]
 
     monkeypatch.setattr("modelyard.engine.applied_stack", applied_stack)
-    monkeypatch.setattr("modelyard.cluster.live.connect", connect)
+    monkeypatch.setattr("modelyard.cluster.connection.connect", connect)
     monkeypatch.setattr("modelyard.cluster.present.present", present)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)
     return made

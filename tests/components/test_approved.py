@@ -54,7 +54,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
             )
             return Client(config=found.get(), transport=httpx2.MockTransport(handler), trust_env=False)
 
-        monkeypatch.setattr("modelyard.cluster.live.connect", connect)
+        monkeypatch.setattr("modelyard.cluster.connection.connect", connect)
         return asked
 
     return install

@@ -21,8 +21,8 @@ from lab.install import PLATFORMS
 from modelyard import merge
 from modelyard.catalog import load_library
 from modelyard.cluster import ObjectKey, essence
+from modelyard.cluster.connection import connect, transport
 from modelyard.cluster.dryrun import dry_run
-from modelyard.cluster.live import connect, transport
 from modelyard.cluster.state import Held
 from modelyard.cluster.writing import OvertakenError, apply
 from modelyard.engine.ledger import HandoverProvider, LedgerProvider, Record, handover_props, ledger_props

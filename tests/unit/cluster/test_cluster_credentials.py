@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from modelyard.cluster.live import connect
+from modelyard.cluster.connection import connect
 
 PLUGIN = """\
 #!{python}

@@ -15,9 +15,9 @@ from lightkube import Client, KubeConfig
 
 from modelyard.cluster import dryrun
 from modelyard.cluster.answer import Claim, Refusal
+from modelyard.cluster.connection import ClusterError, transport
 from modelyard.cluster.counting import Counter
 from modelyard.cluster.dryrun import claims_of, dry_run
-from modelyard.cluster.live import ClusterError, transport
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 

@@ -8,7 +8,8 @@ import pytest
 from lightkube import Client, KubeConfig
 
 from modelyard.cluster import ObjectKey
-from modelyard.cluster.live import ClusterError, listed, path_of, read, snapshot, state_of
+from modelyard.cluster.connection import ClusterError
+from modelyard.cluster.live import listed, path_of, read, snapshot, state_of
 from modelyard.cluster.state import Scaler
 
 
