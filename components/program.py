@@ -57,10 +57,10 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
         # The engine would delete at the end what no plan has.
         (why,) = [finding.detail for finding in result.plan.findings if finding.code == "OWN006" and not finding.target]
         raise pulumi.RunError(f"{name} cannot be planned: {why}")
-    if lost := unplanned_objects(result.plan, result.state):
-        raise pulumi.RunError(f"the plan of {name} does not say what becomes of {', '.join(lost)}; nothing was changed")
     if result.plan.blocked:
         raise pulumi.RunError(_told(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
+    if lost := unplanned_objects(result.plan, result.state):
+        raise pulumi.RunError(f"the plan of {name} does not say what becomes of {', '.join(lost)}; nothing was changed")
     return result.plan
 
 
