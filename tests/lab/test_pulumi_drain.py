@@ -162,6 +162,8 @@ def test_a_worker_with_other_memory_comes_when_its_job_has_ended(tmp_path: Path)
             ended, _, told = run.end()
         assert ended == 0, told
         assert memory(env, RAY) == "28Gi"
+        # Ray would give a new job to the dead node, and fail it.
+        until("the end of the old node and the new one", lambda: (ray.nodes("DEAD"), ray.nodes()) == (1, 2), 120)
         ray.submit("ray-2")
         results.release("ray-2")
         until("a job on the new worker", lambda: results.of("ray-2") == "begin end", 120)

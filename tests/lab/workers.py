@@ -203,11 +203,11 @@ class Ray:
         code = f"import ray, time; ray.init(address='127.0.0.1:{self._gcs}', log_to_driver=False); time.sleep(600)"
         return _spawn([str(self._bin / "python"), "-c", code], self._log("driver"), folder, self._env)
 
-    def nodes(self) -> int:
-        """Nodes that the head takes for alive. One that is killed counts for some 15 seconds more."""
+    def nodes(self, state: str = "ALIVE") -> int:
+        """Nodes in a state by the head. One that is killed counts as alive for some 15 seconds more."""
         with build_opener(ProxyHandler({})).open(f"{self.dashboard}/api/v0/nodes", timeout=30) as said:
             found = json.load(said)["data"]["result"]["result"]
-        return sum(node["state"] == "ALIVE" for node in found)
+        return sum(node["state"] == state for node in found)
 
     def states(self) -> dict[str, str]:
         """State of each submitted job."""
