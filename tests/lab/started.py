@@ -5,8 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.lab.environment import PATIENCE, Environment
@@ -66,6 +66,13 @@ class Started:
         return found
 
 
+def tell(pids: Iterable[int], number: int) -> None:
+    """Sends a signal to processes; some may have ended by themselves meanwhile."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 @contextmanager
 def started(env: Environment, *arguments: str) -> Iterator[Started]:
     """A run; what is left of it when the context ends is killed."""
@@ -73,6 +80,5 @@ def started(env: Environment, *arguments: str) -> Iterator[Started]:
     try:
         yield run
     finally:
-        for pid in run.running():
-            os.kill(pid, signal.SIGKILL)
+        tell(run.running(), signal.SIGKILL)
         run.process.communicate()

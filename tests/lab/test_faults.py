@@ -1,7 +1,6 @@
 """Whatever dies at whichever step of an apply: the next run finishes, or a destroy restores, and nobody claims more."""
 
 import logging
-import os
 import signal
 from collections.abc import Iterator
 from threading import Event
@@ -11,7 +10,7 @@ import pytest
 
 from tests.lab.between import Between, Lost, Reply, Request, When, between
 from tests.lab.environment import Environment, comparable, environment
-from tests.lab.started import Started, started
+from tests.lab.started import Started, started, tell
 
 ROUTE, RAY, CELERY = (
     "deployment-api-server",
@@ -135,8 +134,7 @@ class Switching:
         else:
             pids = [pid for pid, command in run.running().items() if COMMANDS[victim] in command]
         assert pids, f"{victim} does not run"
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+        tell(pids, signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.lab.between import Reply, Request, When, between
 from tests.lab.environment import NAMESPACE, PATIENCE, Environment, environment
-from tests.lab.started import started
+from tests.lab.started import started, tell
 
 HEAD = "deployment-ray-head"
 PATCHING = f"patching {HEAD}"
@@ -137,8 +137,7 @@ def test_a_signal_to_everything_at_once_ends_the_run_in_order(dev: Environment) 
     """As CI systems do that look for all processes of a job."""
     with started(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
-        for pid in run.running():
-            os.kill(pid, signal.SIGTERM)
+        tell(run.running(), signal.SIGTERM)
         ended, _, said = run.end()
         assert run.running() == {}
     assert ended == 143, said
