@@ -6,7 +6,6 @@ defaulting and validation are the real ones. Loaded only by verbs that look at a
 
 import json
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,18 +14,14 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Answer, Claim, Refusal, Why
-from modelyard.cluster.connection import ask_server, sent, transport
+from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import path_of
+from modelyard.cluster.patience import busy, patiently, status
 from modelyard.cluster.state import ObjectKey, key_of
 
 AT_ONCE = 16
 """Requests under way at a time."""
-PAUSES = (0.1, 0.3, 0.9)
-"""Seconds before each further attempt where the API server is busy or the object changed under the question."""
-LONGEST_PAUSE = 5.0
-"""Seconds that an API server may ask us to wait before the next attempt; past it we give up."""
 
-_BUSY = (429, 500, 502, 503, 504)
 _HOLDER = re.compile(
     r'conflict with (?P<manager>"(?:[^"\\]|\\.)*")(?: with subresource (?P<subresource>"(?:[^"\\]|\\.)*"))?'
     r"(?P<update> using \S+)?"
@@ -62,7 +57,7 @@ def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Cl
     answer = _asked(client, body, manager, force=False)
     if answer.status_code != 409:
         return () if answer.is_success else _refusal(answer)
-    causes = (_status(answer).get("details") or {}).get("causes") or ()
+    causes = (status(answer).get("details") or {}).get("causes") or ()
     return tuple(sorted(_claim(cause) for cause in causes))
 
 
@@ -84,7 +79,7 @@ def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool
             headers={"Content-Type": "application/apply-patch+yaml"},
         )
 
-    return _patiently(send, f"what an apply to {key.name} would do")
+    return _answered(send, f"what an apply to {key.name} would do")
 
 
 def look(client: Client, key: ObjectKey) -> dict[str, Any] | None:
@@ -94,51 +89,24 @@ def look(client: Client, key: ObjectKey) -> dict[str, Any] | None:
         ClusterError: the API server does not answer, or not to us.
     """
     http, path = transport(client), path_of(key)
-    answer = _patiently(lambda: http.get(path), key.name)
-    if answer.status_code == 404 and _status(answer).get("kind") == "Status":
+    answer = _answered(lambda: http.get(path), key.name)
+    if answer.status_code == 404 and status(answer).get("kind") == "Status":
         return None
     ask_server(answer.raise_for_status, key.name)
     return {**ask_server(answer.json, key.name), "apiVersion": key.api_version, "kind": key.kind}
 
 
-def _patiently(send: Callable[[], httpx2.Response], what: str) -> httpx2.Response:
-    """The answer to one question, asked again while the API server is busy."""
-    answer = ask_server(lambda: sent(send), what)
-    for pause in PAUSES:
-        wait = _wait(answer, pause)
-        if wait is None:
-            break
-        time.sleep(wait)
-        answer = ask_server(send, what)
-    if answer.status_code == 401 or (answer.status_code in _BUSY and _webhook_failed(answer) is None):
+def _answered(send: Callable[[], httpx2.Response], what: str) -> httpx2.Response:
+    """The answer to one question, asked again while the API server is busy or the object changes under it."""
+    answer = ask_server(lambda: patiently(send, lambda answer: busy(answer) or _overtaken(answer)), what)
+    if answer.status_code == 401 or busy(answer):
         ask_server(answer.raise_for_status, what)
     return answer
 
 
-def _wait(answer: httpx2.Response, pause: float) -> float | None:
-    """Seconds to wait before the question is asked once more; None where this answer counts."""
-    busy = answer.status_code in _BUSY and _webhook_failed(answer) is None
+def _overtaken(answer: httpx2.Response) -> bool:
     # A conflict with a field's owner is an answer; one with another write is not.
-    overtaken = answer.status_code == 409 and not (_status(answer).get("details") or {}).get("causes")
-    if not busy and not overtaken:
-        return None
-    said = answer.headers.get("Retry-After", "")
-    wait = max(pause, float(said)) if said.isdigit() else pause
-    return wait if wait <= LONGEST_PAUSE else None
-
-
-def _webhook_failed(answer: httpx2.Response) -> str | None:
-    """The message where a webhook that must be asked does not answer: applying fails the same way."""
-    message = str(_status(answer).get("message", ""))
-    return message if "failed calling webhook" in message else None
-
-
-def _status(answer: httpx2.Response) -> dict[str, Any]:
-    try:
-        found = answer.json()
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return answer.status_code == 409 and not (status(answer).get("details") or {}).get("causes")
 
 
 def _claim(cause: Mapping[str, Any]) -> Claim:
@@ -151,7 +119,7 @@ def _claim(cause: Mapping[str, Any]) -> Claim:
 
 
 def _refusal(answer: httpx2.Response) -> Refusal:
-    message = str(_status(answer).get("message") or f"the API server answered {answer.status_code}")
+    message = str(status(answer).get("message") or f"the API server answered {answer.status_code}")
     return Refusal(_why(answer.status_code, message), message)
 
 

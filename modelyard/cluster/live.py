@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import httpx2
 from lightkube import Client
 
-from modelyard.cluster.connection import ClusterError, ask_server, message, sent, transport
+from modelyard.cluster.connection import ClusterError, ask_server, message, transport
+from modelyard.cluster.patience import busy, patiently
 from modelyard.cluster.pods import holds_resources, request_of
 from modelyard.cluster.scaling import lists, reference
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
@@ -181,6 +182,6 @@ def path_of(key: ObjectKey) -> str:
 
 
 def _got(client: Client, path: str) -> dict[str, Any]:
-    answer = sent(lambda: transport(client).get(path))
+    answer = patiently(lambda: transport(client).get(path), busy)
     answer.raise_for_status()
     return dict(answer.json())

@@ -141,10 +141,16 @@ def test_what_a_step_is_answered(dev: tuple[Environment, Between], reply: Reply,
     finishes(env, proxy)
 
 
-@pytest.mark.parametrize("reply", [BUSY, BROKEN, MOVED], ids=["429", "500", "409"])
-def test_a_server_that_is_busy_for_a_moment_is_asked_again(dev: tuple[Environment, Between], reply: Reply) -> None:
+@pytest.mark.parametrize(
+    ("which", "reply"),
+    [(of_plan, BUSY), (of_plan, BROKEN), (of_plan, MOVED), (of_reading, BUSY)],
+    ids=["429", "500", "409", "429 of reading"],
+)
+def test_a_server_that_is_busy_for_a_moment_is_asked_again(
+    dev: tuple[Environment, Between], which: Callable[[Request], bool], reply: Reply
+) -> None:
     env, proxy = dev
-    proxy.meddle = answering(of_plan, reply, times=2)
+    proxy.meddle = answering(which, reply, times=2)
     env.modelyard("apply", "dev", "--yes")
     finishes(env, proxy)
 

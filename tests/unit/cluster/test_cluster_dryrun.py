@@ -13,11 +13,11 @@ import httpx2
 import pytest
 from lightkube import Client, KubeConfig
 
-from modelyard.cluster import dryrun
 from modelyard.cluster.answer import Claim, Refusal
 from modelyard.cluster.connection import ClusterError, transport
 from modelyard.cluster.counting import Counter
 from modelyard.cluster.dryrun import claims_of, dry_run
+from modelyard.cluster.patience import PAUSES
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
@@ -53,14 +53,6 @@ def failed(code: int, message: str, causes: list[dict[str, str]] | None = None, 
 def conflict(*causes: tuple[str, str]) -> httpx2.Response:
     found = [{"reason": "FieldManagerConflict", "message": message, "field": field} for message, field in causes]
     return failed(409, f"Apply failed with {len(found)} conflicts", found)
-
-
-@pytest.fixture(autouse=True)
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that a test would have made."""
-    waited: list[float] = []
-    monkeypatch.setattr("modelyard.cluster.dryrun.time.sleep", waited.append)
-    return waited
 
 
 def test_an_apply_is_asked_with_and_without_force_and_changes_nothing() -> None:
@@ -162,7 +154,7 @@ def test_a_busy_server_is_asked_again_when_it_says(waits: list[float]) -> None:
     )
     (found,) = dry_run(client_of(handler), [deployment("head")], "modelyard")
     assert found.claims == (Claim(".spec.replicas", "helm", "Apply"),)
-    assert waits == [2.0, dryrun.PAUSES[1]]
+    assert waits == [2.0, PAUSES[1]]
 
 
 def test_an_object_that_changes_under_the_question_is_asked_for_again(waits: list[float]) -> None:
@@ -174,10 +166,10 @@ def test_an_object_that_changes_under_the_question_is_asked_for_again(waits: lis
 @pytest.mark.parametrize(
     ("answer", "attempts", "said"),
     [
-        (failed(429, "too many requests", retry="1"), 4, "apply to head would do: too many requests"),
+        (failed(429, "too many requests", retry="1"), 1 + len(PAUSES), "apply to head would do: too many requests"),
         (failed(429, "too many requests", retry="600"), 1, "too many requests"),
-        (failed(500, "etcdserver: leader changed"), 4, "etcdserver: leader changed"),
-        (httpx2.Response(503, text="no backend"), 4, "answered 503"),
+        (failed(500, "etcdserver: leader changed"), 1 + len(PAUSES), "etcdserver: leader changed"),
+        (httpx2.Response(503, text="no backend"), 1 + len(PAUSES), "answered 503"),
         (failed(401, "Unauthorized"), 1, "does not accept these credentials"),
     ],
 )

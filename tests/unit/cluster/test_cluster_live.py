@@ -169,6 +169,17 @@ def test_an_answer_that_is_no_object_is_told(answer: httpx2.Response, said: str)
         read(client_of(lambda _request: answer), key("a"))
 
 
+def test_a_server_that_has_just_got_a_kind_is_asked_again(waits: list[float]) -> None:
+    starting = {"kind": "Status", "code": 429, "message": "storage is (re)initializing"}
+    rest = [httpx2.Response(429, json=starting, headers={"Retry-After": "1"})] * 2
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return rest.pop() if rest and request.url.path.endswith("resourcequotas") else cluster(request)
+
+    assert snapshot(client_of(answer), [key("d0")]).quotas == (QUOTA,)
+    assert waits == [1.0, 1.0]
+
+
 def test_a_server_that_cannot_be_reached_is_named_without_credentials() -> None:
     def refuse(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
