@@ -1,27 +1,14 @@
 """One Pulumi resource for one target of a plan."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 
 from modelyard.plan import TargetPlan
 
-_Kinds = Mapping[tuple[str, str], Callable[..., pulumi.CustomResource]]
-
-_PATCHES: _Kinds = {
-    ("apps/v1", "Deployment"): kubernetes.apps.v1.DeploymentPatch,
-    ("apps/v1", "StatefulSet"): kubernetes.apps.v1.StatefulSetPatch,
-    ("apps/v1", "DaemonSet"): kubernetes.apps.v1.DaemonSetPatch,
-    ("v1", "Service"): kubernetes.core.v1.ServicePatch,
-    ("v1", "ConfigMap"): kubernetes.core.v1.ConfigMapPatch,
-}
-_OWNED: _Kinds = {
-    ("apps/v1", "Deployment"): kubernetes.apps.v1.Deployment,
-    ("v1", "Service"): kubernetes.core.v1.Service,
-    ("policy/v1", "PodDisruptionBudget"): kubernetes.policy.v1.PodDisruptionBudget,
-}
+_PROVIDER = version("pulumi-kubernetes")
 
 
 def declare(
@@ -39,28 +26,20 @@ def declare(
         after: resources that must be done first.
         patience: seconds that its rollout may take.
         before: what has to be done, in this order, right before it is created or updated.
-
-    Raises:
-        pulumi.RunError: the target is of a kind that cannot be built.
     """
-    known = _OWNED if target.managed else _PATCHES
-    build = known.get((target.key.api_version, target.key.kind))
-    if build is None:
-        raise pulumi.RunError(
-            f"{target.key.kind} {target.key.api_version} cannot be {'owned' if target.managed else 'patched'}"
-        )
     # The provider compares lists by position, so a patch of any item but the first would look changed for ever.
     # Whether something changes is the plan's to say; it compared the request with the live object, by merge keys.
     # An object that is not ready is sent again by the engine all the same, and for what is ignored the provider would
     # then send the live object's fields, everybody's and not just ours. So that one is declared as it is.
     unchanged = target.action == "none" and rolled_out(target.before)
     body = {name: value for name, value in target.applied.items() if name not in ("apiVersion", "kind")}
-    return build(
+    # The library's classes for kinds would say the same, after half a second of import and as much of comparing types.
+    return pulumi.CustomResource(
+        _token(target),
         target.name,
-        api_version=target.key.api_version,
-        kind=target.key.kind,
-        **body,
-        opts=pulumi.ResourceOptions(
+        {"apiVersion": target.key.api_version, "kind": target.key.kind, **body},
+        pulumi.ResourceOptions(
+            version=_PROVIDER,
             parent=parent,
             depends_on=list(after),
             ignore_changes=sorted(body) if unchanged else None,
@@ -70,6 +49,13 @@ def declare(
             hooks=pulumi.ResourceHookBinding(before_create=[*before], before_update=[*before]),
         ),
     )
+
+
+def _token(target: TargetPlan) -> str:
+    """The type of a resource of the Kubernetes provider, such as ``kubernetes:core/v1:ServicePatch``."""
+    api_version, kind = target.key.api_version, target.key.kind
+    group = api_version if "/" in api_version else f"core/{api_version}"
+    return f"kubernetes:{group}:{kind if target.managed else f'{kind}Patch'}"
 
 
 def rolled_out(live: Mapping[str, Any] | None) -> bool:

@@ -5,11 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pulumi import automation
-
 from modelyard.cluster import ObjectKey, key_of
 from modelyard.cluster.held import RECORD
-from modelyard.engine.failure import EngineError, failure
+from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.plan.drift import FORMAT_VERSION, Applied
 
@@ -33,13 +31,9 @@ def applied_stack(root: Path, stack: str) -> AppliedStack:
         EngineError: there is no engine, no way to the state, or nobody can read it.
     """
     with Run("apply", lambda _line: None) as run:
-        selected = run.select(root, stack, create=False)
-        try:
-            deployment = selected.export_stack().deployment or {}
-        except automation.CommandError as error:
-            raise failure((), str(error)) from error
+        run.select(root, stack, create=False)
     try:
-        return from_state(deployment)
+        return from_state(run.state)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EngineError(
             f"the state of {stack} is not what an apply writes: it lacks {error}", "apply it again with this modelyard"

@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pulumi import automation
-
 from modelyard.drain.values import NO_DRAIN, STOP
 from modelyard.engine.applied import cluster_of
-from modelyard.engine.failure import failure
 from modelyard.engine.home import elsewhere
 from modelyard.engine.progress import Report
 from modelyard.engine.run import Run
@@ -60,11 +57,13 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
         )
         with Run("apply", heard, stopping) as run:
             stack = run.select(root, plan.stack, create=True, variables=variables)
-            applied_to = _cluster(stack)
+            applied_to = cluster_of(run.state.get("resources") or ())
             if applied_to not in (None, plan.cluster):
                 # Told again by the program; but by then the engine has looked for the stack's objects in this cluster.
                 raise elsewhere(plan.stack, applied_to, plan.cluster)
-            done = run.follow(stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True))
+            done = run.follow(
+                stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
+            )
     outputs = {name: value.value for name, value in sorted(done.outputs.items()) if not value.secret}
     return Outcome(done.summary.result, run.changes, outputs)
 
@@ -77,7 +76,9 @@ def destroy(root: Path, stack: str, report: Report, stopping: Stopping | None = 
     """
     with Run("destroy", report, stopping) as run:
         selected = run.select(root, stack, create=False)
-        done = run.follow(selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True))
+        done = run.follow(
+            selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True, show_secrets=False)
+        )
     return Outcome(done.summary.result, run.changes, {})
 
 
@@ -88,12 +89,5 @@ def recorded_cluster(root: Path, stack: str) -> str | None:
         EngineError: as for :func:`destroy`.
     """
     with Run("destroy", lambda _line: None) as run:
-        return _cluster(run.select(root, stack, create=False))
-
-
-def _cluster(stack: automation.Stack) -> str | None:
-    try:
-        deployment = stack.export_stack().deployment or {}
-    except automation.CommandError as error:
-        raise failure((), str(error)) from error
-    return cluster_of(deployment.get("resources") or ())
+        run.select(root, stack, create=False)
+        return cluster_of(run.state.get("resources") or ())

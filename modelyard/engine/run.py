@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from pulumi import automation
 from pulumi.automation import events
@@ -14,6 +14,7 @@ from modelyard.engine.command import Command
 from modelyard.engine.failure import EngineError, Lock, NothingAppliedError, failure, killed, stopped
 from modelyard.engine.progress import Progress, Report
 from modelyard.engine.stopping import Stopping
+from modelyard.engine.workspace import Workspace
 
 OnEvent = Callable[[events.EngineEvent], None]
 Result = TypeVar("Result")
@@ -31,6 +32,8 @@ class Run:
         self._given = stopping is not None
         self._stopping = stopping or Stopping()
         self._progress = Progress(report)
+        self.state: Mapping[str, Any] = {}
+        """The deployment of the selected stack as it was found; empty where it is new."""
 
     def __enter__(self) -> Self:
         return self
@@ -56,13 +59,12 @@ class Run:
             raise EngineError(
                 "the Pulumi engine (pulumi) is not on PATH", "install the Pulumi CLI, or in this repository: make lab"
             )
-        choose = automation.create_or_select_stack if create else automation.select_stack
+        choose = automation.Stack.create_or_select if create else automation.Stack.select
         command: Command | None = None
         try:
             command = Command(self._stopping, self._report)
-            variables = {**_environment(), **(variables or {})}
-            options = automation.LocalWorkspaceOptions(env_vars=variables, pulumi_command=command)
-            return choose(stack, work_dir=str(root), opts=options)
+            workspace = Workspace(str(root), {**_environment(), **(variables or {})}, command)
+            selected = choose(stack, workspace)
         except automation.StackNotFoundError as error:
             raise NothingAppliedError(
                 f"nothing was ever applied for {stack} in this state",
@@ -71,9 +73,17 @@ class Run:
         except automation.CommandError as error:
             lock: Lock = "unknown" if command is not None and command.killed else "free"
             raise self._ended(stack, lock, failure((), str(error))) from error
-        except (automation.InvalidVersionError, OSError, subprocess.CalledProcessError) as error:
+        except (
+            automation.InvalidVersionError,
+            OSError,
+            ValueError,
+            LookupError,
+            subprocess.CalledProcessError,
+        ) as error:
             wrong = EngineError(f"pulumi on PATH does not run: {error}", "install the Pulumi CLI again")
             raise self._ended(stack, "free", wrong) from error
+        self.state = workspace.found
+        return selected
 
     def follow(self, stack: automation.Stack, run: Callable[[OnEvent], Result]) -> Result:
         """Runs an operation on the stack and follows its events.

@@ -205,10 +205,3 @@ def test_an_autoscaled_side_says_so(build: Build) -> None:
     assert found["maxReplicas"] == {RAY: "2", CELERY: "0"}
     assert found["gpus"] == 0
     assert engine.outputs["autoscaling"] == {"maxReplicas": {RAY: "2", CELERY: "0"}}
-
-
-def test_a_kind_that_cannot_be_built_is_told(build: Build) -> None:
-    plan = existing("dev")
-    odd = plan.targets[0]._replace(key=plan.targets[0].key._replace(kind="CronJob"))
-    with pytest.raises(Exception, match="CronJob apps/v1 cannot be patched"):
-        build(plan._replace(targets=(odd,)))

@@ -9,6 +9,7 @@ import pytest
 from pulumi import automation
 
 from modelyard.engine import EngineError, StoppedError, Stopping
+from modelyard.engine.failure import NothingAppliedError
 from modelyard.engine.run import Run
 
 
@@ -35,7 +36,7 @@ def stopping() -> Iterator[Stopping]:
     made.close()
 
 
-WORKS = 'case "$*" in version*) echo v3.259.0;; esac'
+WORKS = """case "$*" in version*) echo v3.259.0;; *export*) echo '{"version": 3, "deployment": {"it": 1}}';; esac"""
 DIES = 'case "$*" in version*) echo v3.259.0;; *) kill -9 $$;; esac'
 
 
@@ -66,6 +67,41 @@ def test_an_engine_that_does_not_run(pulumi: Callable[[str], Path], script: str)
 
 def test_an_engine_that_works(pulumi: Callable[[str], Path]) -> None:
     assert select(pulumi(WORKS)).name == "dev"
+
+
+def test_what_the_state_holds_is_known_with_the_stack(pulumi: Callable[[str], Path]) -> None:
+    root = pulumi(WORKS)
+    with Run("apply", silent) as run:
+        run.select(root, "dev", create=False)
+        assert run.state == {"it": 1}
+
+
+def test_a_state_that_nobody_can_read(pulumi: Callable[[str], Path]) -> None:
+    with pytest.raises(EngineError, match="pulumi on PATH does not run"):
+        select(pulumi('case "$*" in version*) echo v3.259.0;; *) echo what;; esac'))
+
+
+def test_a_stack_that_the_state_does_not_know(pulumi: Callable[[str], Path]) -> None:
+    unknown = "echo \"error: no stack named 'dev' found\" >&2; exit 255"
+    root = pulumi(f'case "$*" in version*) echo v3.259.0;; *init*) touch made;; *) {unknown};; esac')
+    with pytest.raises(NothingAppliedError):
+        select(root)
+    with Run("apply", silent) as run:
+        assert run.select(root, "dev", create=True).name == "dev"
+        assert run.state == {}
+    assert (root / "made").exists()
+
+
+def test_secret_outputs_are_known_as_such_and_never_shown(pulumi: Callable[[str], Path]) -> None:
+    shown = """echo '{"open": "yes", "closed": "[secret]"}'"""
+    revealed = """echo '{"open": "yes", "closed": "hush"}'"""
+    root = pulumi(f'case "$*" in *show-secrets*) {revealed};; *output*) {shown};; *) {WORKS};; esac')
+    with Run("apply", silent) as run:
+        found = run.select(root, "dev", create=False).outputs()
+    assert {name: (value.value, value.secret) for name, value in found.items()} == {
+        "open": ("yes", False),
+        "closed": ("[secret]", True),
+    }
 
 
 def test_an_engine_that_is_killed_while_it_looks_for_the_stack(pulumi: Callable[[str], Path]) -> None:
