@@ -6,33 +6,22 @@ the same request is asked without force, as a dry run, and the object is read. T
 exactly the plan's, and what the plan read of the object is what is there.
 """
 
-from functools import cached_property
-from typing import TYPE_CHECKING
-
 import pulumi
 
 from components.aside import aside
+from components.live import Live
 from modelyard.cluster import Refusal
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.claims import unapproved
 from modelyard.plan.starting import moved_object
 from modelyard.plan.store import STALE
 
-if TYPE_CHECKING:
-    from lightkube import Client
-
 
 class Guard:
-    """Looks before each step of one run, at the cluster of a kubeconfig's context (None: its current one)."""
+    """Looks before each step of one run."""
 
-    def __init__(self, context: str | None) -> None:
-        self._context = context
-
-    @cached_property
-    def _client(self) -> "Client":
-        from modelyard.cluster.connection import connect
-
-        return connect(self._context)
+    def __init__(self, live: Live) -> None:
+        self._live = live
 
     def before(self, target: TargetPlan) -> pulumi.ResourceHook:
         """The hook for a target's resource. A preview runs no hooks."""
@@ -51,14 +40,14 @@ class Guard:
                 from, or the cluster does not answer.
         """
         from modelyard.cluster.connection import ClusterError
-        from modelyard.cluster.dryrun import claims_of, look
+        from modelyard.cluster.dryrun import claims_of
 
         try:
-            claims = claims_of(self._client, target.applied, FIELD_MANAGER)
+            claims = claims_of(self._live.client, target.applied, FIELD_MANAGER)
             if isinstance(claims, Refusal):
                 # What admission refuses, it will refuse of the step too, in its own words; there is no conflict in it.
                 return
-            live = look(self._client, target.key)
+            live = self._live.look(target.key)
         except ClusterError as error:
             raise pulumi.RunError(f"{target.name} was not changed: {error.summary}; {error.remedy}") from error
         finding = unapproved(target, claims) or moved_object(target, live)

@@ -1,14 +1,14 @@
 """Waiting until a training side is idle, right before a target is changed whose pods its jobs need."""
 
 import os
-from pathlib import Path
 
 import pulumi
 
 from components.aside import aside
+from components.stopping import stop_asked
 from modelyard.drain import Busy, Source
 from modelyard.drain.asking import ask
-from modelyard.drain.values import NO_DRAIN, STOP
+from modelyard.drain.values import NO_DRAIN
 from modelyard.drain.waiting import GaveUp, wait
 from modelyard.plan import Plan, TargetPlan
 
@@ -28,26 +28,11 @@ def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, .
 
     async def until_idle(_args: pulumi.ResourceHookArgs) -> None:
         try:
-            await wait(drain._replace(targets=(target.name,)), _ask, pulumi.log.info, _stopped)
+            await wait(drain._replace(targets=(target.name,)), _ask, pulumi.log.info, stop_asked)
         except GaveUp as error:
             raise pulumi.RunError(str(error)) from error
 
     return (pulumi.ResourceHook(f"drain {target.name}", until_idle),)
-
-
-def _stopped() -> bool:
-    owner, _, path = os.environ.get(STOP, "").partition(":")
-    return bool(path) and (Path(path).exists() or not _is_there(int(owner)))
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 async def _ask(source: Source) -> Busy:

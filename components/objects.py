@@ -1,11 +1,11 @@
 """One Pulumi resource for one target of a plan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 import pulumi
 
+from components.rollouts import rolled_out
 from modelyard.plan import TargetPlan
 
 _PROVIDER = version("pulumi-kubernetes")
@@ -17,6 +17,7 @@ def declare(
     after: Sequence[pulumi.Resource],
     patience: int,
     before: Sequence[pulumi.ResourceHook] = (),
+    behind: Sequence[pulumi.ResourceHook] = (),
 ) -> pulumi.CustomResource:
     """The resource that makes a target what the plan says: a patch of what is there, or the whole object.
 
@@ -26,6 +27,7 @@ def declare(
         after: resources that must be done first.
         patience: seconds that its rollout may take.
         before: what has to be done, in this order, right before it is created or updated.
+        behind: the same for right after.
     """
     # The provider compares lists by position, so a patch of any item but the first would look changed for ever.
     # Whether something changes is the plan's to say; it compared the request with the live object, by merge keys.
@@ -46,7 +48,7 @@ def declare(
             custom_timeouts=pulumi.CustomTimeouts(create=f"{patience}s", update=f"{patience}s"),
             # A deleted patch is only dropped from the state: its ledger puts the fields back.
             retain_on_delete=not target.managed,
-            hooks=pulumi.ResourceHookBinding(before_create=[*before], before_update=[*before]),
+            hooks=around(before, behind),
         ),
     )
 
@@ -58,19 +60,8 @@ def _token(target: TargetPlan) -> str:
     return f"kubernetes:{group}:{kind if target.managed else f'{kind}Patch'}"
 
 
-def rolled_out(live: Mapping[str, Any] | None) -> bool:
-    """Whether a live object has the pods that it asks for, all of them up to date and available.
-
-    True of an object that asks for none.
-    """
-    if live is None:
-        return False
-    spec, status = live.get("spec") or {}, live.get("status") or {}
-    generation = live["metadata"].get("generation", 0)
-    wanted = spec.get("replicas", status.get("desiredNumberScheduled", 0))
-    return bool(
-        status.get("observedGeneration", generation) >= generation
-        and status.get("updatedReplicas", status.get("updatedNumberScheduled", 0)) == wanted
-        and status.get("availableReplicas", status.get("numberAvailable", 0)) == wanted
-        and status.get("replicas", wanted) == wanted
+def around(before: Sequence[pulumi.ResourceHook], behind: Sequence[pulumi.ResourceHook]) -> pulumi.ResourceHookBinding:
+    """Hooks around a step, be it the first of its resource or a later one."""
+    return pulumi.ResourceHookBinding(
+        before_create=[*before], before_update=[*before], after_create=[*behind], after_update=[*behind]
     )

@@ -24,15 +24,17 @@ class Part(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         patience: int,
         before: Sequence[pulumi.ResourceHook] = (),
+        behind: Sequence[pulumi.ResourceHook] = (),
     ) -> pulumi.Resource:
         """Declares one target, behind the resources of ``after``; ``patience`` is for its rollout, in seconds.
 
-        The hooks of ``before`` run right before it is changed. What is to come after it waits for what is returned.
+        The hooks of ``before`` run right before it is changed, those of ``behind`` right after. What is to come after
+        it waits for what is returned.
         """
         if target.leaves:
-            return let_go(self._plan, target, self, after, before)
+            return let_go(self._plan, target, self, after, before, behind)
         self._targets[f"{target.key.kind}/{target.name}"] = list(target.patches)
-        resource = declare(target, self, (*after, *noted(self._plan, target, self)), patience, before)
+        resource = declare(target, self, (*after, *noted(self._plan, target, self)), patience, before, behind)
         Applied(target, resource, self)
         return handed_over(self._plan, target, resource, self)
 

@@ -7,6 +7,7 @@ import pulumi
 
 from components.approved import Guard
 from components.draining import waits_before
+from components.live import Live
 from components.parts import (
     Autoscaling,
     CeleryTraining,
@@ -17,6 +18,7 @@ from components.parts import (
     TrainingSwitch,
     autoscaled,
 )
+from components.rollouts import Rollouts
 from modelyard.engine.home import Cluster
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.pods import grace_of
@@ -48,7 +50,8 @@ class Platform(pulumi.ComponentResource):
         inside = pulumi.ResourceOptions(parent=self)
         parts: dict[type[Part], Part] = {}
         last: tuple[pulumi.Resource, ...] = ()
-        guard = Guard(plan.context)
+        live = Live(plan.context)
+        guard, rollouts = Guard(live), Rollouts(live)
         home = Cluster(plan, inside)
         waiting = {name for wait in plan.drains for name in wait.targets}
         drained = 0
@@ -60,11 +63,14 @@ class Platform(pulumi.ComponentResource):
             look = () if target.action == "delete" else (guard.before(target),)
             hooks = (*waits_before(plan, target), *look)
             if target.phase == "normal" and target.name not in waiting:
-                part.add(target, (home,), ROLLOUT + drain, hooks)
+                patience = ROLLOUT + drain
+                part.add(target, (home,), patience, hooks, rollouts.after(target, patience))
                 continue
             # A job may go on for its pod's grace period, and whoever comes next on the same GPU waits for it.
             drained = max(drained, drain)
-            last = (part.add(target, (home, *last), ROLLOUT + drained, hooks),)
+            patience = ROLLOUT + drained
+            hooks = (*(rollouts.before(target) if last else ()), *hooks)
+            last = (part.add(target, (home, *last), patience, hooks, rollouts.after(target, patience)),)
         for part in parts.values():
             part.close()
         Autoscaling("autoscaling", plan, inside)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pulumi
 
+from components.objects import around
 from modelyard.engine.leaving import Removal, Restore
 from modelyard.engine.ledger import Handover, Ledger
 from modelyard.plan import Plan, TargetPlan
@@ -31,13 +32,10 @@ def let_go(
     parent: pulumi.Resource,
     after: Sequence[pulumi.Resource],
     before: Sequence[pulumi.ResourceHook],
+    behind: Sequence[pulumi.ResourceHook],
 ) -> pulumi.Resource:
-    """The resource that puts back, or deletes, a target that the stack no longer asks for, once ``after`` is done and
-    the hooks of ``before`` are through.
+    """The resource that puts back, or deletes, a target that the stack no longer asks for, once ``after`` is done,
+    between the hooks of ``before`` and ``behind``.
     """
-    opts = pulumi.ResourceOptions(
-        parent=parent,
-        depends_on=list(after),
-        hooks=pulumi.ResourceHookBinding(before_create=[*before], before_update=[*before]),
-    )
+    opts = pulumi.ResourceOptions(parent=parent, depends_on=list(after), hooks=around(before, behind))
     return (Restore if target.action == "restore" else Removal)(plan, target, opts)

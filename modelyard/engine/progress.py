@@ -29,6 +29,9 @@ _LEAVING_VERBS = {
 LEFT = "left as others set them since: "
 """Begins, behind the object's name, what an undo says of fields that it does not touch."""
 
+ROLLING = ": Waiting for its rollout"
+"""Follows an object's name where a run waits for its pods."""
+
 
 class Progress:
     """Follows one run: reports the steps on Kubernetes objects and what each waits for.
@@ -92,7 +95,9 @@ class Progress:
         if diagnostic.severity == "error":
             name = _name(diagnostic.urn or "") if "kubernetes:" in (diagnostic.urn or "") else ""
             self.errors.append(f"{name}: {message}" if name else message)
-        elif diagnostic.severity.startswith("info") and (message.startswith(SAYS) or f": {LEFT}" in message):
+        elif diagnostic.severity.startswith("info") and (
+            message.startswith(SAYS) or f": {LEFT}" in message or ROLLING in message
+        ):
             self._report(message)
         elif diagnostic.severity.startswith("info") and "kubernetes:" in (diagnostic.urn or "") and message:
             name = _name(diagnostic.urn)

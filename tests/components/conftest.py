@@ -38,6 +38,8 @@ class Registered(NamedTuple):
     """How long its rollout may take."""
     before: tuple[str, ...] = ()
     """Names of the hooks that run right before it is created or updated."""
+    behind: tuple[str, ...] = ()
+    """The same for right after."""
     retained: bool = False
     """Whether a delete only drops it from the state."""
 
@@ -62,6 +64,7 @@ class Engine(MockMonitor):
         times = request.customTimeouts
         assert times.create == times.update
         assert list(request.hooks.before_create) == list(request.hooks.before_update)
+        assert list(request.hooks.after_create) == list(request.hooks.after_update)
         self.registered.append(
             Registered(
                 request.type,
@@ -72,6 +75,7 @@ class Engine(MockMonitor):
                 tuple(request.ignoreChanges),
                 times.create,
                 tuple(request.hooks.before_update),
+                tuple(request.hooks.after_update),
                 request.retainOnDelete,
             )
         )

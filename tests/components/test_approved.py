@@ -12,6 +12,7 @@ import pytest
 from lightkube import Client, KubeConfig
 
 from components.approved import Guard
+from components.live import Live
 from modelyard.cluster import Claim
 from modelyard.plan import Plan, TargetPlan
 from tests.components.conftest import Build, existing, managed
@@ -72,7 +73,7 @@ SCALER = (".spec.replicas", '"keda" with subresource "scale" using apps/v1')
 def test_the_approved_conflicts_let_the_step_go_on(answers: Answers) -> None:
     target = service()
     asked = answers(409, "Apply failed", [KUBECTL], target.before)
-    Guard("dev").check(target)
+    Guard(Live("dev")).check(target)
     assert asked == [target.applied]
 
 
@@ -91,7 +92,7 @@ def test_the_approved_conflicts_let_the_step_go_on(answers: Answers) -> None:
 def test_any_other_conflict_stops_the_step(answers: Answers, causes: list[tuple[str, str]], said: str) -> None:
     answers(409 if causes else 200, "Apply failed", causes)
     with pytest.raises(pulumi.RunError) as caught:
-        Guard("dev").check(service())
+        Guard(Live("dev")).check(service())
     assert str(caught.value) == f"the plan is stale: {SERVICE} was not changed, {said} (OWN011)"
 
 
@@ -122,7 +123,7 @@ def test_another_value_of_the_same_owner_stops_the_step(answers: Answers, change
     change(live)
     answers(409, "Apply failed", [KUBECTL], live)
     with pytest.raises(pulumi.RunError) as caught:
-        Guard("dev").check(target)
+        Guard(Live("dev")).check(target)
     stale = f"the plan is stale: {SERVICE} was not changed, it is not what it was when the plan was made ("
     assert str(caught.value).startswith(stale)
     assert said in str(caught.value)
@@ -139,7 +140,7 @@ def test_a_secret_that_moved_stops_the_step_and_is_not_told(answers: Answers) ->
         body["spec"]["template"]["spec"]["containers"][0].setdefault("env", []).append(env)
     answers(409, "Apply failed", [KUBECTL], live)
     with pytest.raises(pulumi.RunError) as caught:
-        Guard("dev").check(target._replace(before=before))
+        Guard(Live("dev")).check(target._replace(before=before))
     assert "(hidden) → (hidden)" in str(caught.value)
     assert "hunter" not in str(caught.value)
 
@@ -148,15 +149,15 @@ def test_an_object_that_is_gone_or_new_stops_the_step(answers: Answers) -> None:
     target = service()
     answers(409, "Apply failed", [KUBECTL])
     with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed, it is gone"):
-        Guard("dev").check(target)
+        Guard(Live("dev")).check(target)
     answers(409, "Apply failed", [KUBECTL], target.before)
     with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed, it is new"):
-        Guard("dev").check(target._replace(before=None))
+        Guard(Live("dev")).check(target._replace(before=None))
 
 
 def test_an_object_of_the_stacks_own_may_be_gone_when_the_engine_replaces_it(answers: Answers) -> None:
     answers(200, "", [])
-    Guard("dev").check(service()._replace(managed=True, conflicts=()))
+    Guard(Live("dev")).check(service()._replace(managed=True, conflicts=()))
 
 
 def versions(body: dict[str, Any]) -> None:
@@ -171,7 +172,7 @@ def test_what_changes_by_itself_lets_the_step_go_on(answers: Answers, change: Ch
     assert live is not None
     change(live)
     answers(409, "Apply failed", [KUBECTL], live)
-    Guard("dev").check(target)
+    Guard(Live("dev")).check(target)
 
 
 def test_replicas_that_the_request_does_not_set_may_move(answers: Answers) -> None:
@@ -182,18 +183,18 @@ def test_replicas_that_the_request_does_not_set_may_move(answers: Answers) -> No
     assert live is not None
     with_replicas(live)
     answers(409, "Apply failed", [KUBECTL], live)
-    Guard("dev").check(target._replace(applied=asked))
+    Guard(Live("dev")).check(target._replace(applied=asked))
 
 
 def test_a_refusal_is_left_to_the_step_itself(answers: Answers) -> None:
     answers(403, 'User "viewer" cannot patch resource', [])
-    Guard("dev").check(service())
+    Guard(Live("dev")).check(service())
 
 
 def test_a_cluster_that_does_not_answer_stops_the_step(answers: Answers) -> None:
     answers(401, "Unauthorized", [])
     with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed: .* log in to the cluster again"):
-        Guard("dev").check(service())
+        Guard(Live("dev")).check(service())
 
 
 @pytest.mark.parametrize("make", [existing, managed])

@@ -75,8 +75,8 @@ def test_only_what_stops_pods_of_a_side_waits(build: Build, plan: Plan, names: s
 
 
 def test_the_wait_comes_before_the_last_look(build: Build) -> None:
-    (first, second) = by_name(build(existing("dev")))[RAY].before
-    assert (first, second) == (f"drain {RAY}", f"approved:Deployment/{RAY}")
+    found = by_name(build(existing("dev")))[RAY].before
+    assert found == (f"follows:Deployment/{RAY}", f"drain {RAY}", f"approved:Deployment/{RAY}")
 
 
 def test_a_head_that_waits_stands_in_the_chain_before_its_workers(build: Build) -> None:

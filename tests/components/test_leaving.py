@@ -27,7 +27,8 @@ def test_a_restore_is_one_resource_that_waits_and_looks_before(build: Build) -> 
     engine = build(plan)
     (one,) = of_type(engine, RESTORE)
     assert (one.name, one.parent) == (f"deployment/{HEAD}", "modelyard:index:RayCluster::ray-cluster")
-    assert one.before == (f"drain {HEAD}", f"approved:Deployment/{HEAD}")
+    assert one.before == (f"follows:Deployment/{HEAD}", f"drain {HEAD}", f"approved:Deployment/{HEAD}")
+    assert one.behind == (f"rolled out:Deployment/{HEAD}",)
     assert "cluster" in one.depends_on
     record = Record.from_text(one.inputs["record"])
     assert (record.key, record.cluster) == (head(plan).key, plan.cluster)
@@ -42,8 +43,9 @@ def test_a_removal_is_chained_its_pods_before_its_service(build: Build) -> None:
     gone = [one for one in plan.targets if one.leaves]
     assert [one.key.kind for one in gone] == ["Deployment", "PodDisruptionBudget", "Service"]
     first, second, third = of_type(build(plan), REMOVAL)
-    assert first.before == (f"drain {HEAD}",)
-    assert second.before == third.before == ()
+    assert first.before == (f"follows:Deployment/{HEAD}", f"drain {HEAD}")
+    assert [name.partition(":")[0] for one in (second, third) for name in one.before] == ["follows", "follows"]
+    assert first.behind == second.behind == third.behind == ()
     assert first.name in second.depends_on
     assert second.name in third.depends_on
 

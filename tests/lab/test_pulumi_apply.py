@@ -2,19 +2,18 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from components.rollouts import rolled_out
 from modelyard.engine import StaleError, apply
 from modelyard.plan import FIELD_MANAGER
 from modelyard.plan.store import seal
 from tests.lab.conftest import PlatformLab
 from tests.lab.environment import NAMESPACE, Environment, comparable, environment
+from tests.lab.started import started
 
 HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
@@ -171,15 +170,12 @@ def test_the_second_of_two_runs_is_refused(dev: Environment) -> None:
     # A first run that finds the head unready says that it waits before it changes anything.
     dev.settle()
     dev.edit("cpu: 2\n", "cpu: 3\n")
-    command = [str(Path(sys.prefix) / "bin" / "modelyard"), "apply", "dev", "--yes"]
-    with subprocess.Popen(
-        command, cwd=dev.folder, env=dev.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as first:
-        assert first.stderr is not None
-        assert any(f"{HEAD}: Waiting" in line for line in first.stderr)
+    with started(dev, "apply", "dev", "--yes") as first:
+        first.until(f"{HEAD}: Waiting")
         second = dev.modelyard("apply", "dev", "--yes", check=False)
-        rest = first.stderr.read()
-    assert first.returncode == 0, rest
+        code, _, said = first.end()
+    assert code == 0, said
+    assert rolled_out(dev.deployment(HEAD)), said
     assert second.returncode == 3
     assert "another run holds the state of this stack" in second.stderr
     dev.settle()

@@ -1,0 +1,130 @@
+"""After a step: waiting until the Deployment that it changed has all its pods, up to date and available.
+
+The provider waits too, and knows what keeps a pod from starting. But what its watch still has of the object from before
+the step may count for it as the controller's answer (pulumi-kubernetes 4.25 does so, mostly where the control plane is
+busy); then it takes a rollout for done that has not begun. Whoever comes next in the chain counts on its end.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+
+from components.aside import aside
+from components.live import Live
+from components.stopping import stop_asked
+from modelyard.engine.progress import ROLLING
+from modelyard.plan import TargetPlan
+
+POLL = 1.0
+"""Seconds between two looks."""
+
+
+class Rollouts:
+    """The rollouts of one run."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._stuck: list[str] = []
+
+    def before(self, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:
+        """The hook that stops a chain behind a rollout that came to no end. The engine itself would go on: for it the
+        step before was done.
+        """
+
+        def check(_args: pulumi.ResourceHookArgs) -> None:
+            self.check(target)
+
+        return (pulumi.ResourceHook(f"follows:{_name(target)}", check),)
+
+    def after(self, target: TargetPlan, patience: int) -> tuple[pulumi.ResourceHook, ...]:
+        """The hook that waits for a target, for ``patience`` seconds at the most; a preview runs no hooks."""
+        waits = target.key.kind == "Deployment" and target.action != "delete" and not _skipped(target.after)
+        if not waits:
+            return ()
+
+        async def wait(_args: pulumi.ResourceHookArgs) -> None:
+            await self.wait(target, patience)
+
+        return (pulumi.ResourceHook(f"rolled out:{_name(target)}", wait),)
+
+    def check(self, target: TargetPlan) -> None:
+        """Lets a target be changed.
+
+        Raises:
+            pulumi.RunError: a rollout before it came to no end.
+        """
+        if self._stuck:
+            raise pulumi.RunError(f"{target.name} was not changed: {', '.join(self._stuck)} has not rolled out")
+
+    async def wait(self, target: TargetPlan, patience: int) -> None:
+        """Waits for a target, ``patience`` seconds at the most.
+
+        Raises:
+            pulumi.RunError: it has not rolled out by then, or somebody wants the run to end.
+        """
+        try:
+            await self._wait(target, patience)
+        except pulumi.RunError:
+            self._stuck.append(target.name)
+            raise
+
+    async def _wait(self, target: TargetPlan, patience: int) -> None:
+        until = time.monotonic() + patience
+        told = ""
+        while True:
+            state = await aside(self._state, target)
+            if not state:
+                return
+            if stop_asked():
+                raise pulumi.RunError(f"stopped while {target.name} rolls out ({state}); it goes on by itself")
+            if time.monotonic() >= until:
+                raise pulumi.RunError(f"{target.name} has not rolled out in {patience} s: {state}")
+            if not told:
+                told = state
+                pulumi.log.info(f"{target.name}{ROLLING} ({state})")
+            await asyncio.sleep(POLL)
+
+    def _state(self, target: TargetPlan) -> str:
+        """What a rollout still lacks, in words; empty when it is through."""
+        from modelyard.cluster.connection import ClusterError
+
+        try:
+            live = self._live.look(target.key)
+        except ClusterError as error:
+            # Whoever waited for so long also waits for an API server that starts again.
+            return error.summary
+        if live is None:
+            return "it is not there"
+        status = live.get("status") or {}
+        wanted = (live.get("spec") or {}).get("replicas", 1)
+        return "" if rolled_out(live) else f"{status.get('availableReplicas', 0)} of {wanted} pods available"
+
+
+def rolled_out(live: Mapping[str, Any] | None) -> bool:
+    """Whether a live object has the pods that it asks for, all of them up to date and available.
+
+    True of an object that asks for none.
+    """
+    if live is None:
+        return False
+    spec, status = live.get("spec") or {}, live.get("status") or {}
+    generation = live["metadata"].get("generation", 0)
+    wanted = spec.get("replicas", status.get("desiredNumberScheduled", 0))
+    return bool(
+        status.get("observedGeneration", generation) >= generation
+        and status.get("updatedReplicas", status.get("updatedNumberScheduled", 0)) == wanted
+        and status.get("availableReplicas", status.get("numberAvailable", 0)) == wanted
+        and status.get("replicas", wanted) == wanted
+    )
+
+
+def _skipped(body: Mapping[str, Any]) -> bool:
+    """Whether the object tells the provider not to wait for it."""
+    return str((body["metadata"].get("annotations") or {}).get("pulumi.com/skipAwait", "")).lower() == "true"
+
+
+def _name(target: TargetPlan) -> str:
+    return f"{target.key.kind}/{target.name}"

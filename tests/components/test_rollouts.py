@@ -1,0 +1,142 @@
+"""What comes after a step: nobody goes on before the pods of the target are there, whatever the provider says."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+
+from components import rollouts
+from components.live import Live
+from components.rollouts import Rollouts
+from modelyard.cluster import ObjectKey
+from modelyard.cluster.connection import ClusterError
+from modelyard.drain.values import STOP
+from modelyard.plan import TargetPlan
+from tests.components.conftest import Build, again, existing, managed, ready
+from tests.components.test_components import CELERY, HEAD, RAY, ROUTE, SERVICE, by_name
+
+Seen = dict[str, Any] | ClusterError | None
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollouts, "POLL", 0.01)
+    monkeypatch.delenv(STOP, raising=False)
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr("pulumi.log.info", lines.append)
+    return lines
+
+
+class Looks(Live):
+    """A cluster that is seen so, one look after the other; the last goes on."""
+
+    def __init__(self, *seen: Seen) -> None:
+        super().__init__("dev")
+        self.seen = list(seen)
+
+    def look(self, _key: ObjectKey) -> dict[str, Any] | None:
+        found = self.seen.pop(0) if len(self.seen) > 1 else self.seen[0]
+        if isinstance(found, ClusterError):
+            raise found
+        return found
+
+
+def head(**status: int) -> dict[str, Any]:
+    body = ready({"metadata": {"generation": 3}, "spec": {"replicas": 1}})
+    return {**body, "status": {**body["status"], **status}}
+
+
+def target(name: str = HEAD) -> TargetPlan:
+    return next(one for one in existing("dev").targets if one.name == name)
+
+
+def wait(found: Rollouts, patience: int = 60) -> None:
+    asyncio.run(found.wait(target(), patience))
+
+
+STALE = head(observedGeneration=2)
+STARTING = head(availableReplicas=0)
+
+
+def test_an_object_that_is_ready_is_looked_at_once(said: list[str]) -> None:
+    looks = Looks(head(), None)
+    wait(Rollouts(looks))
+    assert looks.seen == [None]
+    assert said == []
+
+
+def test_a_rollout_that_the_controller_has_not_begun_is_waited_for(said: list[str]) -> None:
+    looks = Looks(STALE, STARTING, head(), None)
+    wait(Rollouts(looks))
+    assert looks.seen == [None]
+    assert said == [f"{HEAD}: Waiting for its rollout (1 of 1 pods available)"]
+
+
+def test_an_api_server_that_is_gone_for_a_moment_is_waited_for(said: list[str]) -> None:
+    wait(Rollouts(Looks(ClusterError("refused", "look"), head())))
+    assert said == [f"{HEAD}: Waiting for its rollout (refused)"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [(STARTING, "0 of 1 pods available"), (None, "it is not there"), (ClusterError("gone", "look"), "gone")],
+)
+def test_a_rollout_without_end_fails_the_run_and_stops_the_chain(seen: Seen, words: str) -> None:
+    found = Rollouts(Looks(seen))
+    with pytest.raises(pulumi.RunError, match=f"{HEAD} has not rolled out in 0 s: {words}"):
+        wait(found, 0)
+    with pytest.raises(pulumi.RunError, match=f"{RAY} was not changed: {HEAD} has not rolled out"):
+        found.check(target(RAY))
+
+
+def test_a_chain_goes_on_behind_a_rollout_that_is_through() -> None:
+    found = Rollouts(Looks(head()))
+    wait(found)
+    found.check(target(RAY))
+
+
+def test_whoever_is_told_to_stop_waits_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stop").touch()
+    monkeypatch.setenv(STOP, f"{os.getpid()}:{tmp_path / 'stop'}")
+    with pytest.raises(pulumi.RunError, match=f"stopped while {HEAD} rolls out"):
+        wait(Rollouts(Looks(STARTING)))
+
+
+def skipping(one: TargetPlan) -> TargetPlan:
+    annotations = {"pulumi.com/skipAwait": "true"}
+    return one._replace(after={**one.after, "metadata": {**one.after["metadata"], "annotations": annotations}})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        skipping,
+        lambda one: one._replace(action="delete"),
+        lambda one: one._replace(key=one.key._replace(kind="Service")),
+    ],
+    ids=["told not to", "deleted", "no pods"],
+)
+def test_what_has_no_rollout_is_not_waited_for(change: Callable[[TargetPlan], TargetPlan]) -> None:
+    assert Rollouts(Looks(STARTING)).after(change(target()), 60) == ()
+
+
+@pytest.mark.parametrize("plan", [existing("dev", training="celery"), managed("dev"), again("dev")])
+def test_every_deployment_is_looked_at_behind_its_step(build: Build, plan: Any) -> None:
+    for name, one in by_name(build(plan)).items():
+        waits = one.type.endswith(("Deployment", "DeploymentPatch"))
+        assert one.behind == ((f"rolled out:Deployment/{name}",) if waits else ())
+
+
+def test_all_but_the_first_of_a_chain_ask_for_the_rollouts_before(build: Build) -> None:
+    found = by_name(build(existing("dev", training="celery")))
+    asks = {name for name, one in found.items() if f"follows:Deployment/{name}" in one.before}
+    assert asks == {CELERY, HEAD, RAY}
+    assert not asks & {ROUTE, SERVICE}
