@@ -8,7 +8,7 @@ import httpx2
 
 from modelyard.cluster.connection import sent
 
-PAUSES = (0.1, 0.3, 0.9, 2.0, 3.0)
+PAUSES = (0.1, 0.3, 0.9, 2.0)
 """Seconds before each further attempt; the server may ask for a longer one."""
 LONGEST_PAUSE = 5.0
 """Seconds that an API server may ask us to wait before the next attempt; past it we give up."""

@@ -196,7 +196,10 @@ def server(no_cluster: Path) -> Iterator[dict[str, Any]]:
         (200, {"hello": "world"}, "is no API server of Kubernetes"),
     ],
 )
-def test_servers_that_do_not_tell(refused: Any, server: dict[str, Any], status: int, body: Any, said: str) -> None:
+def test_servers_that_do_not_tell(
+    refused: Any, server: dict[str, Any], monkeypatch: pytest.MonkeyPatch, status: int, body: Any, said: str
+) -> None:
+    monkeypatch.setattr("modelyard.cluster.patience.PAUSES", ())
     server.update(status=status, body=body)
     assert said in refused("plan", "dev", "--live", code=3).words
 
