@@ -14,7 +14,7 @@ from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.capacity import room_of
 from modelyard.plan.drains import check_drains, drains
-from modelyard.plan.leaving import Leaving, leaving, let_go_of, strangers
+from modelyard.plan.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.missing import unset
 from modelyard.plan.order import order
 from modelyard.plan.placement import check_placement
@@ -74,7 +74,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         # A patch that could not be rendered is not one that was dropped.
         wanted = {*parts, *bases}
         gone = list(leaving(wanted, state, schemas, library, by_deployment, config.platform.namespace))
-        findings.extend(strangers(wanted, state))
+        findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
     requests = [one.applied for one in prepared] + [one.request for one in gone if one.undo is not None]
     answers = iter(ask(requests) if ask is not None else [None] * len(requests))
     asked = [finish(request, next(answers), config.platform.installers) for request in prepared]

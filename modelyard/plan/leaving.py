@@ -15,12 +15,13 @@ from modelyard.cluster.state import Held, annotations_of
 from modelyard.findings import Finding
 from modelyard.plan.foresight import foresee
 from modelyard.plan.keeping import gets_back
-from modelyard.plan.ledger import known_ledger
-from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.plan.ledger import known_ledger, ours
+from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION, STACK_ANNOTATION
 from modelyard.plan.pods import pods_of, replicas_of
 from modelyard.plan.returning import Undo, finished, undo
-from modelyard.plan.undoing import let_go, stranger
+from modelyard.plan.undoing import let_go, stranger, two_states
 from modelyard.plan.values import FieldChange, TargetPlan
+from modelyard.stack.config import Stack
 from modelyard.workloads import GPU_ROLES, Workload
 
 
@@ -111,6 +112,19 @@ def strangers(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
     for key in sorted(state.objects.keys() - wanted - state.held.keys()):
         if PATCHES_ANNOTATION in annotations_of(state.objects[key]):
             yield stranger(key.name, state.objects[key])
+
+
+def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
+    """The finding where the cluster has objects that this stack applied, and the state that was read knows nothing of
+    them: another state of the stack does, or did.
+    """
+    names = [
+        key.name
+        for key in sorted(wanted & state.objects.keys() - (state.held or {}).keys())
+        if annotations_of(state.objects[key]).get(STACK_ANNOTATION) == stack.full_name and ours(state.objects[key])
+    ]
+    if state.held is not None and names:
+        yield two_states(stack, names)
 
 
 def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:

@@ -1,7 +1,7 @@
 """What a plan says about going back: objects that are let go, and ledgers that are not what they should be."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from modelyard.cluster.state import annotations_of
@@ -50,6 +50,26 @@ def stranger(name: str, body: dict[str, Any]) -> Finding:
     )
 
 
+def two_states(stack: Stack, names: Sequence[str]) -> Finding:
+    """The finding where objects were applied by this stack from another state than the one that was read."""
+    return Finding(
+        "OWN016",
+        Severity.WARNING,
+        f"the engine's state knows nothing of what {stack.name} has applied to {_few(names)}",
+        stack=stack.name,
+        file=stack.file,
+        detail="another state of the same stack does, or this one was lost; an apply goes on from what the objects say "
+        "of themselves, and a destroy from either state then puts all of it back",
+        remedy="keep one state, where everybody who applies reaches it: check PULUMI_BACKEND_URL and the backend of "
+        "Pulumi.yaml",
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
 def unread(stack: Stack, why: str) -> Finding:
     """The finding where a live plan cannot read what earlier applies left in the engine's state."""
     return Finding(
@@ -89,7 +109,7 @@ def doubts(name: str, live: dict[str, Any], kept: Kept) -> Iterator[Finding]:
     elif handed_over(live, ledger_of(live)) is not live:
         yield Finding(
             "OWN013",
-            Severity.ADVICE,
+            Severity.WARNING,
             f"fields of {name} have their earlier values and still wait for their earlier owners",
             target=name,
             detail="an apply was interrupted between the two",

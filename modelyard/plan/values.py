@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 2
 """Of the plan's JSON form; grows when a reader of the old form would misread the new."""
 
+_HANDS_OVER = "OWN013"
+"""Code of the finding that fields of a target still wait for their earlier owners."""
+
 Action = Literal["create", "update", "none", "restore", "delete"]
 """The last two are for objects that the stack no longer asks for: they are put back, or deleted where it made them."""
 Turn = Phase | Literal["drain"]
@@ -132,6 +135,12 @@ class Plan(NamedTuple):
     def changed(self) -> tuple[TargetPlan, ...]:
         """The targets that will be different, in order."""
         return tuple(target for target in self.targets if target.action != "none")
+
+    @property
+    def pending(self) -> frozenset[str]:
+        """Names of the targets for which an apply has something to do: what will be different, or change hands."""
+        waiting = {finding.target for finding in self.findings if finding.code == _HANDS_OVER}
+        return frozenset({target.name for target in self.changed} | waiting)
 
     @property
     def asked(self) -> tuple[TargetPlan, ...]:

@@ -54,6 +54,8 @@ def test_what_a_run_did_not_hand_over_the_next_one_does(fails: str, tmp_path: Pa
         assert [finding.target for finding in env.plan().findings if finding.code == "OWN013"] == (
             [HEAD] if fails == "giving" else []
         )
+        if fails == "giving":
+            assert env.modelyard("plan", "dev", "--live", "--detailed-exitcode", check=False).returncode == 5
         if fails == "taking":
             giving.drop()
         giving.apply()

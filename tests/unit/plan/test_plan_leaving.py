@@ -144,6 +144,22 @@ def test_what_the_state_does_not_have_is_left_and_told(dev: Any) -> None:
     assert "never applied" in finding.summary
 
 
+def test_a_state_that_knows_nothing_of_what_the_stack_applied_is_told(dev: Any) -> None:
+    site = dev.applied()
+    keys = {one.key for one in site.plan().targets}
+
+    def told(held: Any) -> list[str]:
+        plan = site._replace(state=site.state._replace(held=held)).plan()
+        return [one.summary for one in plan.findings if one.code == "OWN016"]
+
+    assert told(None) == told(dict.fromkeys(keys, Held(managed=False))) == []
+    (some,) = told({key: Held(managed=False) for key in keys if key.name != HEAD})
+    assert some.endswith(f"applied to {HEAD}")
+    (most,) = told({})
+    assert most.endswith(" and 2 more")
+    assert "OWN016" not in {one.code for one in dev._replace(state=dev.state._replace(held={})).plan().findings}
+
+
 def test_without_its_note_an_object_goes_back_by_the_copy_in_the_state(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
     noted = site.state.objects[key_of(HEAD)]["metadata"]["annotations"][LEDGER]

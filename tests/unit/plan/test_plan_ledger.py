@@ -209,6 +209,7 @@ def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp
     plan = again._replace(state=again.state._replace(objects=objects)).plan()
     (finding,) = [finding for finding in plan.findings if finding.code == "OWN013"]
     assert finding.target == HEAD
+    assert (plan.changed, plan.pending) == ((), {HEAD})
     assert ledger_of(named(plan, HEAD).applied).returning
 
 
@@ -224,6 +225,7 @@ def test_a_ledger_that_somebody_removed_is_told(dev: Any) -> None:
         target.name for target in plan.targets if target.name != "deployment-api-server"
     }
     assert not [finding for finding in dev.applied().plan().findings if finding.code in ("OWN012", "OWN013")]
+    assert dev.applied().plan().pending == frozenset()
 
 
 def replaced(site: Any, adopting: bool) -> Any:
