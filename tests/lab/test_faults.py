@@ -17,8 +17,13 @@ ROUTE, RAY, CELERY = (
     "deployment-ray-model-training-worker",
     "deployment-model-training-tasks-gpu",
 )
-Victim = Literal["modelyard", "the engine", "the provider", "the API server"]
-COMMANDS = {"the engine": "pulumi ", "the provider": "pulumi-resource-kubernetes"}
+HEAD, SERVICE = "deployment-ray-head", "deployment-model-service"
+Victim = Literal["modelyard", "the engine", "the provider", "the ledger's provider", "the API server"]
+COMMANDS = {
+    "the engine": "pulumi ",
+    "the provider": "pulumi-resource-kubernetes",
+    "the ledger's provider": "pulumi.dynamic",
+}
 """What the command of a victim's process has in it."""
 OUTAGE = 30
 """Seconds until a run that goes on without its API server gets another."""
@@ -62,6 +67,27 @@ def points() -> list[Point]:
     return found
 
 
+ENDS = (
+    (
+        Point("modelyard", "before", 1, f"PATCH deployments/{HEAD} by modelyard"),
+        Point("modelyard", "after", 1, f"PATCH deployments/{HEAD} by pulumi-kubernetes"),
+    ),
+    (
+        Point("the engine", "after", 1, f"PATCH deployments/{HEAD} by modelyard"),
+        Point("the engine", "before", 1, f"PATCH deployments/{HEAD} by pulumi-kubernetes"),
+    ),
+    (
+        Point("the ledger's provider", "after", 1, f"PATCH deployments/{RAY} by modelyard"),
+        Point("the provider", "after", 1, f"PATCH deployments/{SERVICE} by pulumi-kubernetes"),
+    ),
+    (
+        Point("the API server", "before", 1, f"PATCH deployments/{SERVICE} by modelyard"),
+        Point("the API server", "after", 1, f"PATCH deployments/{ROUTE} by pulumi-kubernetes"),
+    ),
+)
+"""Moments of a destroy, which puts values and owners back, and of the first apply after it."""
+
+
 class Switching:
     """An environment whose flag is flipped to and fro, through a proxy."""
 
@@ -81,6 +107,13 @@ class Switching:
             assert live is not None
             found[target.name] = comparable(live)
         return found
+
+    def done(self) -> None:
+        """Every target is what the plan says, once it has rolled out."""
+        self.env.settle()
+        plan = self.env.plan()
+        assert plan.changed == ()
+        assert self.targets() == {target.name: comparable(target.after) for target in plan.targets}
 
     def flip(self) -> None:
         """Edits the flag."""
@@ -160,12 +193,26 @@ def test_the_next_run_finishes(switching: Switching, point: Point) -> None:
     assert code != 0 or left == (), f"claims to be done: {said}"
     again = env.modelyard("apply", env.name, "--yes", check=False)
     assert again.returncode == 0, again.stdout + again.stderr
-    env.settle()
-    plan = env.plan()
-    assert plan.changed == ()
-    assert switching.targets() == {target.name: comparable(target.after) for target in plan.targets}
+    switching.done()
     assert bool(env.deployment(RAY)["spec"]["replicas"]) == (switching.side == "ray")
     assert bool(env.deployment(CELERY)["spec"]["replicas"]) == (switching.side == "celery")
+
+
+@pytest.mark.parametrize(("down", "up"), ENDS, ids=str)
+def test_a_destroy_and_the_first_apply_after_it_go_on(switching: Switching, down: Point, up: Point) -> None:
+    env = switching.env
+    for point, verb in ((down, "destroy"), (up, "apply")):
+        LOG.info("%s", point)
+        code, said = switching.interrupted(point, verb)
+        LOG.info("ended with %d: %s", code, said)
+        assert "Traceback" not in said
+        assert code != 0, f"claims to be done: {said}"
+        again = env.modelyard(verb, env.name, "--yes", check=False)
+        assert again.returncode == 0, again.stdout + again.stderr
+        if verb == "destroy":
+            env.settle()
+            assert switching.targets() == switching.before
+    switching.done()
 
 
 def test_a_destroy_after_all_of_them_puts_everything_back(switching: Switching) -> None:
