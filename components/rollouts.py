@@ -40,9 +40,12 @@ class Rollouts:
         return (pulumi.ResourceHook(f"follows:{_name(target)}", check),)
 
     def after(self, target: TargetPlan, patience: int) -> tuple[pulumi.ResourceHook, ...]:
-        """The hook that waits for a target, for ``patience`` seconds at the most; a preview runs no hooks."""
-        waits = target.key.kind == "Deployment" and target.action != "delete" and not _skipped(target.after)
-        if not waits:
+        """The hook that waits for a target, for ``patience`` seconds at the most; a preview runs no hooks.
+
+        What is let go rolls out by its installer's strategy, which may want a GPU more than there is (RES104): nobody
+        waits for that.
+        """
+        if target.key.kind != "Deployment" or target.leaves or _skipped(target.after):
             return ()
 
         async def wait(_args: pulumi.ResourceHookArgs) -> None:

@@ -28,7 +28,7 @@ def test_a_restore_is_one_resource_that_waits_and_looks_before(build: Build) -> 
     (one,) = of_type(engine, RESTORE)
     assert (one.name, one.parent) == (f"deployment/{HEAD}", "modelyard:index:RayCluster::ray-cluster")
     assert one.before == (f"follows:Deployment/{HEAD}", f"drain {HEAD}", f"approved:Deployment/{HEAD}")
-    assert one.behind == (f"rolled out:Deployment/{HEAD}",)
+    assert one.behind == ()
     assert "cluster" in one.depends_on
     record = Record.from_text(one.inputs["record"])
     assert (record.key, record.cluster) == (head(plan).key, plan.cluster)

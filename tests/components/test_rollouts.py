@@ -119,10 +119,11 @@ def skipping(one: TargetPlan) -> TargetPlan:
     "change",
     [
         skipping,
+        lambda one: one._replace(action="restore"),
         lambda one: one._replace(action="delete"),
         lambda one: one._replace(key=one.key._replace(kind="Service")),
     ],
-    ids=["told not to", "deleted", "no pods"],
+    ids=["told not to", "put back", "deleted", "no pods"],
 )
 def test_what_has_no_rollout_is_not_waited_for(change: Callable[[TargetPlan], TargetPlan]) -> None:
     assert Rollouts(Looks(STARTING)).after(change(target()), 60) == ()

@@ -162,7 +162,7 @@ def test_what_a_whole_write_adopted_goes_back_to_what_it_was(dev: Environment) -
     metadata = {name: ours_now["metadata"][name] for name in ("name", "namespace", "labels")}
     manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": ours_now["spec"]}
     dev.lab.kubectl("replace", "--filename=-", stdin=json.dumps(manifest))
-    assert "modelyard.dev/ledger" not in dev.deployment(SERVICE)["metadata"]["annotations"]
+    assert "modelyard.dev/ledger" not in (dev.deployment(SERVICE)["metadata"].get("annotations") or {})
     earlier = before[SERVICE]["spec"]["replicas"]
     assert f"replicas {earlier} → 2" in " ".join(dev.modelyard("ledger", "dev", "--live").stdout.split())
     assert "OWN012" not in dev.modelyard("plan", "dev", "--live", "--notes").stdout
