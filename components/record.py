@@ -21,4 +21,5 @@ class Applied(pulumi.ComponentResource):
         request = canonical(kept(target))
         # The id is known when the API server has taken the request and the rollout is through.
         done = resource.id.apply(lambda _id: request)
-        self.register_outputs({"formatVersion": FORMAT_VERSION, "request": done, "role": target.role})
+        mode = "managed" if target.managed else "existing"
+        self.register_outputs({"formatVersion": FORMAT_VERSION, "request": done, "role": target.role, "mode": mode})

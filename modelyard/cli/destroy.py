@@ -26,19 +26,20 @@ def run(args: Namespace) -> Exit:
         need_engine()
         if not args.yes and not _agreed(args.stack):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
-        _same_cluster(root, args.stack, path)
+        _look(root, args.stack, path)
         from modelyard.cli.running import run_engine
         from modelyard.engine import destroy
 
     return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping))
 
 
-def _same_cluster(root: Path, name: str, path: Path) -> None:
-    """Ends the run where the stack's context leads to another cluster than the stack was applied to."""
+def _look(root: Path, name: str, path: Path) -> None:
+    """Ends the run where it would destroy less than was applied: in another cluster, or from a state with gaps."""
     from modelyard.cluster.connection import ClusterError, connect
-    from modelyard.cluster.live import identity
-    from modelyard.engine import EngineError, recorded_cluster
+    from modelyard.cluster.present import present
+    from modelyard.engine import EngineError, applied_stack
     from modelyard.engine.home import FORGET
+    from modelyard.plan.ledger import ours
     from modelyard.plan.project import shown
     from modelyard.stack import load
 
@@ -46,15 +47,22 @@ def _same_cluster(root: Path, name: str, path: Path) -> None:
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     try:
-        applied_to, live = recorded_cluster(root, name), identity(connect(stack.context))
+        applied = applied_stack(root, name)
+        live, there = present(connect(stack.context), applied.forgotten)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
-    if applied_to not in (None, live):
+    if applied.cluster not in (None, live):
         raise Stop(
             Exit.STALE,
-            f"{name} was applied to cluster {applied_to}, and context {stack.context} leads to {live}",
+            f"{name} was applied to cluster {applied.cluster}, and context {stack.context} leads to {live}",
             "check kubernetes:context and KUBECONFIG; to forget a cluster that is gone for good: "
             + FORGET.format(stack=name),
+        )
+    if left := [key.name for key, body in there.items() if ours(body)]:
+        raise Stop(
+            Exit.STALE,
+            f"the engine has lost sight of {', '.join(left)}, which {name} made; a destroy would leave that behind",
+            f"run modelyard apply {name}, which takes it up again, then destroy",
         )
 
 

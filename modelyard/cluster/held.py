@@ -66,6 +66,7 @@ def held_in(resources: Iterable[Mapping[str, Any]]) -> dict[ObjectKey, Held]:
     """
     found: dict[ObjectKey, Held] = {}
     roles: dict[ObjectKey, str] = {}
+    forgotten: dict[ObjectKey, Held] = {}
     for resource in resources:
         kind, outputs = resource["type"], resource.get("outputs") or {}
         if resource.get("delete"):
@@ -76,5 +77,8 @@ def held_in(resources: Iterable[Mapping[str, Any]]) -> dict[ObjectKey, Held]:
             record = json.loads(outputs["record"])
             found[ObjectKey(*record["key"])] = Held(managed=False, ledger=record["ledger"])
         elif kind == RECORD and "role" in outputs:
-            roles[key_of(json.loads(outputs["request"]), "")] = outputs["role"]
-    return {key: held._replace(role=roles.get(key, "")) for key, held in found.items()}
+            key = key_of(json.loads(outputs["request"]), "")
+            roles[key] = outputs["role"]
+            if outputs.get("mode") == "managed":
+                forgotten[key] = Held(managed=True, forgotten=True)
+    return {key: held._replace(role=roles.get(key, "")) for key, held in {**forgotten, **found}.items()}

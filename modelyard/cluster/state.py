@@ -75,6 +75,8 @@ class Held(NamedTuple):
     """The state's copy of the object's ledger, empty where it has none."""
     role: str = ""
     """The workload it was applied for, empty where that is not known."""
+    forgotten: bool = False
+    """Whether only a note is left of a whole object: a refresh did not find it and took it out of the state."""
 
 
 class ClusterState(NamedTuple):

@@ -6,7 +6,7 @@ nothing.
 """
 
 from modelyard.engine.applied import AppliedStack, applied_stack
-from modelyard.engine.automation import Outcome, apply, destroy, recorded_cluster
+from modelyard.engine.automation import Outcome, apply, destroy
 from modelyard.engine.failure import EngineError, NothingAppliedError, StaleError, StoppedError
 from modelyard.engine.stopping import Stopping
 
@@ -21,5 +21,4 @@ __all__ = [
     "applied_stack",
     "apply",
     "destroy",
-    "recorded_cluster",
 ]

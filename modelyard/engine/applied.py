@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from modelyard.cluster import ObjectKey, key_of
-from modelyard.cluster.held import RECORD
+from modelyard.cluster.held import RECORD, held_in
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.plan.drift import FORMAT_VERSION, Applied
@@ -21,6 +21,8 @@ class AppliedStack(NamedTuple):
     cluster: str | None
     """Identity of the cluster; None where no apply ever came to its end."""
     targets: tuple[Applied, ...]
+    forgotten: tuple[ObjectKey, ...] = ()
+    """Whole objects that a refresh did not find and took out of the state: no destroy would delete them."""
 
 
 def applied_stack(root: Path, stack: str) -> AppliedStack:
@@ -55,6 +57,7 @@ def from_state(deployment: Mapping[str, Any]) -> AppliedStack:
     return AppliedStack(
         cluster_of(resources),
         tuple(Applied(key, requests.get(key), key not in begun) for key in sorted(known)),
+        tuple(sorted(key for key, held in held_in(resources).items() if held.forgotten and key not in begun)),
     )
 
 

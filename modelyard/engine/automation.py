@@ -80,14 +80,3 @@ def destroy(root: Path, stack: str, report: Report, stopping: Stopping | None = 
             selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True, show_secrets=False)
         )
     return Outcome(done.summary.result, run.changes, {})
-
-
-def recorded_cluster(root: Path, stack: str) -> str | None:
-    """The identity of the cluster that a stack was last applied to; None where that never came to an end.
-
-    Raises:
-        EngineError: as for :func:`destroy`.
-    """
-    with Run("destroy", lambda _line: None) as run:
-        run.select(root, stack, create=False)
-        return cluster_of(run.state.get("resources") or ())

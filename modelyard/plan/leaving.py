@@ -73,7 +73,7 @@ def leaving(
     """
     for key, held in sorted(_held(state).items()):
         live = state.objects.get(key)
-        if key in wanted or live is None:
+        if key in wanted or live is None or (held.forgotten and not ours(live)):
             continue
         back = None if held.managed else undo(live, known_ledger(live, held.ledger))
         if held.managed or back is not None:

@@ -229,7 +229,7 @@ def test_a_missing_engine_is_told_before_anything_else(
 def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str) -> None:
     """Nobody is asked who cannot answer, and nothing but yes counts; which cluster it is was looked at before."""
     monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)
-    monkeypatch.setattr("modelyard.cli.destroy._same_cluster", lambda *_words: None)
+    monkeypatch.setattr("modelyard.cli.destroy._look", lambda *_words: None)
     terminal = StringIO(answer)
     terminal.isatty = lambda: bool(answer)  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stdin", terminal)

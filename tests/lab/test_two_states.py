@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lab import Lab
 from tests.lab.environment import Done, Environment, environment
@@ -66,10 +67,49 @@ def test_a_run_that_leads_to_another_cluster_stops_before_anything_is_changed(mo
         planned = env.modelyard("plan", "dev", "--live", check=False, env=elsewhere)
         assert (planned.returncode, "OWN005" in planned.stdout) == (1, True)
 
-        # Where the stack belongs, it goes on as if nothing had been.
-        assert "no changes" in env.modelyard("apply", "dev", "--yes").stdout
+        # Where the stack belongs, it goes on as if nothing had been. What the engine did not find elsewhere it has
+        # taken out of its state, or not: it looks for all of a stack at once.
+        assert "no changes against the live cluster" in env.modelyard("apply", "dev", "--yes").stdout
+        assert deployments(env.lab) == here
         env.modelyard("drift", "dev")
         env.modelyard("destroy", "dev", "--yes")
+        left = set(here) if mode == "existing" else {"deployment-api-server"}
+        assert set(deployments(env.lab)) & set(here) == left
+
+
+def test_what_the_engine_lost_sight_of_elsewhere_is_taken_up_again(tmp_path: Path) -> None:
+    with environment("dev", tmp_path) as env, Lab.start(tmp_path / "other", context="dev") as other:
+        other.install_platform("dev")
+        manage(env)
+        clear(other)
+        env.modelyard("apply", "dev", "--yes")
+        here = deployments(env.lab)
+        (head,) = [urn for urn in urns(env) if urn.endswith("apps/v1:Deployment::deployment-ray-head")]
+        refresh = ("refresh", "--yes", "--skip-preview", "--stack", "dev", "--target", head)
+        env.pulumi(*refresh, env={"KUBECONFIG": str(other.kubeconfig)})
+        assert head not in urns(env)
+
+        refused = env.modelyard("destroy", "dev", "--yes", check=False)
+        assert refused.returncode == 4
+        assert "the engine has lost sight of deployment-ray-head, which dev made" in " ".join(refused.stderr.split())
+        assert deployments(env.lab) == here
+        dropped = env.stack_file.read_text()
+        document = yaml.safe_load(dropped)
+        document["config"].setdefault("modelyard:patches", []).append({"name": "ray-head", "enabled": False})
+        env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+        (lost,) = [target for target in env.plan().targets if target.name == "deployment-ray-head"]
+        assert lost.action == "delete"
+        env.stack_file.write_text(dropped)
+
+        assert "no changes against the live cluster" in env.modelyard("apply", "dev", "--yes").stdout
+        assert deployments(env.lab) == here
+        env.modelyard("destroy", "dev", "--yes")
+        assert set(deployments(env.lab)) & set(here) == {"deployment-api-server"}
+
+
+def urns(env: Environment) -> list[str]:
+    state = json.loads(env.pulumi("stack", "export", "--stack", "dev").stdout)
+    return [resource["urn"] for resource in state["deployment"]["resources"]]
 
 
 def deployments(lab: Lab) -> dict[str, str]:

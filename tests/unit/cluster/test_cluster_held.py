@@ -34,6 +34,13 @@ def test_a_whole_object_is_the_stacks() -> None:
     assert held_in([WHOLE, applied(role="rayHead")]) == {HEAD: Held(True, "", "rayHead")}
 
 
+def test_a_whole_object_that_a_refresh_dropped_is_the_stacks_still() -> None:
+    note = applied(role="rayHead", mode="managed")
+    assert held_in([note]) == {HEAD: Held(True, "", "rayHead", forgotten=True)}
+    assert held_in([note, WHOLE]) == held_in([WHOLE, note]) == {HEAD: Held(True, "", "rayHead")}
+    assert held_in([applied(role="rayHead", mode="existing")]) == {}
+
+
 def test_a_state_of_before_there_were_roles() -> None:
     assert held_in([NOTED, applied()]) == {HEAD: Held(False, "noted", "")}
 

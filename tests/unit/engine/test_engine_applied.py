@@ -22,8 +22,8 @@ def patch(key: ObjectKey, **more: Any) -> dict[str, Any]:
     return {"type": "kubernetes:apps/v1:DeploymentPatch", "inputs": body(key, replicas=9), **more}
 
 
-def note(key: ObjectKey, version: int = 1) -> dict[str, Any]:
-    outputs = {"formatVersion": version, "request": json.dumps(body(key, replicas=3))}
+def note(key: ObjectKey, version: int = 1, **more: str) -> dict[str, Any]:
+    outputs = {"formatVersion": version, "request": json.dumps(body(key, replicas=3)), **more}
     return {"type": "modelyard:index:Applied", "outputs": outputs}
 
 
@@ -59,13 +59,23 @@ def test_an_object_that_a_refresh_dropped_is_still_one_that_was_applied() -> Non
     assert [one.key for one in from_state({"resources": [note(HEAD)]}).targets] == [HEAD]
 
 
+def test_a_whole_object_that_a_refresh_dropped_is_forgotten_unless_it_is_being_made() -> None:
+    whole = {**patch(WORKER), "type": "kubernetes:apps/v1:Deployment"}
+    managed = {"role": "rayHead", "mode": "managed"}
+    resources = [note(HEAD, **managed), whole, note(WORKER, **managed)]
+    assert from_state({"resources": resources}).forgotten == (HEAD,)
+    begun = [{"resource": patch(HEAD), "type": "creating"}]
+    assert from_state({"resources": resources, "pending_operations": begun}).forgotten == ()
+    assert from_state({"resources": [note(HEAD, role="rayHead", mode="existing")]}).forgotten == ()
+
+
 def test_what_is_left_to_be_deleted_is_not_applied() -> None:
     assert from_state({"resources": [patch(HEAD, delete=True)]}).targets == ()
 
 
 @pytest.mark.parametrize("state", [{}, {"resources": None}, {"resources": [{"type": "pulumi:pulumi:Stack"}]}])
 def test_a_state_without_objects_has_none(state: dict[str, Any]) -> None:
-    assert from_state(state) == (None, ())
+    assert from_state(state) == (None, (), ())
 
 
 def test_a_note_of_another_form_is_refused() -> None:

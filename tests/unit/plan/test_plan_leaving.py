@@ -212,6 +212,19 @@ def test_what_the_stack_made_is_deleted_its_pods_first(dev: Any) -> None:
     assert [one["after"] for one in document if one["action"] == "delete"] == [None, None, None]
 
 
+def test_what_the_stack_made_and_the_engine_forgot_is_deleted_unless_somebody_else_made_it_anew(dev: Any) -> None:
+    site = dropping(managed(dev), "ray-head")
+    held = {key: Held(managed=True, forgotten=True) for key in site.state.objects if key.name == HEAD}
+    assert target(site._replace(state=site.state._replace(held=held)).plan(), HEAD).action == "delete"
+
+    def anew(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "metadata": {**body["metadata"], "managedFields": []}}
+
+    site = site.having(anew)
+    plan = site._replace(state=site.state._replace(held=held)).plan()
+    assert HEAD not in {one.name for one in plan.targets}
+
+
 def test_an_approval_holds_only_for_the_object_that_it_saw(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
     plan = site.plan()
