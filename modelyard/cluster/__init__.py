@@ -4,7 +4,7 @@ Owns reading Deployments and nodes, recording them, and the cluster's identity. 
 Kubernetes. Applying is Pulumi's work: all that is ever written here is what undoes an apply (``writing``).
 """
 
-from modelyard.cluster.answer import Answer, Ask, Claim, Refusal
+from modelyard.cluster.answer import Answer, Ask, Claim, Deletion, Question, Refusal
 from modelyard.cluster.recorded import load_recorded
 from modelyard.cluster.state import ClusterState, Node, ObjectKey, Pod, essence, key_of
 
@@ -13,9 +13,11 @@ __all__ = [
     "Ask",
     "Claim",
     "ClusterState",
+    "Deletion",
     "Node",
     "ObjectKey",
     "Pod",
+    "Question",
     "Refusal",
     "essence",
     "key_of",

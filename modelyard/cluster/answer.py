@@ -1,10 +1,12 @@
-"""What the API server answers to the question what an apply would do, as values without a client."""
+"""What the API server answers to the question what a change would do, as values without a client."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from modelyard.cluster.state import ObjectKey
+
 Why = Literal["rights", "admission", "quota", "invalid", "missing"]
-"""Why an apply is refused: no right to it, a webhook or policy says no, a quota is used up, the object would not be
+"""Why a change is refused: no right to it, a webhook or policy says no, a quota is used up, the object would not be
 valid, what it needs is not there.
 """
 
@@ -26,22 +28,32 @@ class Claim(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """An apply that the API server would not carry out."""
+    """A change that the API server would not carry out."""
 
     why: Why
     message: str
     """The API server's own words."""
 
 
+class Deletion(NamedTuple):
+    """The delete of one object, and of none that was made anew under its name."""
+
+    key: ObjectKey
+    uid: str
+
+
 class Answer(NamedTuple):
-    """What an apply would do."""
+    """What a change would do."""
 
     object: dict[str, Any] | None
-    """The object after a forced apply, with everything that admission and defaults add; None where it is refused."""
+    """The object after a forced apply, with everything that admission and defaults add; None where it is refused, and
+    after a delete."""
     claims: tuple[Claim, ...]
     """What a forced apply takes from others: the conflicts of the same apply without force, sorted."""
     refusal: Refusal | None = None
 
 
-Ask = Callable[[Sequence[Mapping[str, Any]]], Sequence[Answer]]
-"""Asks for several requests at once; the answers come in their order."""
+Question = Mapping[str, Any] | Deletion
+"""The request of an apply, or a delete."""
+Ask = Callable[[Sequence[Question]], Sequence[Answer]]
+"""Asks several questions at once; the answers come in their order."""

@@ -1,4 +1,4 @@
-"""Asking the API server what an apply would do: server-side apply with ``dryRun=All``, which changes nothing.
+"""Asking the API server what an apply or a delete would do: the request with ``dryRun=All``, which changes nothing.
 
 The whole way of a request is gone but for the last step, writing: conflicts, admission (webhooks and policies), quotas,
 defaulting and validation are the real ones. Loaded only by verbs that look at a cluster.
@@ -13,11 +13,12 @@ from typing import Any
 import httpx2
 from lightkube import Client
 
-from modelyard.cluster.answer import Answer, Claim, Refusal, Why
+from modelyard.cluster.answer import Answer, Claim, Deletion, Question, Refusal, Why
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import path_of
 from modelyard.cluster.patience import busy, patiently, status
 from modelyard.cluster.state import ObjectKey, key_of
+from modelyard.cluster.writing import delete_options
 
 AT_ONCE = 16
 """Requests under way at a time."""
@@ -28,22 +29,44 @@ _HOLDER = re.compile(
 )
 
 
-def dry_run(client: Client, bodies: Sequence[Mapping[str, Any]], manager: str) -> tuple[Answer, ...]:
-    """What each apply would do, and what it would take from others; all are asked at once.
+def dry_run(client: Client, questions: Sequence[Question], manager: str) -> tuple[Answer, ...]:
+    """What each apply would do, with what it would take from others, and each delete; all are asked at once.
 
     Raises:
         ClusterError: the API server does not answer, or not to us.
     """
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        forced = [pool.submit(_forced, client, body, manager) for body in bodies]
-        unforced = [pool.submit(claims_of, client, body, manager) for body in bodies]
-        pairs = [(one.result(), other.result()) for one, other in zip(forced, unforced, strict=True)]
-    return tuple(
-        Answer(None, (), said)
-        if isinstance(said, Refusal)
-        else Answer(said, () if isinstance(claims, Refusal) else claims)
-        for said, claims in pairs
-    )
+        asked = [_begun(pool, client, question, manager) for question in questions]
+        return tuple(answer() for answer in asked)
+
+
+def _begun(pool: ThreadPoolExecutor, client: Client, question: Question, manager: str) -> Callable[[], Answer]:
+    """Puts one question; what is returned waits for the answer."""
+    if isinstance(question, Deletion):
+        return pool.submit(_deleted, client, question).result
+    forced = pool.submit(_forced, client, question, manager)
+    unforced = pool.submit(claims_of, client, question, manager)
+
+    def answer() -> Answer:
+        said, claims = forced.result(), unforced.result()
+        if isinstance(said, Refusal):
+            return Answer(None, (), said)
+        return Answer(said, () if isinstance(claims, Refusal) else claims)
+
+    return answer
+
+
+def _deleted(client: Client, deletion: Deletion) -> Answer:
+    http, path = transport(client), path_of(deletion.key)
+
+    def send() -> httpx2.Response:
+        # The API server reads the options of a delete that has a body from the body alone.
+        content = json.dumps({**delete_options(deletion.uid), "dryRun": ["All"]}).encode()
+        return http.request("DELETE", path, content=content, headers={"Content-Type": "application/json"})
+
+    answer = _answered(send, f"what a delete of {deletion.key.name} would do")
+    gone = answer.status_code == 404
+    return Answer(None, (), None if gone or answer.is_success else _refusal(answer))
 
 
 def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Claim, ...] | Refusal:

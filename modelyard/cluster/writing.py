@@ -53,13 +53,18 @@ def delete(client: Client, live: Mapping[str, Any]) -> None:
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
     """
-    body = {
+    body = delete_options(live["metadata"]["uid"])
+    _sent(client, key_of(live, ""), "DELETE", {}, body, "application/json")
+
+
+def delete_options(uid: str) -> dict[str, Any]:
+    """The body of a delete that is about one object and none of the same name."""
+    return {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "propagationPolicy": "Background",
-        "preconditions": {"uid": live["metadata"]["uid"]},
+        "preconditions": {"uid": uid},
     }
-    _sent(client, key_of(live, ""), "DELETE", {}, body, "application/json")
 
 
 def hand_over(

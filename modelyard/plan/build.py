@@ -75,10 +75,10 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         wanted = {*parts, *bases}
         gone = list(leaving(wanted, state, schemas, library, by_deployment, config.platform.namespace))
         findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
-    requests = [one.applied for one in prepared] + [one.request for one in gone if one.undo is not None]
-    answers = iter(ask(requests) if ask is not None else [None] * len(requests))
+    questions = [*(one.applied for one in prepared), *(one.question for one in gone)]
+    answers = iter(ask(questions) if ask is not None else [None] * len(questions))
     asked = [finish(request, next(answers), config.platform.installers) for request in prepared]
-    let_go = [let_go_of(one, None if one.undo is None else next(answers)) for one in gone]
+    let_go = [let_go_of(one, next(answers)) for one in gone]
     targets = [target for target, _ in asked]
     findings.extend(finding for _, problems in (*asked, *let_go) for finding in problems)
     everything = [*targets, *(target for target, _ in let_go)]

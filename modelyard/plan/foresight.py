@@ -99,6 +99,31 @@ def refused(name: str, refusal: Refusal) -> Finding:
     )
 
 
+def undeletable(name: str, refusal: Refusal) -> Finding:
+    """The finding where the API server would not carry a delete out."""
+    summary, remedy = _UNDELETABLE.get(refusal.why, _UNDELETABLE["invalid"])
+    return Finding(
+        "OWN009",
+        Severity.ERROR,
+        summary.format(name=name),
+        target=name,
+        detail=refusal.message,
+        remedy=remedy,
+    )
+
+
+_UNDELETABLE = {
+    "rights": (
+        "these credentials may not delete {name}",
+        "ask for the right to delete it; asking what a delete would do needs that right too",
+    ),
+    "admission": (
+        "admission refuses the delete of {name}",
+        "keep it, or ask whoever keeps the policy or webhook that objects",
+    ),
+    "invalid": ("the API server refuses the delete of {name}", "see its own words, and plan again"),
+}
+
 _REFUSED = {
     "rights": (
         "these credentials may not change {name}",

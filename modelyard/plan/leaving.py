@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from modelyard import merge
 from modelyard.catalog import Library
 from modelyard.catalog.library import Phase
-from modelyard.cluster import Answer, ClusterState, ObjectKey
+from modelyard.cluster import Answer, ClusterState, Deletion, ObjectKey, Question
 from modelyard.cluster.state import Held, annotations_of
 from modelyard.findings import Finding
-from modelyard.plan.foresight import foresee
+from modelyard.plan.foresight import foresee, undeletable
 from modelyard.plan.keeping import gets_back
 from modelyard.plan.ledger import known_ledger, ours
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION, STACK_ANNOTATION
@@ -48,6 +48,11 @@ class Leaving(NamedTuple):
             return {}
         metadata = {name: value for name, value in self.undo.request["metadata"].items() if name != "resourceVersion"}
         return {**self.undo.request, "metadata": metadata}
+
+    @property
+    def question(self) -> Question:
+        """What the API server is asked about it."""
+        return self.request if self.undo is not None else Deletion(self.key, self.live["metadata"].get("uid", ""))
 
 
 def leaving(
@@ -128,7 +133,7 @@ def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) 
 
 
 def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
-    """The plan of such an object, and the findings about it; ``answer`` is the API server's to its request."""
+    """The plan of such an object, and the findings about it; ``answer`` is the API server's to its question."""
     findings: tuple[Finding, ...] = ()
     after: dict[str, Any] = {}
     changes: tuple[FieldChange, ...] = ()
@@ -137,6 +142,8 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
         foreseen, findings = foresee(one.name, one.schema, one.live, one.request, offline, answer)
         after = finished(foreseen.after, one.undo.ledger)
         changes = tuple(_changes(one, one.undo, after))
+    elif answer is not None and answer.refusal is not None:
+        findings = (undeletable(one.name, answer.refusal),)
     rolls = any(change.path[:2] == ("spec", "template") for change in changes)
     before_replicas = replicas_of(one.live)
     after_replicas = replicas_of(after) if after or before_replicas is None else 0

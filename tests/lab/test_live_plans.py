@@ -102,9 +102,10 @@ def test_what_was_recorded_and_is_no_longer_so_is_told(dev: Environment) -> None
     assert findings(dev.plan(), "OWN010") == []
 
 
-def policy(expression: str, message: str) -> tuple[Object, Object]:
+def policy(expression: str, message: str, *operations: str) -> tuple[Object, Object]:
     """A validating policy for Deployments, with its binding."""
-    rules = {"resourceRules": [{**DEPLOYMENTS, "resources": ["deployments"]}]}
+    what = {**DEPLOYMENTS, "operations": operations} if operations else DEPLOYMENTS
+    rules = {"resourceRules": [{**what, "resources": ["deployments"]}]}
     head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "lab"}}
     checks = [{"expression": expression, "message": message}]
     return (

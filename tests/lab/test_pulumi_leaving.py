@@ -11,6 +11,7 @@ from lab.install import PLATFORMS
 from modelyard.plan.ledger import ours
 from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
 from tests.lab.test_interrupted import words
+from tests.lab.test_live_plans import apply, policy
 from tests.lab.test_pulumi_drain import Dashboard, dashboard, one_gpu
 from tests.lab.test_pulumi_managed import manage
 
@@ -164,6 +165,22 @@ def test_a_renamed_target_is_put_back_under_its_old_name(tmp_path: Path) -> None
         assert ours(env.deployment(f"{SERVICE}-2"))
 
 
+def refused_delete(env: Environment) -> None:
+    """A policy against a delete is an error of the plan, and nothing is sent."""
+    objects = policy(f"oldObject.metadata.name != '{HEAD}'", "the head stays", "DELETE")
+    apply(env, *objects)
+    try:
+        env.lab.wait("the policy", lambda: env.plan().blocked)
+        (finding,) = [finding for finding in env.plan().findings if finding.blocks]
+        assert (finding.code, finding.target) == ("OWN009", HEAD)
+        assert "the head stays" in finding.detail
+        assert env.modelyard("apply", "dev", "--yes", check=False).returncode == 1
+        assert env.deployment(HEAD)
+    finally:
+        env.lab.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "lab")
+    env.lab.wait("the policy to go", lambda: not env.plan().blocked)
+
+
 def test_what_the_stack_made_is_deleted_in_its_turn(tmp_path: Path) -> None:
     with dashboard() as (said, url), environment("dev", tmp_path) as env:
         manage(env)
@@ -184,6 +201,7 @@ def test_what_the_stack_made_is_deleted_in_its_turn(tmp_path: Path) -> None:
             ("delete", "rayHead", True)
         }
         assert env.modelyard("apply", "dev", check=False).returncode == 2
+        refused_delete(env)
         failed = env.modelyard("apply", "dev", "--yes", check=False)
         assert "Ray was not seen idle by the jobs API" in words(failed.stderr)
         assert env.deployment(HEAD)

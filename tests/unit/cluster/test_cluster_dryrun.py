@@ -13,11 +13,12 @@ import httpx2
 import pytest
 from lightkube import Client, KubeConfig
 
-from modelyard.cluster.answer import Claim, Refusal
+from modelyard.cluster.answer import Claim, Deletion, Refusal
 from modelyard.cluster.connection import ClusterError, transport
 from modelyard.cluster.counting import Counter
 from modelyard.cluster.dryrun import claims_of, dry_run
 from modelyard.cluster.patience import PAUSES
+from modelyard.cluster.state import ObjectKey
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
@@ -71,6 +72,30 @@ def test_an_apply_is_asked_with_and_without_force_and_changes_nothing() -> None:
         for force in ("false", "true")
     ]
     assert sorted(seen, key=lambda each: each[2]["force"]) == asked
+
+
+@pytest.mark.parametrize(
+    ("code", "why"), [(200, None), (404, None), (403, "rights"), (422, "admission"), (409, "invalid")]
+)
+def test_a_delete_is_asked_about_this_very_object(code: int, why: str | None) -> None:
+    said = {
+        403: 'deployments.apps "head" is forbidden: User "viewer" cannot delete resource "deployments"',
+        422: "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: it stays",
+        409: "the UID in the precondition does not match the UID in record",
+    }
+    seen: list[tuple[str, str, dict[str, str], Any]] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append((request.method, request.url.path, query(request), json.loads(request.content)))
+        return httpx2.Response(200, json=deployment("head")) if code == 200 else failed(code, said.get(code, "gone"))
+
+    key = ObjectKey("apps/v1", "Deployment", "ml", "head")
+    (found,) = dry_run(client_of(answer), [Deletion(key, "one")], "modelyard")
+    assert (found.object, found.claims, found.refusal and found.refusal.why) == (None, (), why)
+    method, path, asked, body = seen[0]
+    assert (method, path, asked) == ("DELETE", "/apis/apps/v1/namespaces/ml/deployments/head", {})
+    # In the query it would count for nothing: the object would be gone.
+    assert (body["preconditions"], body["dryRun"]) == ({"uid": "one"}, ["All"])
 
 
 def test_a_kind_of_the_core_group_has_its_own_root() -> None:

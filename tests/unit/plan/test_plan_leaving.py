@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import Answer, ObjectKey, Refusal
+from modelyard.cluster import Answer, Deletion, ObjectKey, Refusal
 from modelyard.cluster.state import Held
 from modelyard.drain import HeadService
 from modelyard.findings import Severity
@@ -210,6 +210,30 @@ def test_what_the_stack_made_is_deleted_its_pods_first(dev: Any) -> None:
     assert plan_from_json(json.dumps(plan_to_json(plan)), "it") == plan
     document = plan_to_json(plan)["targets"]
     assert [one["after"] for one in document if one["action"] == "delete"] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("why", "said"), [("rights", "may not delete"), ("quota", "refuses the delete of"), (None, "")]
+)
+def test_the_api_server_is_asked_whether_it_would_delete(dev: Any, why: Any, said: str) -> None:
+    site = dropping(managed(dev), "ray-head")
+    kinds: list[str] = []
+
+    def ask(questions: Any) -> Any:
+        gone = [question for question in questions if isinstance(question, Deletion)]
+        kinds.extend(question.key.kind for question in gone)
+        assert {question.uid for question in gone} == {
+            site.state.objects[question.key]["metadata"].get("uid", "") for question in gone
+        }
+        refusal = Refusal(why, "no") if why else None
+        return [Answer(None, (), refusal) if isinstance(question, Deletion) else None for question in questions]
+
+    plan = site.plan(ask)
+    assert sorted(kinds) == ["Deployment", "PodDisruptionBudget", "Service"]
+    assert {one.action for one in plan.changed} == {"delete"}
+    found = [finding for finding in plan.findings if finding.code == "OWN009"]
+    assert len(found) == (3 if why else 0)
+    assert all(said in finding.summary and finding.blocks for finding in found)
 
 
 def test_what_the_stack_made_and_the_engine_forgot_is_deleted_unless_somebody_else_made_it_anew(dev: Any) -> None:
