@@ -41,8 +41,8 @@ class Platform(pulumi.ComponentResource):
     """Everything that a plan changes, as one component with the outputs that a person wants to know.
 
     The training targets form a chain in the plan's order (route, then up and down as the free GPUs allow), so that
-    an update keeps the order by itself. Targets outside the chain do not wait. A target whose change stops pods that a
-    job may need waits before it until its side is idle.
+    an update keeps the order by itself, behind the head that the route is about to lead to. Targets outside the chain
+    do not wait. A target whose change stops pods that a job may need waits before it until its side is idle.
     """
 
     def __init__(self, name: str, plan: Plan) -> None:
@@ -54,6 +54,7 @@ class Platform(pulumi.ComponentResource):
         guard, rollouts = Guard(live), Rollouts(live)
         home = Cluster(plan, inside)
         waiting = {name for wait in plan.drains for name in wait.targets}
+        chain = chained(plan)
         drained = 0
         for target in plan.targets:
             kind = PARTS[target.role]
@@ -62,7 +63,7 @@ class Platform(pulumi.ComponentResource):
             # A delete takes nothing from anybody, so there is nothing to ask.
             look = () if target.action == "delete" else (guard.before(target),)
             hooks = (*waits_before(plan, target), *look)
-            if target.phase == "normal" and target.name not in waiting:
+            if target.name not in chain:
                 patience = ROLLOUT + drain
                 part.add(target, (home,), patience, hooks, rollouts.after(target, patience))
                 continue
@@ -78,6 +79,17 @@ class Platform(pulumi.ComponentResource):
         self.register_outputs(shown)
         for key, value in shown.items():
             pulumi.export(key, value)
+
+
+def chained(plan: Plan) -> frozenset[str]:
+    """The names of the targets that change one after the other."""
+    waiting = {name for wait in plan.drains for name in wait.targets}
+    route = max((index for index, target in enumerate(plan.targets) if target.phase == "route"), default=0)
+    return frozenset(
+        target.name
+        for index, target in enumerate(plan.targets)
+        if target.phase != "normal" or target.name in waiting or index < route
+    )
 
 
 def outputs(plan: Plan) -> dict[str, object]:

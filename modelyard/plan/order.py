@@ -42,8 +42,9 @@ def order(
 ) -> Order:
     """The vendor's order is route, up, down. Without a GPU to spare it is route, down, up.
 
-    The route always moves first, or the old side would never run dry. Right before the first target whose change stops
-    pods that a job may need stands the wait until its side is idle.
+    The route moves before both, or the old side would never run dry. Ray's head changes before a route that will lead
+    to it. Right before the first target whose change stops pods that a job may need stands the wait until its side is
+    idle.
     """
     # A Deployment comes before what may share its name, such as its disruption budget: it has the pods.
     by_name = {target.name: target for target in sorted(targets, key=lambda target: target.key.kind == "Deployment")}
@@ -54,7 +55,9 @@ def order(
     ups = sorted(name for name in by_name.keys() - heads if _phase(by_name[name]) == "up")
     downs = sorted(name for name in by_name.keys() - {*heads, *last} if _phase(by_name[name]) == "down")
     routes = sorted(name for name, target in by_name.items() if target.phase == "route")
-    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads, *last})
+    switches = _switches(by_name, ups, downs)
+    ahead = _ahead(by_name, heads) if switches and any(by_name[name].role == "rayWorker" for name in ups) else ()
+    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads, *last, *ahead})
 
     spare = True
     why = ""
@@ -69,13 +72,24 @@ def order(
             if free < wanted:
                 spare, why = False, f"{free} of {wanted} new pods fit beside it"
     switch = None
-    if _switches(by_name, ups, downs):
+    if switches:
         switch = Switch(spare, why, *_longest_wait([by_name[name] for name in downs], drains))
-    sequence = (*routes, *normal, *_with_heads(ups + downs if spare else downs + ups, heads, drains), *last)
-    steps = tuple(_steps([by_name[name] for name in sequence], switch, drains))
+    sequence = (*ahead, *routes, *normal, *_with_heads(ups + downs if spare else downs + ups, heads, drains), *last)
+    steps = tuple(_steps([by_name[name] for name in sequence], switch, drains, ahead))
     waiting = {name for drain in drains for name in drain.targets}
     killed = _killed((target for target in by_name.values() if target.name not in waiting), sides)
     return Order(sequence, steps, tuple(killed))
+
+
+def _ahead(by_name: Mapping[str, TargetPlan], waiting: Sequence[str]) -> tuple[str, ...]:
+    """What a switch to Ray changes of its head, which no job needs yet; a request that finds it starting is lost."""
+    return tuple(
+        sorted(
+            name
+            for name, target in by_name.items()
+            if target.role == "rayHead" and target.action in ("create", "update") and name not in waiting
+        )
+    )
 
 
 def _longest_wait(downs: Iterable[TargetPlan], drains: Sequence[Drain]) -> tuple[int, bool]:
@@ -95,7 +109,9 @@ def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Dra
     return (*names[:at], *heads, *names[at:])
 
 
-def _steps(targets: Sequence[TargetPlan], switch: Switch | None, drains: Sequence[Drain]) -> Iterator[Step]:
+def _steps(
+    targets: Sequence[TargetPlan], switch: Switch | None, drains: Sequence[Drain], ahead: Sequence[str]
+) -> Iterator[Step]:
     """Each changed target's turn, and before the first that waits for a side, the wait."""
     told: set[Drain] = set()
     waits = {name: drain for drain in drains for name in drain.targets}
@@ -106,7 +122,10 @@ def _steps(targets: Sequence[TargetPlan], switch: Switch | None, drains: Sequenc
         if drain is not None and drain not in told:
             told.add(drain)
             yield Step(target.name, "drain", _why_drain(drain))
-        yield Step(target.name, _phase(target), _why(target, switch, drain))
+        why = _why(target, switch, drain)
+        yield Step(
+            target.name, _phase(target), f"{why}; before requests are led to it" if target.name in ahead else why
+        )
 
 
 def _why_drain(drain: Drain) -> str:

@@ -9,6 +9,7 @@ from modelyard.engine.ledger import Record
 from modelyard.plan import Plan
 from modelyard.plan.drift import kept
 from modelyard.plan.ledger import ledger_text
+from modelyard.stack.config import RayHead
 from tests.components.conftest import Build, Engine, Registered, again, existing, managed
 
 ROUTE = "deployment-api-server"
@@ -114,6 +115,13 @@ def test_the_training_targets_are_a_chain_in_the_plans_order(
 def test_a_flip_with_gpus_for_both_goes_up_before_down(build: Build) -> None:
     found = by_name(build(again("dev", training="celery")))
     assert (waits_for(found[CELERY]), waits_for(found[RAY])) == ((ROUTE,), (CELERY,))
+
+
+def test_a_head_that_changes_in_a_flip_stands_before_the_route(build: Build) -> None:
+    found = by_name(build(again("prod", training="ray", ray_head=RayHead(memory="24Gi"))))
+    chain = [HEAD, ROUTE, CELERY, RAY]
+    assert [waits_for(found[name]) for name in chain] == [(), (HEAD,), (ROUTE,), (CELERY,)]
+    assert f"follows:Deployment/{ROUTE}" in found[ROUTE].before
 
 
 def test_a_flip_without_spare_gpus_goes_down_before_up(build: Build) -> None:

@@ -9,8 +9,9 @@ import yaml
 
 from tests.lab.environment import ROOT, Environment, Run, comparable, environment
 
-ROUTE, RAY, CELERY = (
+ROUTE, HEAD, RAY, CELERY = (
     "deployment-api-server",
+    "deployment-ray-head",
     "deployment-ray-model-training-worker",
     "deployment-model-training-tasks-gpu",
 )
@@ -100,6 +101,21 @@ def test_config_set_keeps_the_rest_of_the_stack_file(dev: Flip) -> None:
     now = yaml.safe_load(dev.env.stack_file.read_text())
     assert now["config"] == committed["config"]
     assert "# Images count in mode managed" in dev.env.stack_file.read_text()
+
+
+def test_a_head_that_changes_in_the_very_switch_is_there_before_requests_are_led_to_it(dev: Flip) -> None:
+    dev.to("celery", by_hand)
+    before = "memory: 16Gi\n    image: images.example.com/ml-platform/ray-head"
+    dev.env.edit(before, before.replace("16Gi", "20Gi"))
+    by_hand(dev.env, "ray")
+    run = dev.env.up()
+    assert [step for step in run.steps if step[1] != "same"] == one_after_the_other(HEAD, ROUTE, RAY, CELERY)
+    dev.env.settle()
+    (limit,) = [
+        container["resources"]["limits"]["memory"]
+        for container in dev.env.deployment(HEAD)["spec"]["template"]["spec"]["containers"]
+    ]
+    assert limit == "20Gi"
 
 
 def test_without_spare_gpus_the_old_side_goes_down_first(prod: Flip) -> None:

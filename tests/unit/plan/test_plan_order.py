@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-ROUTE, RAY, CELERY = (
+ROUTE, HEAD, RAY, CELERY = (
     "deployment-api-server",
+    "deployment-ray-head",
     "deployment-ray-model-training-worker",
     "deployment-model-training-tasks-gpu",
 )
@@ -49,6 +50,22 @@ def test_with_an_autoscaler_the_pods_are_its_to_move(staging: Any) -> None:
     _, up, down = (step.why for step in plan.steps)
     assert up == "the autoscaler may start up to 2 pods here from now on"
     assert down.startswith("the autoscaler takes its pods down; jobs that still run get 6 h 5 min to finish")
+
+
+def test_a_head_that_changes_in_the_very_switch_is_there_before_requests_are_led_to_it(dev: Any) -> None:
+    celery = without_drain(dev.asking(training="celery").applied())
+    head = celery.stack.config.ray_head
+    changes = {"training": "ray", "ray_head": head._replace(memory="20Gi")}
+    plan = celery.asking(**changes).plan()
+    assert [(step.target, step.phase) for step in plan.steps] == [
+        (HEAD, "normal"),
+        (ROUTE, "route"),
+        (RAY, "up"),
+        (CELERY, "down"),
+    ]
+    assert plan.steps[0].why == "replaces 1 running pod; before requests are led to it"
+    stays = celery.asking(ray_head=changes["ray_head"]).plan()
+    assert [(step.target, step.why) for step in stays.steps] == [(HEAD, "replaces 1 running pod")]
 
 
 def test_flipping_the_flag_of_an_applied_stack_changes_the_route_and_both_sides_and_nothing_else(dev: Any) -> None:
