@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from commands import ROOT, Workplace, blocks, offline_environment
 
 PICTURE = ROOT / "docs" / "images" / "plan.svg"
-COMMAND = "modelyard plan prod --target api-server --target tasks-gpu --target ray-model"
+COMMAND = "modelyard plan prod --target ray-head --target api-server --target tasks-gpu --target ray-model"
 _WIDTH = 100
 _COLOURS = [
     (60, 64, 72),
