@@ -47,6 +47,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         *check_version(stack, state),
         *check(stack),
         *check_nodes(stack, state.nodes),
+        *_of_jobs(stack),
     ]
     chosen, problems = select(library, stack, known)
     findings.extend(problems)
@@ -123,6 +124,15 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         _inputs(stack, chosen),
         drains=waits,
     )
+
+
+def _of_jobs(stack: Stack) -> Iterator[Finding]:
+    """The findings about jobs and resources."""
+    if stack.config.jobs or stack.config.resources:
+        # Most stacks have none, and the formulas are an import of their own.
+        from modelyard.sizing import check_jobs
+
+        yield from check_jobs(stack)
 
 
 def _wishes(

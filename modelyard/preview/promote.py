@@ -12,9 +12,10 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Secret, Stack, Waiver
-from modelyard.stack.decode import DRAIN, JOBS, SECTIONS, TARGETS
+from modelyard.stack.decode import DRAIN, JOB, JOBS, MODEL, RESOURCE, SECTIONS, TARGETS
 from modelyard.stack.edit import with_value
 from modelyard.stack.formatting import formatted, stack_order
+from modelyard.stack.jobs import Job, Model, Resource
 from modelyard.stack.schema import PREFIX
 
 TAKEN = (
@@ -100,7 +101,12 @@ def promotion(
     wanted, left = {*TAKEN, *take}, set(keep)
     taken: list[Difference] = []
     kept: list[Difference] = []
-    for difference in (*_settings(source, target), *_patches(source, target, *versions), *_decisions(source, target)):
+    for difference in (
+        *_settings(source, target),
+        *_jobs(source, target),
+        *_patches(source, target, *versions),
+        *_decisions(source, target),
+    ):
         section = difference.setting.partition(".")[0]
         chosen = {difference.setting, section} & wanted and not {difference.setting, section} & left
         (taken if chosen and difference.path else kept).append(difference)
@@ -147,6 +153,24 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
         if mine != theirs:
             deep: Path = () if mine is None else ("config", PREFIX + section, *rest)
             yield Difference(".".join((section, *rest)), mine, theirs, deep, mine)
+
+
+def _jobs(source: Stack, target: Stack) -> Iterator[Difference]:
+    """Resources and jobs that the two have in different sizes, or that only one of them has; each is its own's."""
+    for section in ("resources", "jobs"):
+        mine, theirs = ({one.name: _said(one) for one in getattr(stack.config, section)} for stack in (source, target))
+        for name in sorted({*mine, *theirs}):
+            if mine.get(name) != theirs.get(name):
+                yield Difference(f"{section}.{name}", mine.get(name), theirs.get(name), (), None)
+
+
+def _said(one: Resource | Job | Model) -> str:
+    """What a stack file says of a resource or job, in one line."""
+    keys = {Resource: RESOURCE, Job: {**JOB, "model": ("model", None)}, Model: MODEL}[type(one)]
+    values = {key: getattr(one, field) for key, (field, _) in keys.items() if key != "name"}
+    told = {key: f"({_said(value)})" if isinstance(value, Model) else value for key, value in values.items()}
+    defaults = type(one)._field_defaults
+    return ", ".join(f"{key} {text}" for key, text in told.items() if values[key] != defaults.get(keys[key][0]))
 
 
 def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[Difference]:

@@ -19,8 +19,14 @@ MOST_CPU: Final = Fraction(4096)
 LEAST_BYTES: Final = Fraction(2**20)
 """A pod below 1Mi cannot start; such a number has lost its unit."""
 MOST_BYTES: Final = Fraction(2**50)
+MOST: Final = Fraction(10**15)
+"""Of anything that is counted: rows, parameters, requests."""
 
 _SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery")
+_LISTED: Final = ("resources", "jobs")
+"""Sections that are lists of what has sizes."""
+_COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
+_BYTES: Final = ("memory", "volume", "size", "activation")
 _DURATIONS: Final = (
     ("rayWorker", "gracePeriod"),
     ("celery", "jobLimit"),
@@ -54,28 +60,42 @@ def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
 
 
 def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mistake]:
-    for section in _SIZED:
-        values = config.get(PREFIX + section)
-        if not isinstance(values, dict):
-            continue
-        for key in ("cpu", "memory", "volume"):
-            if key not in values:
-                continue
-            path: Path = (PREFIX + section, key)
-            amount = _amount(values[key], texts.get(path))
+    for path, values in _sized(config):
+        for key, value in values.items():
+            at = (*path, key)
+            amount = _amount(value, texts.get(at)) if key in ("cpu", *_BYTES, *_COUNTED) else None
             if amount is None or amount <= 0:
                 continue
+            text = given(value, at, texts)
             if key == "cpu":
                 if amount > MOST_CPU:
-                    text = given(values[key], path, texts)
-                    summary = f"{name(path)} is {text}: more than {MOST_CPU} cores"
-                    yield Mistake(path, codes.QUANTITY, summary, "500M is 500 million cores, 500m half a core")
-            elif not LEAST_BYTES <= amount <= MOST_BYTES:
+                    summary = f"{name(at)} is {text}: more than {MOST_CPU} cores"
+                    yield Mistake(at, codes.QUANTITY, summary, "500M is 500 million cores, 500m half a core")
+            elif key in _COUNTED:
+                if amount > MOST:
+                    summary = f"{name(at)} is {text}: more than 1P"
+                    yield Mistake(at, codes.QUANTITY, summary, "write a number such as 50M, which is 50 million")
+            elif not LEAST_BYTES <= amount <= MOST_BYTES and (key != "activation" or amount > MOST_BYTES):
                 small = amount < LEAST_BYTES
                 side = "less than 1Mi" if small else "more than 1Pi"
                 remedy = "write the unit: 16Gi; 16 is 16 bytes" if small else "write an amount such as 16Gi"
-                summary = f"{name(path)} is {given(values[key], path, texts)}: {side}"
-                yield Mistake(path, codes.QUANTITY, summary, remedy)
+                summary = f"{name(at)} is {text}: {side}"
+                yield Mistake(at, codes.QUANTITY, summary, remedy)
+
+
+def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """What has sizes, by its path."""
+    for section in _SIZED:
+        if isinstance(values := config.get(PREFIX + section), dict):
+            yield (PREFIX + section,), values
+    for section in _LISTED:
+        items = config.get(PREFIX + section)
+        for index, item in enumerate(items if isinstance(items, list) else ()):
+            if isinstance(item, dict):
+                path: Path = (PREFIX + section, index)
+                yield path, item
+                if isinstance(model := item.get("model"), dict):
+                    yield (*path, "model"), model
 
 
 def _amount(value: Any, text: str | None) -> Fraction | None:
@@ -88,9 +108,15 @@ def _amount(value: Any, text: str | None) -> Fraction | None:
 
 
 def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mistake]:
-    for section, key in _DURATIONS:
-        values = config.get(PREFIX + section)
-        value = values.get(key) if isinstance(values, dict) else None
+    places: list[tuple[Path, Any]] = [
+        ((PREFIX + section, key), config.get(PREFIX + section)) for section, key in _DURATIONS
+    ]
+    jobs = config.get(PREFIX + "jobs")
+    places += [
+        ((PREFIX + "jobs", index, "within"), job) for index, job in enumerate(jobs if isinstance(jobs, list) else ())
+    ]
+    for path, values in places:
+        value = values.get(path[-1]) if isinstance(values, dict) else None
         if not isinstance(value, str):
             continue
         try:
@@ -98,6 +124,5 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
         except ValueError:
             continue
         if length > durations.LONGEST:
-            path: Path = (PREFIX + section, key)
             summary = f"{name(path)} is {given(value, path, texts)}: more than 31 days"
             yield Mistake(path, codes.RANGE, summary, "give seconds or text such as 6h5m, not milliseconds")

@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding
+from modelyard.stack.jobs import Job, Resource
 
 Training = Literal["ray", "celery"]
 Mode = Literal["existing", "managed"]
@@ -212,6 +213,8 @@ class Config(NamedTuple):
     autoscaling: Autoscaling = Autoscaling()
     drain: Drain = Drain()
     targets: Targets = Targets()
+    resources: tuple[Resource, ...] = ()
+    jobs: tuple[Job, ...] = ()
     patches: tuple[PatchChoice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     policy: Policy = Policy()

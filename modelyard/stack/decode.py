@@ -26,6 +26,7 @@ from modelyard.stack.config import (
     Training,
     Waiver,
 )
+from modelyard.stack.jobs import Job, Model, Resource
 from modelyard.stack.schema import PREFIX
 
 RAY_DEFAULT_SINCE = (23, 7)
@@ -151,6 +152,36 @@ TARGETS: Final[dict[str, str]] = {
     "rayWorker": "ray_worker",
     "celery": "celery",
 }
+RESOURCE: Final[Fields] = {
+    "name": ("name", _same),
+    "type": ("type", _same),
+    "workers": ("workers", _count),
+    "cpu": ("cpu", _quantity),
+    "memory": ("memory", _quantity),
+    "gpus": ("gpus", _count),
+    "gpu": ("gpu", _same),
+}
+JOB: Final[Fields] = {
+    "name": ("name", _same),
+    "type": ("type", _same),
+    "resource": ("resource", _same),
+    "rows": ("rows", _quantity),
+    "columns": ("columns", _count),
+    "requestRate": ("request_rate", _quantity),
+    "requestTime": ("request_time", _quantity),
+    "within": ("within", _seconds),
+    "batch": ("batch", _count),
+    "sequence": ("sequence", _count),
+}
+MODEL: Final[Fields] = {
+    "parameters": ("parameters", _quantity),
+    "precision": ("precision", _same),
+    "size": ("size", _quantity),
+    "layers": ("layers", _count),
+    "keyValueHeads": ("key_value_heads", _count),
+    "headSize": ("head_size", _count),
+    "activation": ("activation", _quantity),
+}
 PATCH: Final[Fields] = {
     "name": ("name", _same),
     "version": ("version", _same),
@@ -185,6 +216,13 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         made["targets"] = Targets(
             **{TARGETS[name]: getattr(Targets(), TARGETS[name])._replace(**given) for name, given in targets.items()}
         )
+    made["resources"] = tuple(
+        Resource(**_fields(resource, RESOURCE, texts, (PREFIX + "resources", index)))
+        for index, resource in enumerate(config.get(PREFIX + "resources", ()))
+    )
+    made["jobs"] = tuple(
+        _job(job, texts, (PREFIX + "jobs", index)) for index, job in enumerate(config.get(PREFIX + "jobs", ()))
+    )
     made["patches"] = tuple(
         _patch(patch, (PREFIX + "patches", index), secrets)
         for index, patch in enumerate(config.get(PREFIX + "patches", ()))
@@ -225,6 +263,12 @@ def _drain(given: Mapping[str, Any], texts: Mapping[Path, str]) -> Drain:
         if side in given
     }
     return Drain(**_fields(flat, DRAIN, texts, path), **sides)
+
+
+def _job(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Job:
+    flat = {key: value for key, value in given.items() if key in JOB}
+    model = Model(**_fields(given.get("model", {}), MODEL, texts, (*path, "model")))
+    return Job(**_fields(flat, JOB, texts, path), model=model)
 
 
 def _patch(given: Mapping[str, Any], path: Path, secrets: tuple[Path, ...]) -> PatchChoice:

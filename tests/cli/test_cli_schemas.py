@@ -98,6 +98,7 @@ def test_findings(project: Any, run: Any, valid: Any) -> None:
         ("blame", ("blame", "staging", "training-worker", "autoscaling/queries")),
         ("ledger", ("ledger", "--all")),
         ("gpus", ("gpus",)),
+        ("size", ("size", "dev")),
         ("patches", ("patches",)),
         ("codes", ("explain",)),
         ("explain", ("explain", "RES101")),

@@ -168,3 +168,17 @@ def test_settings_deep_in_a_section_are_told_and_can_be_taken() -> None:
     found = promotion(stack("dev"), stack("prod"), (V1, V1), take=["drain"])
     edited = read("prod", promoted(text("prod"), found))
     assert edited.config.drain == stack("dev").config.drain
+
+
+def test_resources_and_jobs_are_told_as_a_whole_and_stay() -> None:
+    resource = "modelyard:resources: [{name: features, type: dataset, cpu: 4}]"
+    clicks = "{name: clicks, type: dataset, resource: features, rows: 50M}"
+    other = "{name: it, type: training, model: {parameters: 7G}}"
+    found = promotion(
+        read("dev", more("dev", resource, f"modelyard:jobs: [{clicks}, {other}]")), stack("staging"), (V1, V1)
+    )
+    told = {one.setting: (one.source, one.target) for one in found.kept}
+    assert told["resources.features"] == ("type dataset, cpu 4", None)
+    assert told["jobs.clicks"] == ("type dataset, resource features, rows 50M", None)
+    assert told["jobs.it"] == ("type training, model (parameters 7G)", None)
+    assert not found.taken

@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from modelyard.merge import supported_versions
+from modelyard.sizing.sources import WEIGHT
 from modelyard.stack import codes, discover, load, schema_text
 from modelyard.stack.config import Config, Drain
-from modelyard.stack.decode import DRAIN, JOBS, PATCH, SECTIONS, TARGETS, WAIVER
+from modelyard.stack.decode import DRAIN, JOB, JOBS, MODEL, PATCH, RESOURCE, SECTIONS, TARGETS, WAIVER
+from modelyard.stack.jobs import JOB_TYPES, Job, Model, Precision, Resource
 from modelyard.stack.schema import FILE
 
 ROOT = Path(__file__).parents[3]
@@ -50,10 +52,15 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
+    assert set(SCHEMA["$defs"]["resource"]["properties"]) == set(RESOURCE)
+    assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
+    assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     sections = {
         *SECTIONS,
         "drain",
         "targets",
+        "resources",
+        "jobs",
         "patches",
         "waivers",
         "training",
@@ -158,3 +165,13 @@ def test_the_example_environments_differ() -> None:
     assert (staging.training, staging.gpu.model, staging.gpu.per_worker) == ("ray", "A100", 4)
     assert staging.autoscaling.mode == "annotations"
     assert (prod.training, prod.gpu.model, prod.platform.release) == ("celery", "A30", "23.07")
+
+
+def test_lists_of_jobs_have_the_same_defaults_and_choices_in_schema_and_code() -> None:
+    for name, kind, fields in (("resource", Resource, RESOURCE), ("job", Job, JOB), ("model", Model, MODEL)):
+        stated = SCHEMA["$defs"][name]["properties"]
+        code = {field: value for field, value in kind._field_defaults.items() if field != "model"}
+        found = {fields[key][0]: stated[key]["default"] for key in fields if "default" in stated[key]}
+        assert found == {field: value for field, value in code.items() if value is not None}
+    assert tuple(SCHEMA["$defs"]["jobType"]["enum"]) == JOB_TYPES
+    assert tuple(SCHEMA["$defs"]["model"]["properties"]["precision"]["enum"]) == get_args(Precision) == tuple(WEIGHT)

@@ -1,0 +1,62 @@
+"""What the resources of a stack get, and every number of the estimates behind it."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from datetime import date
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, project_root, say, say_errors, stack_files
+from modelyard.cli.exit import Exit, Stop
+from modelyard.sizing import Sized
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the one of this job")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Sizes and prints."""
+    from modelyard.plan.project import shown
+    from modelyard.report.size import size_document, size_text
+    from modelyard.sizing import CODES, check_jobs, sized
+    from modelyard.stack import apply_waivers, load
+
+    root = project_root(args)
+    (path,) = stack_files(root, [args.stack], False).values()
+    stack, findings = load(path, shown(root, path))
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{args.stack} cannot be read", "", findings)
+    resources = sized(stack.config)
+    if args.name is not None:
+        resources = _named(resources, args.name)
+    judged = apply_waivers(check_jobs(stack), stack, date.today())
+    # What is wrong with waivers themselves a plan tells, which knows all findings.
+    wrong = [finding for finding in judged if finding.blocks and finding.code in CODES]
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(size_document(stack.name, stack.file, resources))])
+    elif not resources:
+        say([f"{args.stack} has no jobs and no resources: modelyard:jobs and modelyard:resources list them"])
+    else:
+        say(size_text(stack.name, resources, style_for(args, sys.stdout)))
+    say_errors(wrong, args)
+    return Exit.FINDINGS if wrong else Exit.FINE
+
+
+def _named(resources: Sequence[Sized], name: str) -> tuple[Sized, ...]:
+    """The resource of a name, or those of the jobs of that name."""
+    found = [one for one in resources if one.resource.name == name and not one.own]
+    found = found or [one for one in resources if name in [job.name for job, _ in one.jobs]]
+    if not found:
+        from difflib import get_close_matches
+
+        known = [one.resource.name for one in resources] + [job.name for one in resources for job, _ in one.jobs]
+        close = get_close_matches(name, known, 1)
+        remedy = f"did you mean {close[0]}?" if close else f"there are {', '.join(dict.fromkeys(known)) or 'none'}"
+        raise Stop(Exit.USAGE, f"there is no resource and no sized job {name!r}", remedy)
+    return tuple(found)

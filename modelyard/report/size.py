@@ -1,0 +1,129 @@
+"""What resources get and why, as text and as JSON."""
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from modelyard import quantity
+from modelyard.quantity import GI
+from modelyard.report.json import record
+from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
+from modelyard.sizing import Estimate, Sized, Term
+from modelyard.sizing.numbers import amount, count
+from modelyard.sizing.sources import SOURCES
+from modelyard.stack.jobs import Job
+
+_UNITS = {"cores": "core", "pods": "pod", "GPUs": "GPU", "parts": "part", "requests": "request"}
+"""The plural of each unit but bytes, and its singular."""
+
+
+def size_text(stack: str, resources: Sequence[Sized], style: Style = PLAIN) -> list[str]:
+    """Each resource with what it gets, and below it each job with every number of its estimate."""
+    numbers = {key: index for index, key in enumerate(_cited(resources), 1)}
+    jobs = sum(len(one.jobs) for one in resources)
+    lines = [f"{safe(stack)}: {_number(len(resources), 'resource')}, {_number(jobs, 'job')}"]
+    for one in resources:
+        whose = "of one job" if one.own else f"for {one.resource.type} jobs"
+        lines += ["", f"{style.bold(safe(one.resource.name))}  {one.resource.type}  {style.dim(whose)}"]
+        lines += table(_gets(one), ("", "GETS", "FROM"), style, 2)
+        for job, estimate in one.jobs:
+            lines += ["", f"  {style.bold(safe(job.name))}", *_estimated(estimate, numbers, style)]
+    notes = (f"[{number}] {_cited_text(key)}" for key, number in numbers.items())
+    sources = [style.dim(line) for note in notes for line in hanging(note, 4, style.columns)]
+    return [*lines, "", *sources] if sources else lines
+
+
+def size_document(stack: str, file: str, resources: Iterable[Sized]) -> dict[str, Any]:
+    """The same for machines; null is unknown, never zero."""
+    known = list(resources)
+    return {
+        "formatVersion": 1,
+        "stack": stack,
+        "file": file,
+        "resources": [
+            {
+                "name": one.resource.name,
+                "type": one.resource.type,
+                "own": one.own,
+                "card": one.card.id if one.card is not None else None,
+                "gets": {key: _plain(Fraction(value)) for key, value in one.size._asdict().items()},
+                "below": {key: _plain(value) for key, value in one.below.items()},
+                "needs": record(one.need),
+                "jobs": [_job(job, estimate) for job, estimate in one.jobs],
+            }
+            for one in known
+        ],
+        "sources": {key: record(SOURCES[key]) for key in _cited(known)},
+    }
+
+
+def _job(job: Job, estimate: Estimate) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "needs": record(estimate.need),
+        "terms": [
+            {**record(term), "value": _plain(term.value), "sources": list(term.sources)} for term in estimate.terms
+        ],
+        "missing": list(estimate.missing),
+        "notes": list(estimate.notes),
+    }
+
+
+def _cited(resources: Iterable[Sized]) -> list[str]:
+    """The sources of all terms, in the order of their first mention."""
+    terms = (term for one in resources for _, estimate in one.jobs for term in estimate.terms)
+    return list(dict.fromkeys(source for term in terms for source in term.sources))
+
+
+def _cited_text(key: str) -> str:
+    source = SOURCES[key]
+    return f"{source.title}: {source.says}" + (f" {source.url}" if source.url else "")
+
+
+def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
+    """What the resource gets of each kind, and from where."""
+    for key, value in one.size._asdict().items():
+        said, needed = getattr(one.resource, key), getattr(one.need, key)
+        estimated = _gets_text(key, Fraction(needed)) if needed is not None else ""
+        if said is not None:
+            under = f", below the {_gets_text(key, one.below[key])} that its jobs need" if key in one.below else ""
+            origin = f"the stack file{under or (f'; its jobs need {estimated}' if estimated else '')}"
+        elif key == "gpus":
+            origin = "nobody asked for a GPU" + (f"; its jobs need {estimated}" if needed else "")
+        else:
+            origin = "its jobs" if estimated else "a default: nobody knows what its jobs need"
+        yield key, _gets_text(key, Fraction(value)), origin
+
+
+def _gets_text(key: str, value: Fraction) -> str:
+    if key == "memory":
+        return quantity.memory(value) if value.denominator == 1 else f"{math.ceil(value / GI)}Gi"
+    return count(value)
+
+
+def _estimated(estimate: Estimate, numbers: dict[str, int], style: Style) -> list[str]:
+    rows = (
+        (term.name, _value(term), f"{term.formula} {''.join(f'[{numbers[key]}]' for key in term.sources)}".strip())
+        for term in estimate.terms
+    )
+    lines = table(rows, ("TERM", "VALUE", "FROM"), style, 4) if estimate.terms else []
+    if estimate.missing:
+        lines += wrapped(f"{', '.join(estimate.missing)} would tell more", 13, style.columns, "    unknown")
+    for note in estimate.notes:
+        lines += wrapped(note, 13, style.columns, "    note")
+    return lines
+
+
+def _value(term: Term) -> str:
+    if term.unit == "bytes":
+        return amount(term.value)
+    return f"{count(term.value)} {term.unit if term.value != 1 else _UNITS[term.unit]}"
+
+
+def _plain(value: Fraction) -> int | float:
+    return value.numerator if value.denominator == 1 else float(value)
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,110 @@
+"""What each resource of a stack gets: what the stack file says, and else what its jobs need together."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from modelyard import quantity
+from modelyard.hardware import Card, resolve
+from modelyard.quantity import GI
+from modelyard.sizing.formulas import estimate
+from modelyard.sizing.values import Estimate, Need
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Job, JobType, Resource
+
+DEFAULT_WORKERS: Final = 1
+DEFAULT_CPU: Final = 2
+DEFAULT_MEMORY: Final = 8 * GI
+"""What a worker gets where neither the stack file nor an estimate says it."""
+KEYS: Final = ("workers", "cpu", "memory", "gpus")
+"""What a resource may say, by its key in the stack file."""
+
+
+class Size(NamedTuple):
+    """What a resource gets."""
+
+    workers: int
+    cpu: Fraction
+    """Cores of one worker."""
+    memory: Fraction
+    """Bytes of one worker."""
+    gpus: int
+    """Of one worker."""
+
+
+class Sized(NamedTuple):
+    """One resource with its jobs."""
+
+    resource: Resource
+    own: bool
+    """Whether it is the default of one job that names none."""
+    jobs: tuple[tuple[Job, Estimate], ...]
+    need: Need
+    """Of all its jobs together."""
+    size: Size
+    card: Card | None
+    """The card of its GPUs, None where nobody knows it."""
+
+    @property
+    def below(self) -> Mapping[str, Fraction]:
+        """The estimate by key, where the stack file says less."""
+        given = {key: value for key in KEYS if (value := getattr(self.resource, key)) is not None}
+        said = {key: Fraction(getattr(self.size, key)) for key in given}
+        needed = {key: Fraction(value) for key in given if (value := getattr(self.need, key)) is not None}
+        # Fewer workers that are larger do as well: it is the sum that counts.
+        workers = self.need.workers or DEFAULT_WORKERS
+        for key in ("cpu", "memory"):
+            if key in needed:
+                needed[key] = needed[key] * workers / self.size.workers
+        if "workers" in needed and all(self._enough(key, workers) for key in ("cpu", "memory")):
+            del needed["workers"]
+        return {key: needed[key] for key in needed if said[key] < needed[key]}
+
+    def _enough(self, key: str, workers: int) -> bool:
+        """Whether all workers together have what the jobs need of one kind."""
+        needed = getattr(self.need, key)
+        return needed is None or getattr(self.size, key) * self.size.workers >= Fraction(needed) * workers
+
+
+def sized(config: Config) -> tuple[Sized, ...]:
+    """The resources of a stack, those of its own first, then the default of each job that names none.
+
+    A job whose resource is not there, or is of another type, is on none.
+    """
+    jobs: dict[tuple[str | None, JobType], list[Job]] = {}
+    for job in config.jobs:
+        jobs.setdefault((job.resource, job.type), []).append(job)
+    return (
+        *(_sized(config, resource, jobs.get((resource.name, resource.type), ())) for resource in config.resources),
+        *(
+            _sized(config, Resource(job.name, job.type), (job,), own=True)
+            for job in config.jobs
+            if job.resource is None
+        ),
+    )
+
+
+def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool = False) -> Sized:
+    card = resolve(resource.gpu or config.gpu.model)
+    estimates = tuple((job, estimate(job, card)) for job in jobs)
+    need = together(found.need for _, found in estimates)
+    size = Size(
+        resource.workers or need.workers or DEFAULT_WORKERS,
+        quantity.parse(resource.cpu) if resource.cpu is not None else Fraction(need.cpu or DEFAULT_CPU),
+        quantity.parse(resource.memory) if resource.memory is not None else Fraction(need.memory or DEFAULT_MEMORY),
+        # A GPU is never given to somebody who has not asked for it.
+        resource.gpus or 0,
+    )
+    return Sized(resource, own, estimates, need, size, card)
+
+
+def together(needs: Iterable[Need]) -> Need:
+    """What jobs need that run side by side on the same pods: as many as the largest takes, each with room for all."""
+    found = tuple(needs)
+
+    def added(key: str) -> int | None:
+        known = [value for need in found if (value := getattr(need, key)) is not None]
+        return sum(known) if known else None
+
+    workers = [need.workers for need in found if need.workers is not None]
+    return Need(max(workers, default=None), added("cpu"), added("memory"), added("gpus"), added("gpu_memory"))

@@ -1,0 +1,174 @@
+"""What is wrong with the jobs and resources of a stack."""
+
+import math
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from fractions import Fraction
+
+from modelyard import quantity
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import near_cards, resolve
+from modelyard.quantity import GB, GI
+from modelyard.sizing.numbers import count
+from modelyard.sizing.resources import Sized, sized
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import Job, Resource
+
+CODES = ("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208")
+
+
+def check_jobs(stack: Stack) -> Iterator[Finding]:
+    """The findings about jobs, resources, and what is on what."""
+    config = stack.config
+    yield from _twice(stack, "resources", [one.name for one in config.resources])
+    yield from _twice(stack, "jobs", [one.name for one in config.jobs])
+    resources = {one.name: one for one in config.resources}
+    everything = sized(config)
+    own = iter([one for one in everything if one.own])
+    for index, job in enumerate(config.jobs):
+        if job.resource is None:
+            yield _on_its_own(stack, index, job, next(own))
+        else:
+            yield from _assigned(stack, index, job, job.resource, resources)
+    for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
+        yield from _judged(stack, index, one)
+        yield from _known_card(stack, index, resource)
+
+
+def _finding(
+    stack: Stack, code: str, severity: Severity, where: Path, summary: str, remedy: str, detail: str = ""
+) -> Finding:
+    section, index, *key = where
+    field = f"{section}[{index}]" + "".join(f".{part}" for part in key)
+    found = Finding(code, severity, summary, field=field, detail=detail, remedy=remedy)
+    return stack.place(found, *where)
+
+
+def _twice(stack: Stack, section: str, names: list[str]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield _finding(
+                stack,
+                "RES207",
+                Severity.ERROR,
+                (section, index, "name"),
+                f"{section} has {name} twice",
+                "give one of them another name, or drop it",
+            )
+        seen.add(name)
+
+
+def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mapping[str, Resource]) -> Iterator[Finding]:
+    """Whether the job is on a resource of its type."""
+    resource = resources.get(wanted)
+    if resource is None:
+        close = get_close_matches(wanted, resources, 1)
+        have = ", ".join(sorted(resources)[:8]) or "none"
+        yield _finding(
+            stack,
+            "RES201",
+            Severity.ERROR,
+            ("jobs", index, "resource"),
+            f"job {job.name} is on resource {wanted}, which there is not",
+            f"did you mean {close[0]}?" if close else f"the resources are {have}",
+        )
+    elif resource.type != job.type:
+        fitting = [one.name for one in resources.values() if one.type == job.type][:3]
+        yield _finding(
+            stack,
+            "RES202",
+            Severity.ERROR,
+            ("jobs", index, "resource"),
+            f"job {job.name} is a {job.type} job, and resource {resource.name} is for {resource.type} jobs",
+            f"put it on {' or '.join(fitting)}" if fitting else f"add a resource of type {job.type}",
+        )
+
+
+def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
+    """What a job gets that names no resource; never a GPU."""
+    if own.need.gpus or own.need.gpu_memory:
+        return _finding(
+            stack,
+            "RES205",
+            Severity.ERROR,
+            ("jobs", index),
+            f"job {job.name} needs {_gpus(own)}, and a job without a resource gets none",
+            f"add a resource of type {job.type} with gpus, and name it in the job",
+        )
+    size = own.size
+    return _finding(
+        stack,
+        "RES203",
+        Severity.ADVICE,
+        ("jobs", index),
+        f"job {job.name} names no resource and gets one of its own: "
+        f"{size.workers} × {quantity.cpu(size.cpu)} cores, {quantity.memory(size.memory)}, no GPU",
+        f"add a resource of type {job.type}, and name it; jobs that share one cost less",
+    )
+
+
+def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """Whether the resource is used, and large enough."""
+    name = one.resource.name
+    if not one.jobs:
+        yield _finding(
+            stack,
+            "RES206",
+            Severity.ADVICE,
+            ("resources", index),
+            f"no job is on resource {name}",
+            "drop it, or name it in a job",
+        )
+        return
+    jobs = ", ".join(job.name for job, _ in one.jobs)
+    needs_gpus = one.need.gpus or one.need.gpu_memory
+    for key, needed in one.below.items():
+        if key == "gpus" and not one.size.gpus:
+            continue
+        given, wanted = getattr(one.resource, key), _written(key, needed)
+        yield _finding(
+            stack,
+            "RES204",
+            Severity.WARNING,
+            ("resources", index, key),
+            f"{key} of resource {name} is {given}, and its jobs are estimated to need {wanted}",
+            f"set {key} to {wanted}, or keep it if you have measured less",
+            detail=f"jobs: {jobs}; modelyard size {stack.name} {name} shows every number",
+        )
+    if needs_gpus and not one.size.gpus:
+        yield _finding(
+            stack,
+            "RES205",
+            Severity.ERROR,
+            ("resources", index),
+            f"resource {name} has no GPU, and its jobs need {_gpus(one)}",
+            "set gpus of the resource",
+            detail=f"jobs: {jobs}",
+        )
+
+
+def _known_card(stack: Stack, index: int, resource: Resource) -> Iterator[Finding]:
+    if resource.gpu is not None and resolve(resource.gpu) is None:
+        yield _finding(
+            stack,
+            "RES208",
+            Severity.ERROR,
+            ("resources", index, "gpu"),
+            f"resource {resource.name} asks for the card {resource.gpu}, which is in no table",
+            near_cards(resource.gpu),
+        )
+
+
+def _gpus(one: Sized) -> str:
+    """What is needed of GPUs, in words."""
+    memory = f"{count(Fraction(one.need.gpu_memory, GB))} GB of GPU memory" if one.need.gpu_memory else ""
+    if not one.need.gpus:
+        return memory
+    number = f"{one.need.gpus} GPU{'s' if one.need.gpus > 1 else ''}"
+    return f"{number} ({memory})" if memory else number
+
+
+def _written(key: str, value: Fraction) -> str:
+    """As a resource says it: whole Gi, whole numbers."""
+    return f"{math.ceil(value / GI)}Gi" if key == "memory" else str(math.ceil(value))

@@ -1,0 +1,66 @@
+"""The jobs of an ML workflow and the resources that they run on, as a stack file asks for them.
+
+Quantities stay the text that the operator wrote, as in ``config``; numbers that may have a fraction are quantities too
+(``requestTime: 50m`` is 50 milliseconds).
+"""
+
+from typing import Final, Literal, NamedTuple, get_args
+
+JobType = Literal["data-sink", "dataset", "training", "batch-prediction", "serving", "llm-serving", "runtime"]
+JOB_TYPES: Final[tuple[JobType, ...]] = get_args(JobType)
+Precision = Literal["fp32", "fp16", "bf16", "fp8", "int8", "int4"]
+
+
+class Model(NamedTuple):
+    """The model that a job trains or serves. What nobody said is None, and unknown."""
+
+    parameters: str | None = None
+    """How many it has: ``7G`` is seven billion."""
+    precision: Precision = "fp16"
+    """Of the weights that are served."""
+    size: str | None = None
+    """Bytes of its file."""
+    layers: int | None = None
+    key_value_heads: int | None = None
+    """Of one layer's attention."""
+    head_size: int | None = None
+    activation: str | None = None
+    """Bytes that one sample takes on the GPU while it is trained on, as a profiler says."""
+
+
+class Job(NamedTuple):
+    """One stage of a workflow, with its size. What nobody said is None, and unknown."""
+
+    name: str
+    type: JobType
+    resource: str | None = None
+    """Name of the resource that it runs on; None: one of its own, without a GPU."""
+    rows: str | None = None
+    """Of the dataset."""
+    columns: int | None = None
+    request_rate: str | None = None
+    """Requests a second at the busiest hour."""
+    request_time: str | None = None
+    """Seconds that one core, or one GPU's batch, works on a request; of a batch prediction, on a row."""
+    within: int | None = None
+    """Seconds in which a batch prediction has to be done."""
+    batch: int = 1
+    """Samples, or rows, that are worked on together."""
+    sequence: int | None = None
+    """Tokens of the longest request to a language model, its answer included."""
+    model: Model = Model()
+
+
+class Resource(NamedTuple):
+    """Pods that jobs of one type share. What nobody said is None: the jobs' estimates say it."""
+
+    name: str
+    type: JobType
+    workers: int | None = None
+    cpu: str | None = None
+    """Of one worker, as ``memory`` is."""
+    memory: str | None = None
+    gpus: int | None = None
+    """Of one worker; None: none."""
+    gpu: str | None = None
+    """The card; None: the stack's."""

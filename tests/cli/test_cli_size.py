@@ -1,0 +1,116 @@
+"""``modelyard size``: what jobs need, with every number."""
+
+import json
+from typing import Any
+
+import pytest
+
+JOBS = """
+  modelyard:resources:
+    - {name: features, type: dataset, cpu: 4, memory: 16Gi}
+    - {name: chat, type: llm-serving, gpus: 1}
+  modelyard:jobs:
+    - {name: clicks, type: dataset, resource: features, rows: 50M, columns: 40}
+    - {name: load, type: data-sink, rows: 20M, columns: 40}
+    - {name: assistant, type: llm-serving, resource: chat, model: {parameters: 7G}}
+"""
+
+
+@pytest.fixture
+def jobs(project: Any) -> Any:
+    """The project whose stack dev has jobs."""
+    project.edit(("config:\n", f"config:{JOBS}"))
+    return project
+
+
+def test_each_resource_has_what_it_gets_and_why(jobs: Any, run: Any) -> None:
+    result = run("size", "dev")
+    assert result.code == 0, result.err
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert lines[0] == "dev: 3 resources, 3 jobs"
+    assert "memory 16Gi the stack file, below the 39Gi that its jobs need" in lines
+    assert "data 14.9 GiB 50,000,000 rows × 40 columns × 8 bytes [1]" in lines
+    assert "gpus 0 nobody asked for a GPU" in lines
+    assert "gpus 1 the stack file; its jobs need 1" in lines
+    unknown = " ".join(lines)
+    assert "unknown requestRate, requestTime, sequence, model.layers, model.keyValueHeads, model.headSize" in unknown
+    assert "https://wesmckinney.com/blog/apache-arrow-pandas-internals/" in unknown
+    assert max(map(len, result.out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("name", "resources"), [("features", ["features"]), ("clicks", ["features"]), ("load", ["load"])]
+)
+def test_one_resource_or_that_of_a_job(jobs: Any, run: Any, name: str, resources: list[str]) -> None:
+    document = json.loads(run("size", "dev", name, "--json").out)
+    assert [one["name"] for one in document["resources"]] == resources
+    assert set(document["sources"]) == {
+        source
+        for one in document["resources"]
+        for job in one["jobs"]
+        for term in job["terms"]
+        for source in term["sources"]
+    }
+
+
+def test_what_is_unknown_is_null(jobs: Any, run: Any) -> None:
+    document = json.loads(run("size", "dev", "chat", "--json").out)
+    (resource,) = document["resources"]
+    assert (resource["card"], resource["gets"]["gpus"], resource["needs"]["gpus"]) == ("a10", 1, 1)
+    jobs.edit(("gpus: 1}", "gpus: 1, gpu: A101}"))
+    result = run("size", "dev", "chat", "--json")
+    (resource,) = json.loads(result.out)["resources"]
+    assert (resource["card"], resource["needs"]["gpus"]) == (None, None)
+    assert result.code == 1
+    assert "RES208" in result.err
+
+
+def test_a_name_that_there_is_not(jobs: Any, refused: Any) -> None:
+    result = refused("size", "dev", "feature", code=2)
+    assert "there is no resource and no sized job 'feature' → did you mean features?" in result.words
+
+
+def test_a_stack_without_jobs(run: Any, project: Any) -> None:
+    result = run("size", "dev")
+    assert (result.code, result.out) == (
+        0,
+        "dev has no jobs and no resources: modelyard:jobs and modelyard:resources list them\n",
+    )
+
+
+def test_the_plan_and_the_check_tell_what_is_wrong(jobs: Any, run: Any) -> None:
+    jobs.edit(("resource: features", "resource: featurs"))
+    for verb in ("plan", "check", "size"):
+        result = run(verb, "dev")
+        words = " ".join((result.out + result.err).split())
+        assert result.code == 1, verb
+        assert "RES201 job clicks is on resource featurs, which there is not" in words
+        assert "did you mean features?" in words
+
+
+def test_a_waived_finding_is_no_error(jobs: Any, run: Any) -> None:
+    jobs.edit(("resource: features", "resource: featurs"))
+    waiver = "{code: RES201, reason: it comes tomorrow, expires: 2099-01-01}"
+    jobs.edit(("config:\n", f"config:\n  modelyard:waivers: [{waiver}]\n"))
+    assert run("size", "dev").code == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("rows: 50M", "rows: -1", "jobs[0].rows"),
+        ("rows: 50M", "rows: 1e900", 'jobs[0].rows is "1e900": more than 1P'),
+        ("columns: 40}", "columns: 0}", "jobs[0].columns"),
+        ("type: dataset, resource", "type: datasets, resource", "did you mean dataset?"),
+        ("memory: 16Gi}", "memory: 16}", "resources[0].memory is 16: less than 1Mi"),
+        ("parameters: 7G", "parameter: 7G", "did you mean parameters?"),
+        ("{name: load,", "{name: Load_,", "jobs[1].name"),
+    ],
+)
+def test_bad_input_is_told_with_its_place(jobs: Any, run: Any, before: str, after: str, said: str) -> None:
+    jobs.edit((before, after))
+    result = run("size", "dev")
+    assert result.code == 2
+    words = " ".join(result.err.split())
+    assert said in words
+    assert "stacks/Pulumi.dev.yaml:" in words

@@ -1,0 +1,126 @@
+"""What resources get, and what is wrong with jobs."""
+
+import pytest
+
+from modelyard.quantity import GI
+from modelyard.sizing import Sized, check_jobs, sized
+from modelyard.stack.config import Config, Gpu, Platform, Stack
+from modelyard.stack.jobs import Job, Model, Resource
+
+CLICKS = Job("clicks", "dataset", "features", "50M", 40)
+"""Needs 2 workers with 8 cores and 39Gi."""
+
+
+def config(resources: tuple[Resource, ...] = (), jobs: tuple[Job, ...] = (), card: str = "A10") -> Config:
+    return Config("ray", Platform("23.10"), Gpu(card), resources=resources, jobs=jobs)
+
+
+def findings(*jobs: Job, resources: tuple[Resource, ...] = (), card: str = "A10") -> list[tuple[str, str]]:
+    stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config(resources, jobs, card), None, {})
+    return [(finding.code, finding.summary) for finding in check_jobs(stack)]
+
+
+def one(resource: Resource, *jobs: Job) -> Sized:
+    (found,) = sized(config((resource,), jobs))
+    return found
+
+
+def test_a_resource_gets_what_its_jobs_need_together() -> None:
+    found = one(Resource("features", "dataset"), CLICKS, CLICKS._replace(name="views", rows="1M"))
+    # 39 and 3: 1M rows are 1.5 GiB in memory, and a process.
+    assert found.size == (2, 9, 42 * GI, 0)
+    assert [job.name for job, _ in found.jobs] == ["clicks", "views"]
+
+
+def test_what_the_stack_file_says_wins() -> None:
+    found = one(Resource("features", "dataset", workers=5, cpu="500m", memory="1Gi"), CLICKS)
+    assert (found.size.workers, found.size.cpu * 2, found.size.memory) == (5, 1, GI)
+
+
+def test_without_an_estimate_there_are_defaults() -> None:
+    assert one(Resource("features", "dataset")).size == (1, 2, 8 * GI, 0)
+
+
+def test_a_gpu_is_for_those_who_asked() -> None:
+    found = one(Resource("chat", "llm-serving"), Job("it", "llm-serving", "chat", model=Model("7G")))
+    assert (found.need.gpus, found.size.gpus) == (1, 0)
+
+
+def test_a_job_that_names_none_has_one_of_its_own() -> None:
+    (found,) = sized(config((), (CLICKS._replace(resource=None),)))
+    assert (found.own, found.resource.name, found.resource.type, found.size.workers) == (True, "clicks", "dataset", 2)
+
+
+@pytest.mark.parametrize(
+    ("resource", "below"),
+    [
+        (Resource("features", "dataset", cpu="8", memory="39Gi", workers=2), set()),
+        (Resource("features", "dataset", cpu="4"), {"cpu"}),
+        (Resource("features", "dataset", memory="38Gi"), {"memory"}),
+        (Resource("features", "dataset", workers=1), {"workers"}),
+        # One worker that is twice as large does as well, and four that are half as large.
+        (Resource("features", "dataset", workers=1, cpu="16", memory="78Gi"), set()),
+        (Resource("features", "dataset", workers=4, cpu="4", memory="20Gi"), set()),
+        (Resource("features", "dataset", workers=1, cpu="16", memory="77Gi"), {"workers", "memory"}),
+    ],
+)
+def test_a_setting_below_the_estimate_is_found(resource: Resource, below: set[str]) -> None:
+    assert set(one(resource, CLICKS).below) == below
+    found = findings(CLICKS, resources=(resource,))
+    assert [code for code, _ in found] == ["RES204"] * len(below)
+
+
+def test_a_setting_is_compared_in_its_own_words() -> None:
+    (found,) = findings(CLICKS, resources=(Resource("features", "dataset", memory="16384Mi"),))
+    assert found == ("RES204", "memory of resource features is 16384Mi, and its jobs are estimated to need 39Gi")
+
+
+def test_a_resource_that_there_is_not() -> None:
+    (found, _unused) = findings(CLICKS, resources=(Resource("feature", "dataset"),))
+    assert found == ("RES201", "job clicks is on resource features, which there is not")
+
+
+def test_a_resource_of_another_type() -> None:
+    (found, _unused) = findings(CLICKS, resources=(Resource("features", "serving"),))
+    assert found == ("RES202", "job clicks is a dataset job, and resource features is for serving jobs")
+
+
+def test_a_job_of_its_own_is_told_what_it_gets() -> None:
+    (found,) = findings(CLICKS._replace(resource=None))
+    assert found == ("RES203", "job clicks names no resource and gets one of its own: 2 × 8 cores, 39Gi, no GPU")
+
+
+@pytest.mark.parametrize("gpus", [None, 0])
+def test_a_job_that_needs_a_gpu_has_to_be_given_one(gpus: int | None) -> None:
+    served = Job("it", "llm-serving", "chat", model=Model("7G"))
+    words = "1 GPU (15.556 GB of GPU memory)"
+    (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=gpus),))
+    assert found == ("RES205", f"resource chat has no GPU, and its jobs need {words}")
+    (found,) = findings(served._replace(resource=None))
+    assert found == ("RES205", f"job it needs {words}, and a job without a resource gets none")
+
+
+def test_too_few_gpus_are_below_the_estimate() -> None:
+    served = Job("it", "llm-serving", "chat", model=Model("70G"))
+    (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=2),))
+    assert found == ("RES204", "gpus of resource chat is 2, and its jobs are estimated to need 8")
+
+
+@pytest.mark.parametrize(("card", "gpus"), [("A100-SXM4-80GB", 2), ("A10", 8)])
+def test_the_resources_own_card_counts(card: str, gpus: int) -> None:
+    served = Job("it", "llm-serving", "chat", model=Model("70G"))
+    assert one(Resource("chat", "llm-serving", gpus=1, gpu=card), served).need.gpus == gpus
+
+
+def test_an_unknown_card_and_an_unused_resource() -> None:
+    found = findings(resources=(Resource("chat", "llm-serving", gpu="A101"),))
+    assert found == [
+        ("RES206", "no job is on resource chat"),
+        ("RES208", "resource chat asks for the card A101, which is in no table"),
+    ]
+
+
+def test_names_that_stand_twice() -> None:
+    resources = (Resource("features", "dataset"),) * 2
+    found = findings(CLICKS, CLICKS, resources=resources)
+    assert found == [("RES207", "resources has features twice"), ("RES207", "jobs has clicks twice")]
