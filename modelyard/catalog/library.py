@@ -21,7 +21,7 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
 _VERSION = re.compile(r"v([1-9]\d*)")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-META_KEYS = ("description", "phase", "when", "after", "overrides", "params")
+META_KEYS = ("description", "phase", "mode", "when", "after", "overrides", "params")
 MAX_FILE = 256 * 1024
 """Bytes of the largest patch file that is read."""
 
@@ -37,6 +37,8 @@ class Meta(NamedTuple):
     overrides: tuple[str, ...] = ()
     params: Mapping[str, str] = {}
     """Parameter name to the dotted path of the fact that fills it."""
+    managed: bool = False
+    """Whether the objects of its base are the stack's own whatever ``platform.mode`` says."""
 
 
 class PatchVersion:
@@ -63,6 +65,10 @@ class PatchVersion:
     def id(self) -> str:
         """``name@version``, as plans and annotations write it."""
         return f"{self.name}@{self.version}"
+
+    def owns(self, mode: str) -> bool:
+        """Whether a stack of this ``platform.mode`` owns the objects of the version's base."""
+        return self.base is not None and (self.meta.managed or mode == "managed")
 
     @cached_property
     def validator(self) -> "Draft202012Validator":
@@ -220,6 +226,10 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
                 "PAT009", shown, f"unknown phase {value['phase']!r}", "use one of " + ", ".join(PHASES), line("phase")
             )
         )
+    if value.get("mode", "managed") != "managed":
+        findings.append(
+            _error("PAT009", shown, f"unknown mode {value['mode']!r}", "write managed, or leave mode out", line("mode"))
+        )
     if not (value.get("when", {}) == "listed" or isinstance(value.get("when", {}), dict)):
         findings.append(
             _error(
@@ -240,6 +250,7 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
         tuple(map(str, value.get("after", ()))),
         tuple(map(str, value.get("overrides", ()))),
         {str(name): str(path) for name, path in value.get("params", {}).items()},
+        "mode" in value,
     )
 
 

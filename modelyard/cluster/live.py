@@ -11,19 +11,11 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import ClusterError, ask_server, message, transport
+from modelyard.cluster.kinds import KINDS
 from modelyard.cluster.patience import busy, patiently
 from modelyard.cluster.pods import holds_resources, request_of
 from modelyard.cluster.scaling import lists, reference
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
-
-_PLURALS = {
-    ("apps/v1", "Deployment"): "deployments",
-    ("apps/v1", "StatefulSet"): "statefulsets",
-    ("apps/v1", "DaemonSet"): "daemonsets",
-    ("v1", "Service"): "services",
-    ("v1", "ConfigMap"): "configmaps",
-    ("policy/v1", "PodDisruptionBudget"): "poddisruptionbudgets",
-}
 
 
 class Snapshot(NamedTuple):
@@ -64,7 +56,7 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         nodes = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/nodes")["items"]), "nodes")
         pods = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/pods")["items"]), "pods")
         objects = [pool.submit(read, client, key) for key in keys]
-        namespaces = sorted({key.namespace for key in keys})
+        namespaces = sorted({key.namespace for key in keys if key.namespace})
         quotas = [pool.submit(_may_be, client, f"/api/v1/namespaces/{each}/resourcequotas") for each in namespaces]
         scalers = [
             (kind, pool.submit(_may_be, client, path)) for namespace in namespaces for kind, path in lists(namespace)
@@ -173,12 +165,13 @@ def path_of(key: ObjectKey) -> str:
     Raises:
         ClusterError: nobody reads objects of this kind.
     """
-    plural = _PLURALS.get(key[:2])
-    if plural is None:
-        kinds = ", ".join(kind for _, kind in _PLURALS)
+    known = KINDS.get(key[:2])
+    if known is None:
+        kinds = ", ".join(kind for _, kind in KINDS)
         raise ClusterError(f"{key.kind} {key.api_version} is not a kind that modelyard reads", f"it reads {kinds}")
     root = "apis" if "/" in key.api_version else "api"
-    return f"/{root}/{key.api_version}/namespaces/{key.namespace}/{plural}/{key.name}"
+    place = f"/namespaces/{key.namespace}" if known.namespaced else ""
+    return f"/{root}/{key.api_version}{place}/{known.plural}/{key.name}"
 
 
 def _got(client: Client, path: str) -> dict[str, Any]:

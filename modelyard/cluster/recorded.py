@@ -117,7 +117,7 @@ def write_recorded(
 
 
 def _object_file(key: ObjectKey) -> str:
-    return f"{key.kind.lower()}.{key.namespace}.{key.name}.json"
+    return ".".join((key.kind.lower(), *((key.namespace,) if key.namespace else ()), key.name, "json"))
 
 
 def _not_recorded(stack: str, file: str, error: Exception, again: str) -> Finding:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from modelyard import quantity
+from modelyard.cluster.kinds import is_namespaced
 
 GPU_RESOURCE = "nvidia.com/gpu"
 SCALED_OBJECT = "ScaledObject"
@@ -19,6 +20,7 @@ class ObjectKey(NamedTuple):
     api_version: str
     kind: str
     namespace: str
+    """Empty where the kind stands in none."""
     name: str
 
 
@@ -108,9 +110,10 @@ def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def key_of(body: Mapping[str, Any], namespace: str) -> ObjectKey:
-    """The key of an object, in ``namespace`` unless it says another."""
-    metadata = body.get("metadata") or {}
-    return ObjectKey(body["apiVersion"], body["kind"], metadata.get("namespace", namespace), metadata["name"])
+    """The key of an object, in ``namespace`` unless it says another; in none where its kind stands in none."""
+    metadata, api_version, kind = body.get("metadata") or {}, body["apiVersion"], body["kind"]
+    place = metadata.get("namespace", namespace) if is_namespaced(api_version, kind) else ""
+    return ObjectKey(api_version, kind, place, metadata["name"])
 
 
 def node_of(body: Mapping[str, Any]) -> Node:

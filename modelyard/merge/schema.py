@@ -9,6 +9,8 @@ from typing import Any
 from modelyard.merge.types import STATUS_MARK, Reader, Schema, Type
 
 SHIPPED = FilePath(__file__).with_name("data") / "kubernetes.tsv"
+OPERATORS = SHIPPED.with_name("operators.tsv")
+"""Kinds of operators, whatever the version of Kubernetes."""
 _KEPT = frozenset(
     ("type", "format", "items", "properties", "additionalProperties", "required", "$ref", "default", "nullable")
 )
@@ -80,9 +82,26 @@ class MergeSchema:
         if kind is None:
             return self._reader.definition(name)
         definition = self.kinds.get((name, kind))
-        if definition is None:
+        if definition is not None:
+            return self._reader.definition(definition)
+        if self._more is None:
             raise LookupError(f"no schema for {kind} of {name}")
-        return self._reader.definition(definition)
+        return self._more.of(name, kind)
+
+    @cached_property
+    def _more(self) -> "MergeSchema | None":
+        """The shipped schema with the operators' kinds beside Kubernetes' own, which most plans do without."""
+        if not isinstance(self.definitions, _Lines):
+            return None
+        lines = dict(self.definitions.lines)
+        kinds: dict[tuple[str, str], str] = {}
+        for line in OPERATORS.read_text(encoding="utf-8").splitlines():
+            name, gvk, lines[name] = line.split("\t", 2)
+            api_version, _, kind = gvk.rpartition("/")
+            kinds[api_version, kind] = name
+        more = MergeSchema(_Lines(lines), kinds)
+        more._more = None
+        return more
 
     def of_object(self, obj: Mapping[str, Any]) -> Type:
         """The type that an object names by its ``apiVersion`` and ``kind``.

@@ -19,6 +19,7 @@ from modelyard.plan.missing import unset
 from modelyard.plan.order import order
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch
+from modelyard.plan.queues import check_queues
 from modelyard.plan.quotas import check_quotas
 from modelyard.plan.scalers import check_scalers
 from modelyard.plan.sizes import check_sizes
@@ -48,6 +49,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         *check(stack),
         *check_nodes(stack, state.nodes),
         *_of_jobs(stack),
+        *check_queues(stack, state.nodes),
     ]
     chosen, problems = select(library, stack, known)
     findings.extend(problems)
@@ -179,7 +181,7 @@ def _documents(
         findings.extend(rendered.findings)
         for document in rendered.documents:
             parts.setdefault(_key(document, namespace), []).append((one.patch, document))
-        if config.platform.mode == "managed" and one.patch.base is not None:
+        if one.patch.owns(config.platform.mode):
             missing = sorted(name for name, value in one.params.items() if value is None)
             if missing:
                 findings.extend(unset(one, name) for name in missing)

@@ -84,7 +84,8 @@ def leaving(
         if held.managed or back is not None:
             there = workloads if key.namespace == namespace else {}
             role = held.role or _role(key, live, library, there)
-            yield Leaving(key, live, schemas.of(key.api_version, key.kind), back, role, key.namespace != namespace)
+            elsewhere = key.namespace not in ("", namespace)
+            yield Leaving(key, live, schemas.of(key.api_version, key.kind), back, role, elsewhere)
 
 
 def _held(state: ClusterState) -> Mapping[ObjectKey, Held]:

@@ -174,7 +174,8 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
         whose = "its" if target.replaces_pods == 1 else "their"
         jobs = f"; {whose} jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
         return f"replaces {_pods(target.replaces_pods, 'running ')}{jobs}"
-    return "replaces no running pod"
+    # What is nobody's workload and the stack's own has no pods.
+    return "" if target.managed and not target.role else "replaces no running pod"
 
 
 def _why_delete(target: TargetPlan, drain: Drain | None) -> str:

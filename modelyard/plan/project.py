@@ -163,7 +163,7 @@ def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
     for one in chosen_patches(root, stack):
         for document in render(one.patch, one.params).documents:
             keys.add(ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target))
-        if stack.config.platform.mode == "managed":
+        if one.patch.owns(stack.config.platform.mode):
             keys.update(key_of(document.body, namespace) for document in render_base(one.patch, one.params).documents)
     return tuple(sorted(keys))
 

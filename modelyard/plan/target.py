@@ -106,7 +106,7 @@ def finish(
         key,
         action,
         _phase(wish, prepared.composed, changes),
-        prepared.composed.patches,
+        prepared.composed.patches if base is None or not base[0].meta.managed else (base[0].id,),
         prepared.applied,
         live,
         after,
@@ -199,7 +199,8 @@ def _request(
     annotations[MODE_ANNOTATION] = "existing" if base is None else "managed"
     annotations[STACK_ANNOTATION] = stack
     annotations |= ENGINE_ANNOTATIONS
-    metadata |= {"name": key.name, "namespace": key.namespace, "annotations": annotations}
+    place = {"namespace": key.namespace} if key.namespace else {}
+    metadata |= {"name": key.name, **place, "annotations": annotations}
     return {**body, "apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}
 
 

@@ -61,7 +61,7 @@ def unsettled(
         return Unsettled()
     names = {finding.target for finding in wrong if finding.target}
     chosen = tuple(chosen)
-    failed = [(one.patch, one.params) for one in chosen if _fails(one, stack.config.platform.mode == "managed")]
+    failed = [(one.patch, one.params) for one in chosen if _fails(one, stack.config.platform.mode)]
     broken = {found[1] for finding in library.findings if (found := _FOLDER.match(finding.file)) is not None}
     broken |= {version.partition("/")[0] for version in library.released}
     if any(name not in library.patches for name in broken):
@@ -74,10 +74,10 @@ def unsettled(
     return Unsettled(frozenset(names))
 
 
-def _fails(one: Selected, managed: bool) -> bool:
+def _fails(one: Selected, mode: str) -> bool:
     if render(one.patch, one.params).findings:
         return True
-    whole = managed and one.patch.base is not None and None not in one.params.values()
+    whole = one.patch.owns(mode) and None not in one.params.values()
     return whole and bool(render_base(one.patch, one.params).findings)
 
 

@@ -12,10 +12,9 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Secret, Stack, Waiver
-from modelyard.stack.decode import DRAIN, JOB, JOBS, MODEL, RESOURCE, SECTIONS, TARGETS
+from modelyard.stack.decode import DRAIN, JOBS, SECTIONS, TARGETS
 from modelyard.stack.edit import with_value
 from modelyard.stack.formatting import formatted, stack_order
-from modelyard.stack.jobs import Job, Model, Resource
 from modelyard.stack.schema import PREFIX
 
 TAKEN = (
@@ -103,7 +102,7 @@ def promotion(
     kept: list[Difference] = []
     for difference in (
         *_settings(source, target),
-        *_jobs(source, target),
+        *_lists(source, target),
         *_patches(source, target, *versions),
         *_decisions(source, target),
     ):
@@ -155,22 +154,30 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
             yield Difference(".".join((section, *rest)), mine, theirs, deep, mine)
 
 
-def _jobs(source: Stack, target: Stack) -> Iterator[Difference]:
-    """Resources and jobs that the two have in different sizes, or that only one of them has; each is its own's."""
-    for section in ("resources", "jobs"):
+def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
+    """Jobs, teams and the like that differ, or that only one of the two has; each is its own environment's."""
+    for section in ("resources", "jobs", "flavors", "teams", "priorities"):
         mine, theirs = ({one.name: _said(one) for one in getattr(stack.config, section)} for stack in (source, target))
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):
                 yield Difference(f"{section}.{name}", mine.get(name), theirs.get(name), (), None)
 
 
-def _said(one: Resource | Job | Model) -> str:
-    """What a stack file says of a resource or job, in one line."""
-    keys = {Resource: RESOURCE, Job: {**JOB, "model": ("model", None)}, Model: MODEL}[type(one)]
-    values = {key: getattr(one, field) for key, (field, _) in keys.items() if key != "name"}
-    told = {key: f"({_said(value)})" if isinstance(value, Model) else value for key, value in values.items()}
-    defaults = type(one)._field_defaults
-    return ", ".join(f"{key} {text}" for key, text in told.items() if values[key] != defaults.get(keys[key][0]))
+def _said(value: Any) -> str:
+    """What a stack file says of a named thing, in one line; nothing that is as it is when nobody says it."""
+    if defaults := getattr(value, "_field_defaults", None):
+        parts = {name: part for name, part in value._asdict().items() if name != "name" and part != defaults.get(name)}
+        keys = {name: re.sub(r"_(.)", lambda found: found[1].upper(), name) for name in parts}
+        return ", ".join(f"{keys[name]} {_inside(part)}" for name, part in parts.items())
+    if isinstance(value, tuple):
+        return "; ".join(map(_said, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={part}" for key, part in sorted(value.items()))
+    return str(value)
+
+
+def _inside(value: Any) -> str:
+    return f"({_said(value)})" if isinstance(value, tuple | Mapping) else _said(value)
 
 
 def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[Difference]:

@@ -34,6 +34,7 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     ]
     facts = (
         ("targets", ", ".join(_targets(patch))),
+        ("mode", "whole objects of the stack's own" if patch.meta.managed else ""),
         ("takes part", _when(patch)),
         ("overrides", ", ".join(patch.meta.overrides)),
     )
@@ -54,7 +55,15 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
 
 
 def _targets(patch: PatchVersion) -> tuple[str, ...]:
-    """Names of the objects that a version is for, as far as the template tells: the vendor's unless a stack renames."""
+    """Names of the objects that a version is for, as far as the template tells: the vendor's unless a stack renames.
+
+    Of objects that are the stack's own, their kinds.
+    """
+    if patch.meta.managed:
+        kinds = (
+            line.removeprefix("kind:").strip() for line in (patch.base or "").splitlines() if line.startswith("kind:")
+        )
+        return tuple(dict.fromkeys(kinds))
     lines = (line for line in patch.template.splitlines() if line.startswith("# target:"))
     params = (line.partition(":")[2].strip().strip("{} ") for line in lines)
     return tuple(_default_name(patch.meta.params.get(param, param)) for param in params)
@@ -84,6 +93,7 @@ def patches_document(library: Library, name: str | None) -> dict[str, Any]:
                 "released": f"{patch.name}/{patch.version}" in library.released,
                 "sha256": patch.sha256,
                 "phase": patch.meta.phase,
+                "managed": patch.meta.managed,
                 "when": "listed" if patch.meta.when is None else dict(patch.meta.when),
                 "after": list(patch.meta.after),
                 "overrides": list(patch.meta.overrides),

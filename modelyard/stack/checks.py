@@ -23,7 +23,7 @@ MOST: Final = Fraction(10**15)
 """Of anything that is counted: rows, parameters, requests."""
 
 _SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery")
-_LISTED: Final = ("resources", "jobs")
+_LISTED: Final = ("resources", "jobs", "teams")
 """Sections that are lists of what has sizes."""
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
 _BYTES: Final = ("memory", "volume", "size", "activation")
@@ -96,6 +96,10 @@ def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]
                 yield path, item
                 if isinstance(model := item.get("model"), dict):
                     yield (*path, "model"), model
+                quotas = item.get("quotas")
+                for number, quota in enumerate(quotas if isinstance(quotas, list) else ()):
+                    if isinstance(quota, dict):
+                        yield (*path, "quotas", number), quota
 
 
 def _amount(value: Any, text: str | None) -> Fraction | None:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding
 from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.pool import Flavor, Priority, Team
 
 Training = Literal["ray", "celery"]
 Mode = Literal["existing", "managed"]
@@ -215,6 +216,9 @@ class Config(NamedTuple):
     targets: Targets = Targets()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+    teams: tuple[Team, ...] = ()
+    priorities: tuple[Priority, ...] = ()
     patches: tuple[PatchChoice, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     policy: Policy = Policy()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from modelyard.stack import durations
 from modelyard.stack.config import (
@@ -27,11 +27,13 @@ from modelyard.stack.config import (
     Waiver,
 )
 from modelyard.stack.jobs import Job, Model, Resource
+from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.schema import PREFIX
 
 RAY_DEFAULT_SINCE = (23, 7)
 """The platform release from which on Ray is the default backend of training."""
 
+Made = TypeVar("Made")
 Convert = Callable[[Any, str | None], Any]
 """From a value and, where it is a number, its source text."""
 
@@ -182,6 +184,18 @@ MODEL: Final[Fields] = {
     "headSize": ("head_size", _count),
     "activation": ("activation", _quantity),
 }
+FLAVOR: Final[Fields] = {"name": ("name", _same), "gpu": ("gpu", _same), "labels": ("labels", _same)}
+TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
+QUOTA: Final[Fields] = {
+    "flavor": ("flavor", _same),
+    "cpu": ("cpu", _quantity),
+    "memory": ("memory", _quantity),
+    "gpus": ("gpus", _count),
+    "borrow": ("borrow", _count),
+    "lend": ("lend", _count),
+}
+TEAM: Final[Fields] = {key: (key, _same) for key in ("name", "namespace", "cohort", "reclaim", "within")}
+PRIORITY: Final[Fields] = {"name": ("name", _same), "value": ("value", _count), "description": ("description", _line)}
 PATCH: Final[Fields] = {
     "name": ("name", _same),
     "version": ("version", _same),
@@ -223,6 +237,18 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["jobs"] = tuple(
         _job(job, texts, (PREFIX + "jobs", index)) for index, job in enumerate(config.get(PREFIX + "jobs", ()))
     )
+    made["flavors"] = tuple(
+        _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
+        for index, flavor in enumerate(config.get(PREFIX + "flavors", ()))
+    )
+    made["teams"] = tuple(
+        _with_list(Team, team, TEAM, "quotas", Quota, QUOTA, texts, (PREFIX + "teams", index))
+        for index, team in enumerate(config.get(PREFIX + "teams", ()))
+    )
+    made["priorities"] = tuple(
+        Priority(**_fields(priority, PRIORITY, texts, (PREFIX + "priorities", index)))
+        for index, priority in enumerate(config.get(PREFIX + "priorities", ()))
+    )
     made["patches"] = tuple(
         _patch(patch, (PREFIX + "patches", index), secrets)
         for index, patch in enumerate(config.get(PREFIX + "patches", ()))
@@ -263,6 +289,23 @@ def _drain(given: Mapping[str, Any], texts: Mapping[Path, str]) -> Drain:
         if side in given
     }
     return Drain(**_fields(flat, DRAIN, texts, path), **sides)
+
+
+def _with_list(
+    kind: Callable[..., Made],
+    given: Mapping[str, Any],
+    fields: Fields,
+    key: str,
+    part: Callable[..., Any],
+    parts: Fields,
+    texts: Mapping[Path, str],
+    path: Path,
+) -> Made:
+    """A value of which ``key`` is a list of others."""
+    flat = {name: value for name, value in given.items() if name != key}
+    items = enumerate(given.get(key, ()))
+    made = tuple(part(**_fields(item, parts, texts, (*path, key, index))) for index, item in items)
+    return kind(**_fields(flat, fields, texts, path), **{key: made})
 
 
 def _job(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Job:

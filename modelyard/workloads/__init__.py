@@ -6,6 +6,7 @@ nothing (``catalog`` does).
 """
 
 from modelyard.workloads.facts import Facts, fact_at, facts, source_of
+from modelyard.workloads.pool import node_labels
 from modelyard.workloads.sizing import GPU_ROLES, Workload, workloads
 
-__all__ = ["GPU_ROLES", "Facts", "Workload", "fact_at", "facts", "source_of", "workloads"]
+__all__ = ["GPU_ROLES", "Facts", "Workload", "fact_at", "facts", "node_labels", "source_of", "workloads"]

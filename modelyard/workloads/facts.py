@@ -9,6 +9,7 @@ from typing import Any
 
 from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path
+from modelyard.workloads.pool import pool_facts
 from modelyard.workloads.sizing import Workload, ray_available
 
 Facts = Mapping[str, Any]
@@ -57,6 +58,7 @@ def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
             "celeryQueries": queries["celery"] % {"queue": config.celery.queue},
             "maxReplicas": config.autoscaling.max_replicas,
         },
+        **pool_facts(config),
     }
     for workload in workloads:
         known[workload.role] = {

@@ -53,11 +53,21 @@ def chosen(library: Library, one: Stack) -> tuple[list[str], tuple[Finding, ...]
     return [item.patch.id for item in found], findings
 
 
-def test_the_catalogue_has_nine_released_patches() -> None:
+def test_the_catalogue_has_nine_released_patches_and_the_pool() -> None:
     library = load_library(ROOT)
     assert not library.findings
-    assert sorted(library.patches) == NINE
-    assert library.released == {f"{name}/v1" for name in NINE}
+    assert sorted(library.patches) == sorted([*NINE, "team-queues"])
+    assert library.released == {f"{name}/v1" for name in (*NINE, "team-queues")}
+
+
+def test_a_version_says_whether_its_objects_are_always_the_stacks_own() -> None:
+    library = load_library(ROOT)
+    owning = {
+        name: (library.latest(name).owns("existing"), library.latest(name).owns("managed")) for name in library.patches
+    }
+    assert owning["team-queues"] == (True, True)
+    assert owning["ray-head"] == (False, True)
+    assert owning["training-route"] == (False, False)
 
 
 @pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml"])
@@ -175,6 +185,7 @@ def test_a_patch_listed_twice() -> None:
     [
         ("phaze: up\n", "unknown key 'phaze'"),
         ("phase: later\n", "unknown phase 'later'"),
+        ("mode: existing\n", "unknown mode 'existing'"),
         ("when: sometimes\n", "when is neither"),
         ("after: ray-head\n", "after is not a list"),
         ("- 1\n", "not a mapping"),

@@ -7,10 +7,12 @@ import httpx2
 import pytest
 from lightkube import Client, KubeConfig
 
-from modelyard.cluster import ObjectKey
+from modelyard.cluster import ObjectKey, key_of
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.live import listed, path_of, read, snapshot, state_of
 from modelyard.cluster.state import Scaler
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 def client_of(handler: Callable[[httpx2.Request], httpx2.Response]) -> Client:
@@ -143,10 +145,18 @@ def test_a_list_says_of_each_object_what_it_is() -> None:
         (key("a"), "/apis/apps/v1/namespaces/ml/deployments/a"),
         (key("a", "Service", "v1"), "/api/v1/namespaces/ml/services/a"),
         (key("a", "PodDisruptionBudget", "policy/v1"), "/apis/policy/v1/namespaces/ml/poddisruptionbudgets/a"),
+        (key("a", "LocalQueue", KUEUE), f"/apis/{KUEUE}/namespaces/ml/localqueues/a"),
+        (ObjectKey(KUEUE, "ClusterQueue", "", "a"), f"/apis/{KUEUE}/clusterqueues/a"),
     ],
 )
 def test_every_kind_has_its_place(wanted: ObjectKey, path: str) -> None:
     assert path_of(wanted) == path
+
+
+def test_a_kind_without_a_namespace_is_in_none_whoever_asks() -> None:
+    body = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "a"}}
+    assert key_of(body, "ml") == ObjectKey(KUEUE, "ClusterQueue", "", "a")
+    assert key_of({**body, "kind": "LocalQueue"}, "ml") == key("a", "LocalQueue", KUEUE)
 
 
 def test_a_kind_that_nobody_reads_is_told() -> None:

@@ -57,6 +57,16 @@ def test_quotas_are_recorded_where_there_are_any(tmp_path: Path) -> None:
     assert state.quotas == (Quota("ml", "team", {"requests.nvidia.com/gpu": four}, {"requests.nvidia.com/gpu": one}),)
 
 
+def test_an_object_without_a_namespace_has_a_file_of_its_name_alone(tmp_path: Path) -> None:
+    cluster, objects = raw("dev")
+    flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "a10"}}
+    files = {path.name for path in write(tmp_path, cluster, [*objects, flavor])}
+    assert "resourceflavor.a10.json" in files
+    state, _ = load_recorded(tmp_path, "dev")
+    assert state is not None
+    assert state.objects[ObjectKey("kueue.x-k8s.io/v1beta2", "ResourceFlavor", "", "a10")] == flavor
+
+
 def test_recording_again_drops_what_is_gone(tmp_path: Path) -> None:
     cluster, objects = raw("dev")
     write(tmp_path, cluster, objects)

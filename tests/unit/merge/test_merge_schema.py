@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from modelyard.merge import MergeSchema, server_side, strategic, supported_versions
-from modelyard.merge.schema import SHIPPED, compact, digest
+from modelyard.merge.schema import OPERATORS, SHIPPED, compact, digest
 from modelyard.merge.types import STATUS_MARK
 from tests.conformance.casefile import HERE, schema_of
 
@@ -197,3 +197,24 @@ def test_the_shipped_schemas_are_small_and_quick_to_load() -> None:
         for _ in range(3)
     ]
     assert min(runs) < 10, f"{runs} ms, {time.perf_counter() - start:.1f} s in all"
+
+
+@pytest.mark.parametrize("version", supported_versions())
+def test_operators_kinds_are_shipped_as_an_api_server_publishes_them(version: str) -> None:
+    published = MergeSchema.from_openapi(json.loads((HERE / "schemas" / "kueue.json").read_text()))
+    shipped = MergeSchema.kubernetes(version)
+    for (api_version, kind), name in published.kinds.items():
+        assert shipped.of(api_version, kind).name == name
+    lines = dict(line.split("\t", 2)[::2] for line in OPERATORS.read_text().splitlines())
+    wanted = compact(published.definitions)
+    assert {name: json.loads(text) for name, text in lines.items() if name in wanted} == {
+        name: part for name, part in wanted.items() if name in lines
+    }
+    assert {name for _, name in published.kinds.items()} <= set(lines)
+    with pytest.raises(LookupError, match="no schema for Nothing of kueue"):
+        shipped.of("kueue.x-k8s.io/v1beta2", "Nothing")
+
+
+def test_kinds_of_kubernetes_do_without_those_of_operators() -> None:
+    schema = MergeSchema.kubernetes("1.35")
+    assert "kueue" not in " ".join(name for _, name in schema.kinds.items())

@@ -182,3 +182,13 @@ def test_resources_and_jobs_are_told_as_a_whole_and_stay() -> None:
     assert told["jobs.clicks"] == ("type dataset, resource features, rows 50M", None)
     assert told["jobs.it"] == ("type training, model (parameters 7G)", None)
     assert not found.taken
+
+
+def test_teams_are_told_as_a_whole_and_stay() -> None:
+    flavor = "modelyard:flavors: [{name: a10, gpu: A10, labels: {zone: a}, tolerations: [{key: t, operator: Exists}]}]"
+    quota = "{flavor: a10, cpu: 1, memory: 1Gi, gpus: 2}"
+    team = f"modelyard:teams: [{{name: vision, cohort: lab, quotas: [{quota}]}}]"
+    found = promotion(read("dev", more("dev", flavor, team)), stack("staging"), (V1, V1))
+    told = {one.setting: one.source for one in found.kept}
+    assert told["flavors.a10"] == "gpu A10, labels (zone=a), tolerations (key t, operator Exists)"
+    assert told["teams.vision"] == "quotas (flavor a10, cpu 1, memory 1Gi, gpus 2), cohort lab"

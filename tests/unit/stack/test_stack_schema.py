@@ -11,8 +11,24 @@ from modelyard.merge import supported_versions
 from modelyard.sizing.sources import WEIGHT
 from modelyard.stack import codes, discover, load, schema_text
 from modelyard.stack.config import Config, Drain
-from modelyard.stack.decode import DRAIN, JOB, JOBS, MODEL, PATCH, RESOURCE, SECTIONS, TARGETS, WAIVER
+from modelyard.stack.decode import (
+    DRAIN,
+    FLAVOR,
+    JOB,
+    JOBS,
+    MODEL,
+    PATCH,
+    PRIORITY,
+    QUOTA,
+    RESOURCE,
+    SECTIONS,
+    TARGETS,
+    TEAM,
+    TOLERATION,
+    WAIVER,
+)
 from modelyard.stack.jobs import JOB_TYPES, Job, Model, Precision, Resource
+from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.schema import FILE
 
 ROOT = Path(__file__).parents[3]
@@ -55,12 +71,20 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["resource"]["properties"]) == set(RESOURCE)
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
+    assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
+    assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
+    assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
+    assert set(SCHEMA["$defs"]["quota"]["properties"]) == set(QUOTA)
+    assert set(SCHEMA["$defs"]["priority"]["properties"]) == set(PRIORITY)
     sections = {
         *SECTIONS,
         "drain",
         "targets",
         "resources",
         "jobs",
+        "flavors",
+        "teams",
+        "priorities",
         "patches",
         "waivers",
         "training",
@@ -168,10 +192,22 @@ def test_the_example_environments_differ() -> None:
 
 
 def test_lists_of_jobs_have_the_same_defaults_and_choices_in_schema_and_code() -> None:
-    for name, kind, fields in (("resource", Resource, RESOURCE), ("job", Job, JOB), ("model", Model, MODEL)):
+    for name, kind, fields in (
+        ("resource", Resource, RESOURCE),
+        ("job", Job, JOB),
+        ("model", Model, MODEL),
+        ("flavor", Flavor, FLAVOR),
+        ("toleration", Toleration, TOLERATION),
+        ("team", Team, TEAM),
+        ("quota", Quota, QUOTA),
+        ("priority", Priority, PRIORITY),
+    ):
         stated = SCHEMA["$defs"][name]["properties"]
-        code = {field: value for field, value in kind._field_defaults.items() if field != "model"}
-        found = {fields[key][0]: stated[key]["default"] for key in fields if "default" in stated[key]}
+        own = {field for field, _ in fields.values()}
+        code = {field: value for field, value in kind._field_defaults.items() if field in own and value not in ("", {})}
+        found = {
+            fields[key][0]: stated[key]["default"] for key in fields if stated[key].get("default") not in (None, {})
+        }
         assert found == {field: value for field, value in code.items() if value is not None}
     assert tuple(SCHEMA["$defs"]["jobType"]["enum"]) == JOB_TYPES
     assert tuple(SCHEMA["$defs"]["model"]["properties"]["precision"]["enum"]) == get_args(Precision) == tuple(WEIGHT)

@@ -1,0 +1,163 @@
+"""What is wrong with the pool that teams share: flavors, quotas, and whether the nodes have what the quotas promise."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from modelyard.cluster.state import GPU_RESOURCE, Node
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import near_cards, products, resolve
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.pool import Flavor, Team
+from modelyard.workloads import node_labels
+
+MANY = 4
+"""Nodes that a finding names before it only counts."""
+
+
+def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
+    """The findings about flavors, teams and priorities; without nodes nobody says what they have."""
+    config = stack.config
+    for section in ("flavors", "teams", "priorities"):
+        yield from _twice(stack, section, [one.name for one in getattr(config, section)])
+    for index, flavor in enumerate(config.flavors):
+        yield from _card(stack, index, flavor)
+    known = {flavor.name for flavor in config.flavors}
+    for index, team in enumerate(config.teams):
+        yield from _quotas(stack, index, team, known)
+    there = tuple(nodes)
+    if there:
+        yield from _capacity(stack, there)
+
+
+def _finding(
+    stack: Stack, code: str, severity: Severity, where: Path, summary: str, remedy: str, detail: str = ""
+) -> Finding:
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")
+    return stack.place(Finding(code, severity, summary, field=field, detail=detail, remedy=remedy), *where)
+
+
+def _twice(stack: Stack, section: str, names: list[str]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            yield _finding(
+                stack,
+                "QUE001",
+                Severity.ERROR,
+                (section, index, "name"),
+                f"{section} has {name} twice",
+                "give one of them another name, or drop it",
+            )
+        seen.add(name)
+
+
+def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
+    """Whether the flavor's card can be found by one label."""
+    if flavor.gpu is None:
+        return
+    card = resolve(flavor.gpu)
+    if card is None:
+        yield _finding(
+            stack,
+            "QUE002",
+            Severity.ERROR,
+            ("flavors", index, "gpu"),
+            f"flavor {flavor.name} is of the card {flavor.gpu}, which is in no table",
+            near_cards(flavor.gpu),
+        )
+        return
+    names = products(card)
+    if len(names) != 1 and not any(name.startswith("nvidia.com/gpu.") for name in flavor.labels):
+        have = ", ".join(names) or "none that is known"
+        yield _finding(
+            stack,
+            "QUE002",
+            Severity.ERROR,
+            ("flavors", index, "gpu"),
+            f"nodes call the {card.short} by {len(names)} names, and a flavor has one",
+            "name one of them in the flavor's labels: nvidia.com/gpu.product",
+            detail=f"names of the product label: {have}",
+        )
+
+
+def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[Finding]:
+    flavors: set[str] = set()
+    for number, quota in enumerate(team.quotas):
+        where: Path = ("teams", index, "quotas", number)
+        if quota.flavor not in known:
+            close = get_close_matches(quota.flavor, known, 1)
+            have = ", ".join(sorted(known)[:8]) or "none"
+            yield _finding(
+                stack,
+                "QUE003",
+                Severity.ERROR,
+                (*where, "flavor"),
+                f"team {team.name} has a quota of {quota.flavor}, and there is no such flavor",
+                f"did you mean {close[0]}?" if close else f"the flavors are {have}",
+            )
+        if quota.flavor in flavors:
+            yield _finding(
+                stack,
+                "QUE003",
+                Severity.ERROR,
+                (*where, "flavor"),
+                f"team {team.name} has two quotas of {quota.flavor}",
+                "make them one",
+            )
+        flavors.add(quota.flavor)
+        if team.cohort is None and (quota.borrow is not None or quota.lend is not None):
+            yield _finding(
+                stack,
+                "QUE004",
+                Severity.ERROR,
+                (*where, "borrow" if quota.borrow is not None else "lend"),
+                f"team {team.name} would borrow or lend, and is in no cohort",
+                "name its cohort, or drop borrow and lend",
+            )
+        if quota.lend is not None and quota.lend > quota.gpus:
+            yield _finding(
+                stack,
+                "QUE004",
+                Severity.ERROR,
+                (*where, "lend"),
+                f"team {team.name} would lend {quota.lend} GPUs of {quota.flavor}, and has {quota.gpus}",
+                f"lend at most {quota.gpus}",
+            )
+
+
+def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
+    """Whether the nodes of each flavor have the GPUs that the teams were promised."""
+    for index, flavor in enumerate(stack.config.flavors):
+        wanted = node_labels(flavor)
+        fitting = [node for node in nodes if wanted.items() <= node.labels.items()]
+        shares = [
+            (team.name, quota.gpus)
+            for team in stack.config.teams
+            for quota in team.quotas
+            if quota.flavor == flavor.name and quota.gpus
+        ]
+        if not fitting:
+            yield _finding(
+                stack,
+                "QUE005",
+                Severity.WARNING,
+                ("flavors", index),
+                f"no node has the labels of flavor {flavor.name}",
+                "correct the flavor, or add such nodes; where an autoscaler adds them there is nothing to do",
+                detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
+            )
+            continue
+        have = int(sum(node.allocatable.get(GPU_RESOURCE, 0) for node in fitting))
+        promised = sum(gpus for _, gpus in shares)
+        if promised > have:
+            names = ", ".join(f"{name} {gpus}" for name, gpus in shares[:MANY])
+            more = f" and {len(shares) - MANY} more" if len(shares) > MANY else ""
+            yield _finding(
+                stack,
+                "QUE006",
+                Severity.WARNING,
+                ("flavors", index),
+                f"teams have quotas of {promised} GPUs of {flavor.name}, and its nodes have {have}",
+                "lower the quotas to what there is; where an autoscaler adds nodes there is nothing to do",
+                detail=f"{names}{more}; {len(fitting)} node{'s' if len(fitting) != 1 else ''}",
+            )

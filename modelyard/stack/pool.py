@@ -1,0 +1,64 @@
+"""The GPU pool that teams share, as a stack file asks for it: flavors of nodes, teams with quotas, priorities."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+Reclaim = Literal["any", "lower", "never"]
+Within = Literal["lower", "never"]
+
+
+class Toleration(NamedTuple):
+    """A taint that pods on a flavor's nodes put up with; the fields are Kubernetes' own."""
+
+    key: str | None = None
+    operator: Literal["Exists", "Equal"] = "Equal"
+    value: str | None = None
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+
+
+class Flavor(NamedTuple):
+    """Nodes that are alike: one card, one place, one price."""
+
+    name: str
+    gpu: str | None = None
+    """The card of the nodes; None: they have none, or ``labels`` say it."""
+    labels: Mapping[str, str] = {}
+    """Of the nodes, beside the card's."""
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class Quota(NamedTuple):
+    """What a team has of one flavor."""
+
+    flavor: str
+    cpu: str
+    memory: str
+    gpus: int = 0
+    borrow: int | None = None
+    """GPUs that it may take from others of its cohort when they are free; None: all that are."""
+    lend: int | None = None
+    """GPUs that others may take when they are free; None: all of its own."""
+
+
+class Team(NamedTuple):
+    """People who share quotas."""
+
+    name: str
+    quotas: tuple[Quota, ...]
+    namespace: str | None = None
+    """Where its jobs run; None: the namespace of the team's name."""
+    cohort: str | None = None
+    """Teams of one cohort lend each other what is free; None: it is on its own."""
+    reclaim: Reclaim = "any"
+    """Whose jobs in the cohort end for its own quota: any that borrow, those of lower priority, none."""
+    within: Within = "lower"
+    """Whose jobs of its own end for one with a higher priority."""
+
+
+class Priority(NamedTuple):
+    """A name for how urgent a job is."""
+
+    name: str
+    value: int
+    """The larger, the more urgent."""
+    description: str = ""

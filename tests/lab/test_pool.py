@@ -1,0 +1,148 @@
+"""The pool that teams share: flavors, queues and priorities as objects that the stack owns, in mode existing."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from modelyard.plan import Plan
+from tests.lab.environment import Environment, comparable, environment
+
+GROUP = "kueue.x-k8s.io/v1beta2"
+POOL: dict[str, Any] = {
+    "modelyard:flavors": [
+        {
+            "name": "a10",
+            "gpu": "A10",
+            "labels": {"topology.kubernetes.io/zone": "a"},
+            "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        }
+    ],
+    "modelyard:teams": [
+        {
+            "name": "vision",
+            "cohort": "research",
+            "quotas": [{"flavor": "a10", "cpu": 16, "memory": "128Gi", "gpus": 1, "borrow": 1, "lend": 1}],
+        },
+        {
+            "name": "speech",
+            "namespace": "speech-ml",
+            "cohort": "research",
+            "reclaim": "lower",
+            "within": "never",
+            "quotas": [{"flavor": "a10", "cpu": "500m", "memory": "1024Mi", "gpus": 1}],
+        },
+    ],
+    "modelyard:priorities": [{"name": "urgent", "value": 1000, "description": 'for "production"'}],
+}
+OBJECTS = {
+    ("ResourceFlavor", "", "a10"),
+    ("ClusterQueue", "", "team-vision"),
+    ("ClusterQueue", "", "team-speech"),
+    ("LocalQueue", "vision", "vision"),
+    ("LocalQueue", "speech-ml", "speech"),
+    ("WorkloadPriorityClass", "", "urgent"),
+}
+
+
+def config(env: Environment, **changes: Any) -> None:
+    """Writes sections of the stack file."""
+    document = yaml.safe_load(env.stack_file.read_text())
+    document["config"] |= {f"modelyard:{name}": value for name, value in changes.items()}
+    env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+
+def pool(plan: Plan) -> dict[tuple[str, str, str], Any]:
+    """The targets that belong to the pool."""
+    return {target.key[1:]: target for target in plan.targets if target.key.api_version == GROUP}
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("pool")) as made:
+        made.lab.install_crds()
+        for name in ("vision", "speech-ml"):
+            made.lab.kubectl("create", "namespace", name)
+        made.modelyard("apply", "dev", "--yes")
+        yield made
+
+
+def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
+    config(env, **{name.partition(":")[2]: value for name, value in POOL.items()})
+    plan = env.plan()
+    assert not plan.blocked
+    found = pool(plan)
+    assert set(found) == OBJECTS
+    assert {target.action for target in found.values()} == {"create"}
+    assert {target.key[1:] for target in plan.changed} == OBJECTS
+    env.modelyard("apply", "dev", "--yes")
+    for target in found.values():
+        live = env.get(target.key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+    assert env.plan().changed == ()
+    assert env.up().changed == []
+    assert "as it was applied" in env.modelyard("drift", "dev").stdout
+
+
+def test_the_offline_plan_says_the_same(env: Environment) -> None:
+    env.modelyard("record", "dev")
+    assert (env.folder / "stacks/recorded/dev/clusterqueue.team-vision.json").is_file()
+    config(env, teams=[{**POOL["modelyard:teams"][0], "within": "never"}, POOL["modelyard:teams"][1]])
+    offline = json.loads(env.modelyard("plan", "dev", "--json").stdout)
+    live = json.loads(env.modelyard("plan", "dev", "--live", "--json").stdout)
+    told = [
+        [(target["name"], target["changes"]) for target in plan["targets"] if target["action"] != "none"]
+        for plan in (offline, live)
+    ]
+    assert told[0] == told[1]
+    assert [name for name, _ in told[0]] == ["team-vision"]
+    config(env, teams=POOL["modelyard:teams"])
+
+
+def test_a_quota_changes_and_somebody_elses_change_is_told_and_taken_back(env: Environment) -> None:
+    quotas = [{**POOL["modelyard:teams"][0]["quotas"][0], "gpus": 2}]
+    config(env, teams=[{**POOL["modelyard:teams"][0], "quotas": quotas}, POOL["modelyard:teams"][1]])
+    (target,) = env.plan().changed
+    assert (target.name, target.action) == ("team-vision", "update")
+    env.modelyard("apply", "dev", "--yes")
+    live = env.get(target.key)
+    assert live is not None
+    assert comparable(live) == comparable(target.after)
+    env.lab.kubectl("patch", "clusterqueue", "team-vision", "--type=merge", '--patch={"spec": {"stopPolicy": "Hold"}}')
+    env.lab.kubectl(
+        "patch",
+        "localqueue",
+        "speech",
+        "--namespace=speech-ml",
+        "--type=merge",
+        '--patch={"spec": {"stopPolicy": "Hold"}}',
+    )
+    assert env.modelyard("drift", "dev").returncode == 0
+    env.lab.kubectl(
+        "patch", "clusterqueue", "team-vision", "--type=merge", '--patch={"spec": {"queueingStrategy": "StrictFIFO"}}'
+    )
+    drift = env.modelyard("drift", "dev", check=False)
+    assert drift.returncode == 1
+    assert "StrictFIFO" in drift.stdout
+    assert "kubectl" in drift.stdout
+    env.modelyard("apply", "dev", "--yes")
+    env.modelyard("drift", "dev")
+
+
+def test_a_team_that_is_dropped_goes_with_its_queues(env: Environment) -> None:
+    config(env, teams=POOL["modelyard:teams"][1:])
+    gone = {key: target for key, target in pool(env.plan()).items() if target.action == "delete"}
+    assert set(gone) == {("ClusterQueue", "", "team-vision"), ("LocalQueue", "vision", "vision")}
+    env.modelyard("apply", "dev", "--yes")
+    assert [env.get(target.key) for target in gone.values()] == [None, None]
+    assert env.plan().changed == ()
+
+
+def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
+    keys = [target.key for target in pool(env.plan()).values()]
+    assert len(keys) == 4
+    env.modelyard("destroy", "dev", "--yes")
+    assert [env.get(key) for key in keys] == [None] * 4

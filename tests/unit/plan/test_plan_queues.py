@@ -1,0 +1,175 @@
+"""The pool that teams share: what its objects come out as, and what is wrong with it."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
+from modelyard.workloads import node_labels
+
+A10 = Flavor("a10", "A10", tolerations=(Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule"),))
+VISION = Team("vision", (Quota("a10", "16", "128Gi", 1, borrow=1, lend=0),), cohort="research")
+SPEECH = Team("speech", (Quota("a10", "500m", "1G", 1),), "speech-ml", reclaim="lower", within="never")
+
+
+def pool(site: Any, *teams: Team, flavors: tuple[Flavor, ...] = (A10,), priorities: tuple[Priority, ...] = ()) -> Any:
+    return site.asking(teams=teams, flavors=flavors, priorities=priorities)
+
+
+def queues(site: Any) -> dict[str, Any]:
+    """The bodies of the pool's objects by kind and name."""
+    targets = [target for target in site.plan().targets if target.key.api_version.startswith("kueue")]
+    return {f"{target.key.kind}/{target.name}": target for target in targets}
+
+
+def found(site: Any) -> list[tuple[str, str, str]]:
+    told = [finding for finding in site.plan().findings if finding.code.startswith("QUE")]
+    return [(finding.code, finding.field, finding.summary) for finding in told]
+
+
+def test_a_stack_without_teams_has_no_queues(dev: Any) -> None:
+    assert queues(dev) == {}
+    assert queues(dev.asking(flavors=(A10,))) == {}
+
+
+def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patched(dev: Any) -> None:
+    made = queues(pool(dev, VISION, SPEECH, priorities=(Priority("urgent", 1000, 'of "all"'),)))
+    assert set(made) == {
+        "ResourceFlavor/a10",
+        "ClusterQueue/team-vision",
+        "LocalQueue/vision",
+        "ClusterQueue/team-speech",
+        "LocalQueue/speech",
+        "WorkloadPriorityClass/urgent",
+    }
+    assert {(one.managed, one.action, one.patches, one.role) for one in made.values()} == {
+        (True, "create", ("team-queues@v1",), "")
+    }
+    spec = made["ClusterQueue/team-vision"].after["spec"]
+    assert spec["cohortName"] == "research"
+    assert spec["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "vision"}}
+    assert spec["preemption"]["reclaimWithinCohort"] == "Any"
+    assert spec["preemption"]["withinClusterQueue"] == "LowerPriority"
+    (group,) = spec["resourceGroups"]
+    (flavor,) = group["flavors"]
+    assert group["coveredResources"] == [resource["name"] for resource in flavor["resources"]]
+    assert flavor["resources"][2] == {
+        "name": "nvidia.com/gpu",
+        "nominalQuota": 1,
+        "borrowingLimit": 1,
+        "lendingLimit": 0,
+    }
+    alone = made["ClusterQueue/team-speech"].after["spec"]
+    assert "cohortName" not in alone
+    assert (alone["preemption"]["reclaimWithinCohort"], alone["preemption"]["withinClusterQueue"]) == (
+        "LowerPriority",
+        "Never",
+    )
+    assert alone["resourceGroups"][0]["flavors"][0]["resources"][2] == {"name": "nvidia.com/gpu", "nominalQuota": 1}
+    local = made["LocalQueue/speech"]
+    assert (local.key.namespace, local.after["spec"]["clusterQueue"]) == ("speech-ml", "team-speech")
+    assert made["ResourceFlavor/a10"].key.namespace == ""
+    assert "namespace" not in made["ResourceFlavor/a10"].after["metadata"]
+    assert made["ResourceFlavor/a10"].after["spec"] == {
+        "nodeLabels": {"nvidia.com/gpu.product": "NVIDIA-A10"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+    assert made["WorkloadPriorityClass/urgent"].after["value"] == 1000
+
+
+def test_they_have_their_turn_and_no_pods(dev: Any) -> None:
+    plan = pool(dev, VISION).plan()
+    steps = {step.target: (step.phase, step.why) for step in plan.steps}
+    assert {steps[name] for name in ("a10", "team-vision", "vision")} == {("normal", "")}
+    assert {target.replicas for target in plan.targets if target.managed} == {(None, None)}
+
+
+def test_applied_they_are_left_alone_and_a_team_that_goes_takes_its_queues_along(dev: Any) -> None:
+    site = pool(dev, VISION, SPEECH).applied()
+    assert site.plan().changed == ()
+    fewer = pool(site, SPEECH).plan()
+    assert {(target.key.kind, target.name, target.action) for target in fewer.changed} == {
+        ("ClusterQueue", "team-vision", "delete"),
+        ("LocalQueue", "vision/vision", "delete"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("flavor", "labels"),
+    [
+        (A10, {"nvidia.com/gpu.product": "NVIDIA-A10"}),
+        (Flavor("cpu", labels={"pool": "cpu"}), {"pool": "cpu"}),
+        (Flavor("it", "A10", {"zone": "a"}), {"nvidia.com/gpu.product": "NVIDIA-A10", "zone": "a"}),
+        (Flavor("it", "A10", {"nvidia.com/gpu.product": "mine"}), {"nvidia.com/gpu.product": "mine"}),
+        (Flavor("it", "A100"), {}),
+    ],
+)
+def test_the_labels_of_a_flavor(flavor: Flavor, labels: dict[str, str]) -> None:
+    assert node_labels(flavor) == labels
+
+
+def test_a_pool_that_fits_has_nothing_to_say(dev: Any) -> None:
+    assert found(pool(dev, VISION, SPEECH)) == []
+
+
+def test_names_that_stand_twice(dev: Any) -> None:
+    site = pool(dev, VISION, VISION, flavors=(A10, A10), priorities=(Priority("p", 1), Priority("p", 2)))
+    assert {field for code, field, _ in found(site) if code == "QUE001"} == {
+        "flavors[1].name",
+        "teams[1].name",
+        "priorities[1].name",
+    }
+    assert site.plan().blocked
+
+
+@pytest.mark.parametrize(
+    ("flavor", "said"),
+    [
+        (Flavor("a10", "A101"), "flavor a10 is of the card A101, which is in no table"),
+        (Flavor("a10", "A100"), "names, and a flavor has one"),
+    ],
+)
+def test_a_card_that_no_label_tells(dev: Any, flavor: Flavor, said: str) -> None:
+    (first, *_) = found(pool(dev, VISION, flavors=(flavor,)))
+    assert first[:2] == ("QUE002", "flavors[0].gpu")
+    assert said in first[2]
+    named = flavor._replace(gpu="A100", labels={"nvidia.com/gpu.product": "NVIDIA-A10"})
+    assert found(pool(dev, VISION, flavors=(named,))) == []
+
+
+def test_a_quota_of_no_flavor_and_of_one_twice(dev: Any) -> None:
+    quota = VISION.quotas[0]
+    site = pool(dev, VISION._replace(quotas=(quota._replace(flavor="a11"), quota, quota)))
+    assert [one[:2] for one in found(site) if one[0] == "QUE003"] == [
+        ("QUE003", "teams[0].quotas[0].flavor"),
+        ("QUE003", "teams[0].quotas[2].flavor"),
+    ]
+    assert "did you mean a10?" in [finding.remedy for finding in site.plan().findings]
+
+
+@pytest.mark.parametrize(
+    ("quota", "cohort", "field"),
+    [
+        (Quota("a10", "1", "1Gi", 1, borrow=1), None, "borrow"),
+        (Quota("a10", "1", "1Gi", 1, lend=1), None, "lend"),
+        (Quota("a10", "1", "1Gi", 1, lend=2), "research", "lend"),
+    ],
+)
+def test_borrowing_and_lending_without_anybody(dev: Any, quota: Quota, cohort: str | None, field: str) -> None:
+    (told,) = found(pool(dev, Team("vision", (quota,), cohort=cohort)))
+    assert told[:2] == ("QUE004", f"teams[0].quotas[0].{field}")
+
+
+def test_a_flavor_without_nodes_is_a_warning(dev: Any) -> None:
+    (told,) = [
+        one for one in pool(dev, VISION, flavors=(A10._replace(gpu="A30"),)).plan().findings if one.code == "QUE005"
+    ]
+    assert (told.severity.value, told.detail) == ("warning", "nvidia.com/gpu.product=NVIDIA-A30")
+
+
+def test_quotas_of_more_gpus_than_there_are(dev: Any) -> None:
+    many = VISION._replace(quotas=(VISION.quotas[0]._replace(gpus=2),))
+    (told,) = [one for one in pool(dev, many, SPEECH).plan().findings if one.code == "QUE006"]
+    assert told.summary == "teams have quotas of 3 GPUs of a10, and its nodes have 2"
+    assert told.detail == "vision 2, speech 1; 2 nodes"
+    assert not pool(dev, many, SPEECH).plan().blocked
