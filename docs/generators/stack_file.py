@@ -63,6 +63,9 @@ def _below(section: Schema, root: Schema) -> list[str]:
         if "properties" in inner:
             lines += [f"Each of {code(key)} has:", "", *keys(inner, root), ""]
         own = resolved(value, root)
+        item = resolved(own["items"], root) if "items" in own else {}
+        if "properties" in item:
+            lines += [f"Each of {code(key)} has:", "", *keys(item, root), ""]
         if "properties" in own and "description" in own:
             lines += [f"{code(key)} has:", "", *keys(own, root), ""]
     return lines

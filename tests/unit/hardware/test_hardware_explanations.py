@@ -26,8 +26,8 @@ def explained():
     for family in FAMILIES:
         text = (PACKAGE / "explanations" / f"{family}.md").read_text(encoding="utf-8")
         for section in SECTION.finditer(text):
-            if section["code"][3] == "1":
-                continue  # Codes from 100 on are the plan's: it knows the nodes.
+            if section["code"][3] != "0":
+                continue  # Codes from 100 on are the plan's, which knows the nodes; those from 200 on are about jobs.
             assert section["code"].startswith(family)
             assert section["code"] not in found, "a code is never reused"
             found[section["code"]] = section["body"]
