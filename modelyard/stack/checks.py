@@ -16,6 +16,8 @@ from modelyard.stack.schema import PREFIX
 
 MOST_CPU: Final = Fraction(4096)
 """Cores. Four times the largest machine that a cloud rents."""
+MOST_QUOTA: Final = Fraction(10**6)
+"""Cores of all jobs of a team."""
 LEAST_BYTES: Final = Fraction(2**20)
 """A pod below 1Mi cannot start; such a number has lost its unit."""
 MOST_BYTES: Final = Fraction(2**50)
@@ -68,8 +70,9 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
                 continue
             text = given(value, at, texts)
             if key == "cpu":
-                if amount > MOST_CPU:
-                    summary = f"{name(at)} is {text}: more than {MOST_CPU} cores"
+                most = MOST_QUOTA if "quotas" in path else MOST_CPU
+                if amount > most:
+                    summary = f"{name(at)} is {text}: more than {most} cores"
                     yield Mistake(at, codes.QUANTITY, summary, "500M is 500 million cores, 500m half a core")
             elif key in _COUNTED:
                 if amount > MOST:
