@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.lab.environment import PATIENCE, Environment
+from tests.lab.environment import Environment
 
 MARK = "MODELYARD_TEST_RUN"
 """Environment variable that every process of a run inherits."""
+LONGEST = 720
+"""Seconds: a step whose API server died may wait for its rollout until its own limit of 600, and then the run ends."""
 
 
 class Started:
@@ -50,7 +52,7 @@ class Started:
 
     def end(self) -> tuple[int, str, str]:
         """Exit code, output, and all that was said."""
-        out, err = self.process.communicate(timeout=PATIENCE)
+        out, err = self.process.communicate(timeout=LONGEST)
         return self.process.returncode, out, "".join(self.seen) + err
 
     def running(self) -> dict[int, str]:
