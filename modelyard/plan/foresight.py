@@ -88,20 +88,15 @@ _DRAWN = {("v1", "Service"): frozenset({"clusterIP", "clusterIPs", "healthCheckN
 
 def refused(name: str, refusal: Refusal) -> Finding:
     """The finding where the API server would not carry an apply out."""
-    summary, remedy = _REFUSED[refusal.why]
-    return Finding(
-        "OWN009",
-        Severity.ERROR,
-        summary.format(name=name),
-        target=name,
-        detail=refusal.message,
-        remedy=remedy,
-    )
+    return _refused(name, refusal, *_REFUSED[refusal.why])
 
 
 def undeletable(name: str, refusal: Refusal) -> Finding:
     """The finding where the API server would not carry a delete out."""
-    summary, remedy = _UNDELETABLE.get(refusal.why, _UNDELETABLE["invalid"])
+    return _refused(name, refusal, *_UNDELETABLE.get(refusal.why, _UNDELETABLE["invalid"]))
+
+
+def _refused(name: str, refusal: Refusal, summary: str, remedy: str) -> Finding:
     return Finding(
         "OWN009",
         Severity.ERROR,

@@ -9,6 +9,7 @@ from modelyard import quantity
 from modelyard.quantity import GI
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
+from modelyard.report.values import count as counted
 from modelyard.sizing import Estimate, Sized, Term
 from modelyard.sizing.numbers import amount, count
 from modelyard.sizing.sources import SOURCES
@@ -22,7 +23,7 @@ def size_text(stack: str, resources: Sequence[Sized], style: Style = PLAIN) -> l
     """Each resource with what it gets, and below it each job with every number of its estimate."""
     numbers = {key: index for index, key in enumerate(_cited(resources), 1)}
     jobs = sum(len(one.jobs) for one in resources)
-    lines = [f"{safe(stack)}: {_number(len(resources), 'resource')}, {_number(jobs, 'job')}"]
+    lines = [f"{safe(stack)}: {counted(len(resources), 'resource')}, {counted(jobs, 'job')}"]
     for one in resources:
         whose = "of one job" if one.own else f"for {one.resource.type} jobs"
         lines += ["", f"{style.bold(safe(one.resource.name))}  {one.resource.type}  {style.dim(whose)}"]
@@ -123,7 +124,3 @@ def _value(term: Term) -> str:
 
 def _plain(value: Fraction) -> int | float:
     return value.numerator if value.denominator == 1 else float(value)
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
