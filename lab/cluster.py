@@ -133,7 +133,7 @@ class Lab:
             "KUBECONFIG": str(self.kubeconfig_of(user)),
             "PATH": f"{self.tools.bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "PULUMI_HOME": str(self.folder / "pulumi"),
-            "PULUMI_BACKEND_URL": f"file://{self.folder / 'state'}",
+            "PULUMI_BACKEND_URL": f"file://{self.folder / 'state'}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE": "lab",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

@@ -17,6 +17,8 @@ _ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context leads
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
+_TORN = re.compile(r"failed to load checkpoint: (unexpected )?EOF")
+"""What the engine says of a state whose file of attributes was never written to its end."""
 _UNREACHABLE = ("unreachable", "connection refused", "no such host", "i/o timeout")
 
 Lock = Literal["free", "freed", "unknown"]
@@ -104,7 +106,13 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
         )
     if "pulumi_access_token" in lowered or "pulumi login" in lowered:
         return EngineError(
-            "no place for the state is set", "add backend: {url: file://.} to Pulumi.yaml, or run pulumi login"
+            "no place for the state is set", "add backend: {url: file://.?metadata=skip} to Pulumi.yaml, or run pulumi login"
+        )
+    if _TORN.search(text):
+        return EngineError(
+            f"an engine was killed while it kept the state: {text}",
+            "remove the empty .json.attrs beside the stack's .json in the backend's folder; the state itself is whole. "
+            "With ?metadata=skip at the end of the backend's file:// URL no such files are written",
         )
     return EngineError(text, _remedy(lowered))
 

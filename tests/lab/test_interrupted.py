@@ -216,3 +216,17 @@ def test_a_destroy_that_is_stopped_goes_on_too(
     release(dev)
     dev.modelyard("destroy", "dev", "--yes")
     goes_on(dev)
+
+
+def test_no_half_of_the_state_is_ever_there(dev: Environment) -> None:
+    """Beside the state no file is written in place, and one that another backend URL left half written is told."""
+    (state,) = (dev.folder / ".pulumi" / "stacks").rglob("dev.json")
+    assert list((dev.folder / ".pulumi").rglob("*.attrs")) == []
+    attributes = state.with_name("dev.json.attrs")
+    attributes.touch()
+    run = dev.modelyard("destroy", "dev", "--yes", check=False)
+    assert run.returncode == 3
+    assert "killed while it kept the state" in run.stderr
+    assert "remove the empty .json.attrs beside the stack's .json" in run.stderr
+    attributes.unlink()
+    dev.modelyard("destroy", "dev", "--yes")

@@ -24,6 +24,7 @@ PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 
             "it: the",
             "log in",
         ),
+        (["failed to load checkpoint: EOF"], "an engine was killed while it kept the state", "remove the empty"),
         (["it: timed out waiting to be Ready"], "it: timed out", "kubectl describe"),
     ],
 )
