@@ -97,16 +97,22 @@ TOOLS = (
     Tool(
         "kueue",
         "0.19.2",
-        10,
+        190,
+        "sigs.k8s.io/kueue/cmd/kueue",
         copies=(Copy("sigs.k8s.io/kueue", ("config/components/crd/bases/*.yaml",), "crds/kueue"),),
     ),
     Tool(
-        "keda", "2.20.2", 10, copies=(Copy("github.com/kedacore/keda/v2", ("config/crd/bases/*.yaml",), "crds/keda"),)
+        "keda",
+        "2.20.2",
+        220,
+        "github.com/kedacore/keda/v2/cmd/operator",
+        copies=(Copy("github.com/kedacore/keda/v2", ("config/crd/bases/*.yaml",), "crds/keda"),),
     ),
     Tool(
         "kuberay",
         "1.5.1",
-        10,
+        65,
+        "github.com/ray-project/kuberay/ray-operator",
         copies=(Copy("github.com/ray-project/kuberay/ray-operator", ("config/crd/bases/*.yaml",), "crds/kuberay"),),
     ),
     # Reads the workflows that the guide for CI hands out.

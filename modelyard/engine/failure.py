@@ -106,7 +106,8 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
         )
     if "pulumi_access_token" in lowered or "pulumi login" in lowered:
         return EngineError(
-            "no place for the state is set", "add backend: {url: file://.?metadata=skip} to Pulumi.yaml, or run pulumi login"
+            "no place for the state is set",
+            "add backend: {url: file://.?metadata=skip} to Pulumi.yaml, or run pulumi login",
         )
     if _TORN.search(text):
         return EngineError(

@@ -1,12 +1,12 @@
 """What is wrong with the pool that teams share: flavors, quotas, and whether the nodes have what the quotas promise."""
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 
 from modelyard.cluster.state import GPU_RESOURCE, Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, products, resolve
 from modelyard.stack.config import Path, Stack
+from modelyard.stack.names import instead, repeated
 from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads import node_labels
 
@@ -18,7 +18,15 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
     """The findings about flavors, teams and priorities; without nodes nobody says what they have."""
     config = stack.config
     for section in ("flavors", "teams", "priorities"):
-        yield from _twice(stack, section, [one.name for one in getattr(config, section)])
+        names = [one.name for one in getattr(config, section)]
+        for index in repeated(names):
+            yield stack.finding(
+                "QUE001",
+                Severity.ERROR,
+                (section, index, "name"),
+                f"{section} has {names[index]} twice",
+                "give one of them another name, or drop it",
+            )
     for index, flavor in enumerate(config.flavors):
         yield from _card(stack, index, flavor)
     known = {flavor.name for flavor in config.flavors}
@@ -29,36 +37,13 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
         yield from _capacity(stack, there)
 
 
-def _finding(
-    stack: Stack, code: str, severity: Severity, where: Path, summary: str, remedy: str, detail: str = ""
-) -> Finding:
-    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")
-    return stack.place(Finding(code, severity, summary, field=field, detail=detail, remedy=remedy), *where)
-
-
-def _twice(stack: Stack, section: str, names: list[str]) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        if name in seen:
-            yield _finding(
-                stack,
-                "QUE001",
-                Severity.ERROR,
-                (section, index, "name"),
-                f"{section} has {name} twice",
-                "give one of them another name, or drop it",
-            )
-        seen.add(name)
-
-
 def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
     """Whether the flavor's card can be found by one label."""
     if flavor.gpu is None:
         return
     card = resolve(flavor.gpu)
     if card is None:
-        yield _finding(
-            stack,
+        yield stack.finding(
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
@@ -69,8 +54,7 @@ def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
     names = products(card)
     if len(names) != 1 and not any(name.startswith("nvidia.com/gpu.") for name in flavor.labels):
         have = ", ".join(names) or "none that is known"
-        yield _finding(
-            stack,
+        yield stack.finding(
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
@@ -85,19 +69,15 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
     for number, quota in enumerate(team.quotas):
         where: Path = ("teams", index, "quotas", number)
         if quota.flavor not in known:
-            close = get_close_matches(quota.flavor, known, 1)
-            have = ", ".join(sorted(known)[:8]) or "none"
-            yield _finding(
-                stack,
+            yield stack.finding(
                 "QUE003",
                 Severity.ERROR,
                 (*where, "flavor"),
                 f"team {team.name} has a quota of {quota.flavor}, and there is no such flavor",
-                f"did you mean {close[0]}?" if close else f"the flavors are {have}",
+                instead(quota.flavor, known, "flavors"),
             )
         if quota.flavor in flavors:
-            yield _finding(
-                stack,
+            yield stack.finding(
                 "QUE003",
                 Severity.ERROR,
                 (*where, "flavor"),
@@ -106,8 +86,7 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
             )
         flavors.add(quota.flavor)
         if team.cohort is None and (quota.borrow is not None or quota.lend is not None):
-            yield _finding(
-                stack,
+            yield stack.finding(
                 "QUE004",
                 Severity.ERROR,
                 (*where, "borrow" if quota.borrow is not None else "lend"),
@@ -115,8 +94,7 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
                 "name its cohort, or drop borrow and lend",
             )
         if quota.lend is not None and quota.lend > quota.gpus:
-            yield _finding(
-                stack,
+            yield stack.finding(
                 "QUE004",
                 Severity.ERROR,
                 (*where, "lend"),
@@ -137,8 +115,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
             if quota.flavor == flavor.name and quota.gpus
         ]
         if not fitting:
-            yield _finding(
-                stack,
+            yield stack.finding(
                 "QUE005",
                 Severity.WARNING,
                 ("flavors", index),
@@ -152,8 +129,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
         if promised > have:
             names = ", ".join(f"{name} {gpus}" for name, gpus in shares[:MANY])
             more = f" and {len(shares) - MANY} more" if len(shares) > MANY else ""
-            yield _finding(
-                stack,
+            yield stack.finding(
                 "QUE006",
                 Severity.WARNING,
                 ("flavors", index),

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from fractions import Fraction
 
 from modelyard import quantity
@@ -11,8 +10,9 @@ from modelyard.hardware import near_cards, resolve
 from modelyard.quantity import GB, GI
 from modelyard.sizing.numbers import count
 from modelyard.sizing.resources import Sized, sized
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.names import instead, repeated
 
 CODES = ("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208")
 
@@ -20,8 +20,15 @@ CODES = ("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "
 def check_jobs(stack: Stack) -> Iterator[Finding]:
     """The findings about jobs, resources, and what is on what."""
     config = stack.config
-    yield from _twice(stack, "resources", [one.name for one in config.resources])
-    yield from _twice(stack, "jobs", [one.name for one in config.jobs])
+    for section, named in (("resources", config.resources), ("jobs", config.jobs)):
+        for index in repeated(one.name for one in named):
+            yield stack.finding(
+                "RES207",
+                Severity.ERROR,
+                (section, index, "name"),
+                f"{section} has {named[index].name} twice",
+                "give one of them another name, or drop it",
+            )
     resources = {one.name: one for one in config.resources}
     everything = sized(config)
     own = iter([one for one in everything if one.own])
@@ -35,48 +42,20 @@ def check_jobs(stack: Stack) -> Iterator[Finding]:
         yield from _known_card(stack, index, resource)
 
 
-def _finding(
-    stack: Stack, code: str, severity: Severity, where: Path, summary: str, remedy: str, detail: str = ""
-) -> Finding:
-    section, index, *key = where
-    field = f"{section}[{index}]" + "".join(f".{part}" for part in key)
-    found = Finding(code, severity, summary, field=field, detail=detail, remedy=remedy)
-    return stack.place(found, *where)
-
-
-def _twice(stack: Stack, section: str, names: list[str]) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        if name in seen:
-            yield _finding(
-                stack,
-                "RES207",
-                Severity.ERROR,
-                (section, index, "name"),
-                f"{section} has {name} twice",
-                "give one of them another name, or drop it",
-            )
-        seen.add(name)
-
-
 def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mapping[str, Resource]) -> Iterator[Finding]:
     """Whether the job is on a resource of its type."""
     resource = resources.get(wanted)
     if resource is None:
-        close = get_close_matches(wanted, resources, 1)
-        have = ", ".join(sorted(resources)[:8]) or "none"
-        yield _finding(
-            stack,
+        yield stack.finding(
             "RES201",
             Severity.ERROR,
             ("jobs", index, "resource"),
             f"job {job.name} is on resource {wanted}, which there is not",
-            f"did you mean {close[0]}?" if close else f"the resources are {have}",
+            instead(wanted, resources, "resources"),
         )
     elif resource.type != job.type:
         fitting = [one.name for one in resources.values() if one.type == job.type][:3]
-        yield _finding(
-            stack,
+        yield stack.finding(
             "RES202",
             Severity.ERROR,
             ("jobs", index, "resource"),
@@ -88,8 +67,7 @@ def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mappin
 def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
     """What a job gets that names no resource; never a GPU."""
     if own.need.gpus or own.need.gpu_memory:
-        return _finding(
-            stack,
+        return stack.finding(
             "RES205",
             Severity.ERROR,
             ("jobs", index),
@@ -97,8 +75,7 @@ def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
             f"add a resource of type {job.type} with gpus, and name it in the job",
         )
     size = own.size
-    return _finding(
-        stack,
+    return stack.finding(
         "RES203",
         Severity.ADVICE,
         ("jobs", index),
@@ -112,8 +89,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     """Whether the resource is used, and large enough."""
     name = one.resource.name
     if not one.jobs:
-        yield _finding(
-            stack,
+        yield stack.finding(
             "RES206",
             Severity.ADVICE,
             ("resources", index),
@@ -127,8 +103,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         if key == "gpus" and not one.size.gpus:
             continue
         given, wanted = getattr(one.resource, key), _written(key, needed)
-        yield _finding(
-            stack,
+        yield stack.finding(
             "RES204",
             Severity.WARNING,
             ("resources", index, key),
@@ -137,8 +112,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             detail=f"jobs: {jobs}; modelyard size {stack.name} {name} shows every number",
         )
     if needs_gpus and not one.size.gpus:
-        yield _finding(
-            stack,
+        yield stack.finding(
             "RES205",
             Severity.ERROR,
             ("resources", index),
@@ -150,8 +124,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 def _known_card(stack: Stack, index: int, resource: Resource) -> Iterator[Finding]:
     if resource.gpu is not None and resolve(resource.gpu) is None:
-        yield _finding(
-            stack,
+        yield stack.finding(
             "RES208",
             Severity.ERROR,
             ("resources", index, "gpu"),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, Literal, NamedTuple
 
-from modelyard.findings import Finding
+from modelyard.findings import Finding, Severity
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.pool import Flavor, Priority, Team
 
@@ -20,6 +20,11 @@ Queries = Literal["valid", "vendor"]
 RuleLevel = Literal["mandatory", "advisory", "disabled"]
 Path = tuple[str | int, ...]
 """Where a value stands in a stack file, section first: ``("rayWorker", "memory")``."""
+
+
+def dotted(path: Path) -> str:
+    """A path as people write it: ``rayWorker.memory``, ``patches[0].name``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 class Secret(NamedTuple):
@@ -246,6 +251,21 @@ class Stack(NamedTuple):
     def full_name(self) -> str:
         """``project/name``, which tells it from stacks of other projects, wherever their states are."""
         return f"{self.project}/{self.name}" if self.project else self.name
+
+    def finding(
+        self,
+        code: str,
+        severity: Severity,
+        path: Path,
+        summary: str,
+        remedy: str,
+        *,
+        detail: str = "",
+        target: str = "",
+    ) -> Finding:
+        """A finding about the value at ``path`` of the stack file."""
+        found = Finding(code, severity, summary, target=target, field=dotted(path), detail=detail, remedy=remedy)
+        return self.place(found, *path)
 
     def place(self, finding: Finding, *path: str | int) -> Finding:
         """The finding with this stack's name, and the file, line and column of ``path`` or its nearest ancestor."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from modelyard.stack.config import Path
+from modelyard.stack.config import Path, dotted
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import plain, quoted
 
@@ -22,13 +22,8 @@ class Mistake(NamedTuple):
 
 
 def name(path: Path) -> str:
-    """The path as people write it: ``rayWorker.memory``, ``patches[0].name``."""
-    if not path:
-        return "config"
-    text = str(path[0]).removeprefix(PREFIX)
-    for part in path[1:]:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return plain(text, 120)
+    """The path as people write it, without the prefix of its section."""
+    return plain(dotted((str(path[0]).removeprefix(PREFIX), *path[1:])), 120) if path else "config"
 
 
 def given(value: Any, path: Path, texts: Mapping[Path, str]) -> str:

@@ -36,7 +36,29 @@ SOURCES = (
         "v0.19.2",
         "config/components/crd/bases/*.yaml",
         "kueue.x-k8s.io/v1beta2",
-        ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "WorkloadPriorityClass"),
+        ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Topology", "WorkloadPriorityClass"),
+    ),
+    Operator(
+        "github.com/ray-project/kuberay/ray-operator",
+        "v1.5.1",
+        "config/crd/bases/*.yaml",
+        "ray.io/v1",
+        ("RayCluster", "RayJob"),
+    ),
+    Operator(
+        "github.com/kedacore/keda/v2",
+        "v2.20.2",
+        "config/crd/bases/*.yaml",
+        "keda.sh/v1alpha1",
+        ("ScaledObject", "TriggerAuthentication"),
+    ),
+    Operator("sigs.k8s.io/karpenter", "v1.8.0", "pkg/apis/crds/*.yaml", "karpenter.sh/v1", ("NodePool",)),
+    Operator(
+        "github.com/aws/karpenter-provider-aws",
+        "v1.6.3",
+        "pkg/apis/crds/*.yaml",
+        "karpenter.k8s.aws/v1",
+        ("EC2NodeClass",),
     ),
 )
 
