@@ -6,7 +6,7 @@ a cluster.
 """
 
 from modelyard.catalog.library import PATCHES_FOLDER, Library, PatchVersion, load_library
-from modelyard.catalog.select import Selected, left_out, select
+from modelyard.catalog.select import Selected, left_out, select, select_for_job
 from modelyard.catalog.templates import Document, Rendered, render, render_base
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "render",
     "render_base",
     "select",
+    "select_for_job",
 ]

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 PATCHES_FOLDER = "patches"
 Phase = Literal["route", "up", "down", "normal"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
+Use = Literal["patched", "managed", "submitted"]
+"""What becomes of a version's documents.
+
+``patched`` changes objects that are there, and owns those of its base where ``platform.mode`` is managed. ``managed``
+owns the objects of its base in every mode. ``submitted`` is in no plan: the objects of its base are made anew for each
+job.
+"""
+MODES: tuple[Use, ...] = ("managed", "submitted")
 
 TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
 _VERSION = re.compile(r"v([1-9]\d*)")
@@ -37,8 +45,7 @@ class Meta(NamedTuple):
     overrides: tuple[str, ...] = ()
     params: Mapping[str, str] = {}
     """Parameter name to the dotted path of the fact that fills it."""
-    managed: bool = False
-    """Whether the objects of its base are the stack's own whatever ``platform.mode`` says."""
+    use: Use = "patched"
 
 
 class PatchVersion:
@@ -68,7 +75,7 @@ class PatchVersion:
 
     def owns(self, mode: str) -> bool:
         """Whether a stack of this ``platform.mode`` owns the objects of the version's base."""
-        return self.base is not None and (self.meta.managed or mode == "managed")
+        return self.base is not None and (self.meta.use == "managed" or mode == "managed")
 
     @cached_property
     def validator(self) -> "Draft202012Validator":
@@ -226,9 +233,15 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
                 "PAT009", shown, f"unknown phase {value['phase']!r}", "use one of " + ", ".join(PHASES), line("phase")
             )
         )
-    if value.get("mode", "managed") != "managed":
+    if value.get("mode", "managed") not in MODES:
         findings.append(
-            _error("PAT009", shown, f"unknown mode {value['mode']!r}", "write managed, or leave mode out", line("mode"))
+            _error(
+                "PAT009",
+                shown,
+                f"unknown mode {value['mode']!r}",
+                f"write {' or '.join(MODES)}, or leave mode out",
+                line("mode"),
+            )
         )
     if not (value.get("when", {}) == "listed" or isinstance(value.get("when", {}), dict)):
         findings.append(
@@ -250,7 +263,7 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
         tuple(map(str, value.get("after", ()))),
         tuple(map(str, value.get("overrides", ()))),
         {str(name): str(path) for name, path in value.get("params", {}).items()},
-        "mode" in value,
+        value.get("mode", "patched"),
     )
 
 

@@ -59,23 +59,8 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
         index, choice = choices.get(name, (-1, PatchChoice(name)))
         if not choice.enabled:
             continue
-        patch = library.latest(name) if choice.version is None else library.patches[name].get(choice.version)
-        if patch is None:
-            have = ", ".join(library.patches[name])
-            findings.append(
-                stack.place(
-                    Finding(
-                        "PAT002",
-                        Severity.ERROR,
-                        f"patch {name} has no version {choice.version}",
-                        field=f"patches[{index}].version",
-                        remedy=f"pin one of {have}, or drop the pin to follow the newest",
-                    ),
-                    "patches",
-                    index,
-                    "version",
-                )
-            )
+        patch = _version(library, choice, index, stack, findings)
+        if patch is None or patch.meta.use == "submitted":
             continue
         if index >= 0 or _takes_part(patch, known, findings):
             bound = _bind(patch, choice, index, stack, known, findings)
@@ -84,6 +69,54 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
                 if f"{name}/{patch.version}" not in library.released:
                     findings.append(_draft(patch))
     return _in_order(selected, findings), tuple(findings)
+
+
+def select_for_job(
+    library: Library, stack: Stack, known: Facts, name: str
+) -> tuple[Selected | None, tuple[Finding, ...]]:
+    """The template of a submission in the version that the stack takes, with its parameters.
+
+    Args:
+        library: the project's patches.
+        stack: may pin a version, or pass parameters, as for every patch.
+        known: the stack's facts, with those of the submission beside them.
+        name: of the patch.
+
+    Returns:
+        None where the findings say why.
+    """
+    findings: list[Finding] = []
+    index, choice = next(
+        ((index, one) for index, one in enumerate(stack.config.patches) if one.name == name), (-1, PatchChoice(name))
+    )
+    if name not in library.patches:
+        return None, (Finding("PAT001", Severity.ERROR, f"there is no patch {name!r}", remedy=library.near(name)),)
+    patch = _version(library, choice, index, stack, findings)
+    if patch is None:
+        return None, tuple(findings)
+    if f"{name}/{patch.version}" not in library.released:
+        findings.append(_draft(patch))
+    return _bind(patch, choice, index, stack, known, findings), tuple(findings)
+
+
+def _version(
+    library: Library, choice: PatchChoice, index: int, stack: Stack, findings: list[Finding]
+) -> PatchVersion | None:
+    """The version of a patch that the stack pins, else the newest."""
+    versions = library.patches[choice.name]
+    if choice.version is None:
+        return library.latest(choice.name)
+    if choice.version not in versions:
+        findings.append(
+            stack.finding(
+                "PAT002",
+                Severity.ERROR,
+                ("patches", index, "version"),
+                f"patch {choice.name} has no version {choice.version}",
+                f"pin one of {', '.join(versions)}, or drop the pin to follow the newest",
+            )
+        )
+    return versions.get(choice.version)
 
 
 def left_out(
@@ -104,6 +137,8 @@ def left_out(
     for name, versions in library.patches.items():
         choice = choices.get(name, PatchChoice(name))
         patch = versions.get(choice.version or "") or library.latest(name)
+        if patch.meta.use == "submitted":
+            continue
         if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, [])):
             yield patch, _likely(patch, choice, known)
 

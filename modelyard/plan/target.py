@@ -106,7 +106,7 @@ def finish(
         key,
         action,
         _phase(wish, prepared.composed, changes),
-        prepared.composed.patches if base is None or not base[0].meta.managed else (base[0].id,),
+        prepared.composed.patches if base is None or base[0].meta.use != "managed" else (base[0].id,),
         prepared.applied,
         live,
         after,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from modelyard.catalog import Library, PatchVersion
+from modelyard.catalog.library import Use
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import text_of
 from modelyard.stack.config import Target, Targets
@@ -34,7 +35,7 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     ]
     facts = (
         ("targets", ", ".join(_targets(patch))),
-        ("mode", "whole objects of the stack's own" if patch.meta.managed else ""),
+        ("mode", _MODES[patch.meta.use]),
         ("takes part", _when(patch)),
         ("overrides", ", ".join(patch.meta.overrides)),
     )
@@ -57,9 +58,9 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
 def _targets(patch: PatchVersion) -> tuple[str, ...]:
     """Names of the objects that a version is for, as far as the template tells: the vendor's unless a stack renames.
 
-    Of objects that are the stack's own, their kinds.
+    Of whole objects, their kinds.
     """
-    if patch.meta.managed:
+    if patch.meta.use != "patched":
         kinds = (
             line.removeprefix("kind:").strip() for line in (patch.base or "").splitlines() if line.startswith("kind:")
         )
@@ -75,7 +76,16 @@ def _default_name(fact: str) -> str:
     return fact if target is None else target.deployment
 
 
+_MODES: dict[Use, str] = {
+    "patched": "",
+    "managed": "whole objects of the stack's own",
+    "submitted": "whole objects, made anew for each job that is submitted",
+}
+
+
 def _when(patch: PatchVersion) -> str:
+    if patch.meta.use == "submitted":
+        return "modelyard job submit"
     if patch.meta.when is None:
         return "only where a stack lists it"
     return " and ".join(f"{path} is {text_of(value)}" for path, value in patch.meta.when.items()) or "always"
@@ -93,7 +103,7 @@ def patches_document(library: Library, name: str | None) -> dict[str, Any]:
                 "released": f"{patch.name}/{patch.version}" in library.released,
                 "sha256": patch.sha256,
                 "phase": patch.meta.phase,
-                "managed": patch.meta.managed,
+                "use": patch.meta.use,
                 "when": "listed" if patch.meta.when is None else dict(patch.meta.when),
                 "after": list(patch.meta.after),
                 "overrides": list(patch.meta.overrides),
