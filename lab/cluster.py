@@ -5,15 +5,15 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lab import access, components, process, state
+from lab import access, components, operators, process, state
 from lab.client import Answer, Client
 from lab.errors import LabError
-from lab.state import State, free_ports, is_free
+from lab.state import State, free_numbers, free_ports, is_free
 from lab.toolset import Toolset, ready_toolset
 
 STAGES = Path(__file__).resolve().parent / "kwok" / "stages.yaml"
@@ -38,12 +38,15 @@ class Lab:
         self.tools = Toolset(remembered.tools)
         self._ports = remembered.ports
         self._processes = {process.name: process for process in remembered.processes}
+        self._operators = dict(remembered.operators)
         self._tied = False
         self._clients: dict[str, Client] = {}
 
     @classmethod
     def start(cls, folder: Path, *, context: str = "lab", detach: bool = False, tools: Toolset | None = None) -> "Lab":
         """Start a lab and return when ``/readyz`` answers ``ok`` and default service accounts are made.
+
+        Operators that it ran with before are started again.
 
         Args:
             folder: where its data, logs and credentials go; what an earlier lab there stored is taken up again.
@@ -63,12 +66,15 @@ class Lab:
                 if before.running:
                     raise LabError(f"a lab is already running in {folder}; stop it first, or take another folder")
                 before._end(patience=1)
+            asked = before._operators if before is not None else {}
             ports = before._ports if before is not None and all(map(is_free, before._ports)) else free_ports()
             for attempt in range(1, _ATTEMPTS + 1):
                 lab = cls(folder, State(context, tools.folder, ports, ()))
                 lab._tied = not detach
                 try:
                     lab._boot()
+                    # What they admit and convert is stored, so a lab that had operators does not work without.
+                    lab._start_operators(asked)
                     return lab
                 except LabError:
                     clashed = lab._clashed()
@@ -92,7 +98,7 @@ class Lab:
         if lab is None or not any(lab.status().values()):
             raise LabError(f"no lab is running in {folder}; start one with: modelyard-lab up")
         if not lab.running:
-            lost = ", ".join(name for name in components.NAMES if not lab.status().get(name))
+            lost = ", ".join(lab.lost)
             raise LabError(f"the lab in {folder} has lost {lost}; start it again with: modelyard-lab up")
         return lab
 
@@ -105,8 +111,14 @@ class Lab:
 
     @property
     def running(self) -> bool:
-        """Whether every component runs."""
-        return self.status() == dict.fromkeys(components.NAMES, True)
+        """Whether every component runs, and every operator that was asked for."""
+        return not self.lost
+
+    @property
+    def lost(self) -> list[str]:
+        """Names of the components and operators that should run and do not, in the order of start."""
+        states = self.status()
+        return [name for name in (*components.NAMES, *self._operators) if not states.get(name)]
 
     @property
     def kubeconfig(self) -> Path:
@@ -216,6 +228,21 @@ class Lab:
 
         install.platform(self, environment)
 
+    def start_operators(self, *names: str) -> None:
+        """Run operators of ``kueue``, ``keda``, ``kuberay`` as processes of this lab; returns when all are ready.
+
+        Their CRDs are installed first, and for Kueue the webhooks. Those that run already are left alone. They end with
+        the lab, and start again with it.
+
+        Raises:
+            LabError: there is no such operator, or one does not become ready.
+        """
+        unknown = [name for name in names if name not in operators.NAMES]
+        if unknown:
+            raise LabError(f"there is no operator {unknown[0]!r}; there are {', '.join(operators.NAMES)}")
+        states = self.status()
+        self._start_operators({name: self._operators.get(name, {}) for name in names if not states.get(name)})
+
     def status(self) -> dict[str, bool]:
         """Whether each component runs, in the order of start."""
         return {name: process.alive(found) for name, found in self._processes.items()}
@@ -225,11 +252,13 @@ class Lab:
         process.stop([self._processes[component]], patience=0)
 
     def restart(self, component: str) -> None:
-        """Start a component again after ``kill``, and wait for the API server to be ready."""
+        """Start a component or an operator again after ``kill``, and wait until it and the API server are ready."""
         if component == "kwok":
             self._free_nodes()
         self._spawn(component)
         self._await_server()
+        if component in self._operators:
+            self._await_operator(component)
 
     def pause(self, component: str) -> None:
         """Freeze a component: it runs and answers nothing, until ``resume``."""
@@ -286,14 +315,38 @@ class Lab:
     def _kubeconfig_text(self, user: access.User) -> str:
         return access.kubeconfig(self.context, self._ports.api, self.folder / "pki", user)
 
+    def _start_operators(self, asked: Mapping[str, Mapping[str, int]]) -> None:
+        from lab import operating
+
+        for name in (each for each in operators.NAMES if each in asked):
+            kept = asked[name] if asked[name] and all(map(is_free, asked[name].values())) else None
+            self._operators[name] = kept or dict(
+                zip(operators.PORTS[name], free_numbers(len(operators.PORTS[name])), strict=True)
+            )
+            operating.prepare(self, name, self._operators[name])
+            self._spawn(name)
+        for name in asked:
+            self._await_operator(name)
+
+    def _await_operator(self, name: str) -> None:
+        from lab import operating
+
+        ports = self._operators[name]
+        self.wait(f"{name} to be ready", lambda: operating.is_ready(self, name, ports), operating.WITHIN)
+
     def _spawn(self, name: str) -> None:
-        argv = components.command(name, self.folder, self.tools.bin, self._ports, STAGES)
+        env = {"PATH": os.defpath, "HOME": str(self.folder)}
+        if name in self._operators:
+            env = operators.environment(name, self.folder)
+            argv = operators.command(name, self.folder, self.tools.bin, self._operators[name])
+        else:
+            argv = components.command(name, self.folder, self.tools.bin, self._ports, STAGES)
         try:
             self._processes[name] = process.spawn(
                 name,
                 argv,
                 log=self.folder / "logs" / f"{name}.log",
-                env={"PATH": os.defpath, "HOME": str(self.folder)},
+                env=env,
                 cwd=self.folder,
                 dies_with_parent=self._tied,
             )
@@ -328,7 +381,7 @@ class Lab:
         return "\n".join(text.splitlines()[-lines:])
 
     def _end(self, patience: float) -> None:
-        for names in (components.CONTROLLERS, components.SERVER, components.STORE):
+        for names in ((*operators.NAMES, *components.CONTROLLERS), components.SERVER, components.STORE):
             found = [self._processes[name] for name in names if name in self._processes]
             process.stop(found, patience)
         self._clients.clear()
@@ -337,7 +390,7 @@ class Lab:
 
     def _save(self) -> None:
         processes = tuple(self._processes.values())
-        state.save(self.folder, State(self.context, self.tools.folder, self._ports, processes))
+        state.save(self.folder, State(self.context, self.tools.folder, self._ports, processes, self._operators))
 
 
 def _run(argv: list[str]) -> None:

@@ -38,7 +38,7 @@ def crds(lab: "Lab") -> None:
         found = lab.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").body["items"]
         return len(found) >= len(manifests) and all(map(_established, found))
 
-    lab.wait("the CRDs to be established", established)
+    lab.wait("the CRDs to be established", established, within=120)
 
 
 def environments() -> list[str]:

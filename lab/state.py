@@ -5,7 +5,7 @@ import json
 import os
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +22,8 @@ class State(NamedTuple):
     """The toolset it was started with, which may be another than this checkout's by now."""
     ports: Ports
     processes: tuple[Process, ...]
+    operators: Mapping[str, Mapping[str, int]] = {}
+    """The operators that it was asked for, each with its ports by their use."""
 
 
 def read(folder: Path) -> State | None:
@@ -33,6 +35,7 @@ def read(folder: Path) -> State | None:
             Path(found["tools"]),
             Ports(**found["ports"]),
             tuple(Process(**each) for each in found["processes"]),
+            found.get("operators", {}),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
@@ -45,6 +48,7 @@ def save(folder: Path, state: State) -> None:
         "tools": str(state.tools),
         "ports": state.ports._asdict(),
         "processes": [each._asdict() for each in state.processes],
+        "operators": {name: dict(ports) for name, ports in state.operators.items()},
     }
     write(folder / "lab.json", json.dumps(document, indent=2) + "\n")
 
@@ -66,15 +70,20 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def free_ports() -> Ports:
+    """Ports for the control plane, chosen at random."""
+    return Ports(*free_numbers(len(Ports._fields)))
+
+
+def free_numbers(count: int) -> list[int]:
     """Ports that nobody listens on, chosen at random."""
     # Below the range that the kernel hands to outgoing connections, so that none of those takes one meanwhile.
     chooser = random.SystemRandom()
     chosen: list[int] = []
-    while len(chosen) < len(Ports._fields):
+    while len(chosen) < count:
         port = chooser.randrange(20000, 32000)
         if port not in chosen and is_free(port):
             chosen.append(port)
-    return Ports(*chosen)
+    return chosen
 
 
 def is_free(port: int) -> bool:

@@ -15,7 +15,8 @@ class Copy(NamedTuple):
     patterns: tuple[str, ...]
     """Globs below the module's folder; each must match."""
     to: str
-    """Folder in the toolset: ``bin`` (made executable), ``crds/<operator>``, or ``source`` (beside main.go)."""
+    """Folder in the toolset: ``bin`` (made executable), ``crds/<operator>``, ``webhooks/<operator>``; or ``source``,
+    beside main.go."""
 
 
 class Tool(NamedTuple):
@@ -99,7 +100,10 @@ TOOLS = (
         "0.19.2",
         190,
         "sigs.k8s.io/kueue/cmd/kueue",
-        copies=(Copy("sigs.k8s.io/kueue", ("config/components/crd/bases/*.yaml",), "crds/kueue"),),
+        copies=(
+            Copy("sigs.k8s.io/kueue", ("config/components/crd/bases/*.yaml",), "crds/kueue"),
+            Copy("sigs.k8s.io/kueue", ("config/components/webhook/manifests.yaml",), "webhooks/kueue"),
+        ),
     ),
     Tool(
         "keda",

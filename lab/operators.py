@@ -1,0 +1,131 @@
+"""The operators that a lab can run, as data: ports, command lines, settings, and what leads the API server to them.
+
+They run as the control plane does, as processes on loopback. There is no network of pods, so a webhook is a URL where
+the operator's own manifests name a Service.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+NAMES = ("kueue", "keda", "kuberay")
+"""In the order of start; each is also the name of its binary, of its CRDs' folder and of its log."""
+PORTS: Mapping[str, tuple[str, ...]] = {
+    "kueue": ("health", "webhook"),
+    "keda": ("health", "metrics", "service"),
+    "kuberay": ("health", "metrics"),
+}
+NAMESPACES: Mapping[str, str] = {"kueue": "kueue-system", "keda": "keda", "kuberay": "kuberay"}
+KUEUE_SECRET = "kueue-webhook-server-cert"
+CONVERTED = ("localqueues", "clusterqueues", "cohorts", "workloads", "multikueueclusters")
+"""Kueue's CRDs with a conversion webhook: those that its ``config/components/crd/kustomization.yaml`` patches so."""
+_FRAMEWORKS = ("batch/job", "ray.io/rayjob", "ray.io/raycluster", "deployment", "pod")
+_WORKLOADS = ("job", "rayjob", "raycluster", "deployment", "pod")
+_KINDS = (*_WORKLOADS, "clusterqueue", "cohort", "resourceflavor", "workload")
+_SPARED = {
+    "matchExpressions": [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kueue-system"]}
+    ]
+}
+"""As Kueue's kustomization has it for every kind that carries work."""
+
+Ports = Mapping[str, int]
+
+
+def command(name: str, folder: Path, bin_: Path, ports: Ports) -> list[str]:
+    """The argv of operator ``name`` of the lab in ``folder``."""
+    at = {use: f"127.0.0.1:{port}" for use, port in ports.items()}
+    arguments = {
+        "kueue": lambda: [
+            f"--config={folder / 'operators' / 'kueue.json'}",
+            # Its visibility server would need an APIService that leads to a Service.
+            "--feature-gates=VisibilityOnDemand=false",
+        ],
+        "keda": lambda: [
+            f"--metrics-bind-address={at['metrics']}",
+            f"--health-probe-bind-address={at['health']}",
+            f"--metrics-service-bind-address={at['service']}",
+            f"--cert-dir={certificates(folder)}",
+        ],
+        "kuberay": lambda: [
+            f"--metrics-addr={at['metrics']}",
+            f"--health-probe-bind-address={at['health']}",
+            "--enable-leader-election=false",
+        ],
+    }
+    return [str(bin_ / name), f"--kubeconfig={folder / 'system.kubeconfig'}", *arguments[name]()]
+
+
+def environment(name: str, folder: Path) -> dict[str, str]:
+    """The environment of operator ``name``."""
+    made = {"PATH": os.defpath, "HOME": str(folder)}
+    if name == "keda":
+        # Empty is every namespace; unset it does not start.
+        namespace = NAMESPACES["keda"]
+        made |= {"WATCH_NAMESPACE": "", "POD_NAMESPACE": namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE": namespace}
+    return made
+
+
+def certificates(folder: Path) -> Path:
+    """Where the operators' authority and server certificate are: ``ca.crt``, ``ca.key``, ``tls.crt``, ``tls.key``."""
+    return folder / "pki" / "operators"
+
+
+def kueue_config(folder: Path, ports: Ports) -> dict[str, Any]:
+    """Kueue's configuration file."""
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "namespace": NAMESPACES["kueue"],
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['health']}"},
+        "metrics": {"bindAddress": "0"},
+        "webhook": {"host": "127.0.0.1", "port": ports["webhook"], "certDir": str(certificates(folder))},
+        "leaderElection": {"leaderElect": False},
+        # Disabled, it wants certificates for metrics below /etc. It finds the lab's in the Secret, and keeps them.
+        "internalCertManagement": {
+            "enable": True,
+            "webhookServiceName": "kueue-webhook-service",
+            "webhookSecretName": KUEUE_SECRET,
+        },
+        "waitForPodsReady": {
+            "timeout": "30s",
+            "recoveryTimeout": "30s",
+            "blockAdmission": False,
+            "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 5, "backoffMaxSeconds": 30},
+        },
+        "integrations": {"frameworks": list(_FRAMEWORKS)},
+    }
+
+
+def kueue_conversion(port: int, bundle: str) -> dict[str, Any]:
+    """What makes a CRD of Kueue ask it for other versions; ``bundle`` is the authority in base64."""
+    return {
+        "spec": {
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {"clientConfig": _client("/convert", port, bundle), "conversionReviewVersions": ["v1"]},
+            }
+        }
+    }
+
+
+def kueue_webhooks(manifest: Mapping[str, Any], port: int, bundle: str) -> dict[str, Any]:
+    """One of Kueue's two webhook configurations, leading to its port, for the kinds that the lab has.
+
+    Kueue itself looks them up by the names that its kustomization makes, so they get the same prefix.
+    """
+    kept = []
+    for hook in manifest["webhooks"]:
+        # Such as mjob.kb.io and vjob.kb.io.
+        kind = hook["name"].split(".")[0][1:]
+        if kind in _KINDS:
+            client = _client(hook["clientConfig"]["service"]["path"], port, bundle)
+            spared = {"namespaceSelector": _SPARED} if kind in _WORKLOADS else {}
+            kept.append({**hook, **spared, "clientConfig": client})
+    name = f"kueue-{manifest['metadata']['name']}"
+    return {**manifest, "metadata": {"name": name}, "webhooks": kept}
+
+
+def _client(path: str, port: int, bundle: str) -> dict[str, str]:
+    return {"url": f"https://127.0.0.1:{port}{path}", "caBundle": bundle}

@@ -1,0 +1,61 @@
+"""Operators as processes of a lab: they admit, they are missed when they die, and they come back with the lab."""
+
+from pathlib import Path
+
+import pytest
+
+from lab import Lab, LabError
+
+FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
+QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+
+
+def queue(gpus: str) -> dict[str, object]:
+    """A ClusterQueue with a quota of so many GPUs."""
+    resources = [{"name": "nvidia.com/gpu", "nominalQuota": gpus}]
+    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "a10", "resources": resources}]}]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "team"},
+        "spec": {"namespaceSelector": {}, "resourceGroups": groups},
+    }
+
+
+def test_kueue_admits_is_missed_and_comes_back_with_the_lab(tmp_path: Path) -> None:
+    with Lab.start(tmp_path) as lab:
+        with pytest.raises(LabError, match="no operator 'volcano'"):
+            lab.start_operators("volcano")
+        lab.start_operators("kueue")
+        assert lab.status()["kueue"]
+        flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "a10"}}
+        assert lab.request("POST", FLAVORS, flavor).status == 201
+        refused = lab.request("POST", QUEUES, queue("-1"))
+        assert "denied the request" in refused.body["message"]
+        assert "must be greater than or equal to 0" in refused.body["message"]
+        assert lab.request("POST", QUEUES, queue("1")).status == 201
+
+        def active() -> bool:
+            found = lab.request("GET", f"{QUEUES}/team").body.get("status", {}).get("conditions", [])
+            return any(each["type"] == "Active" and each["status"] == "True" for each in found)
+
+        lab.wait("the queue to be active", active)
+        pid = lab.pids["kueue"]
+        lab.kill("kueue")
+        assert lab.lost == ["kueue"]
+        assert lab.request("DELETE", f"{QUEUES}/team").status == 200
+        assert "deletionTimestamp" in lab.request("GET", f"{QUEUES}/team").body["metadata"]
+        lab.restart("kueue")
+        assert lab.pids["kueue"] != pid
+        lab.wait("Kueue to let the queue go", lambda: lab.request("GET", f"{QUEUES}/team").status == 404)
+    with Lab.start(tmp_path) as again:
+        assert again.status()["kueue"]
+        assert again.request("POST", QUEUES, queue("-1")).status in (403, 422)
+
+
+def test_the_others_get_ready_beside_each_other(tmp_path: Path) -> None:
+    with Lab.start(tmp_path) as lab:
+        lab.start_operators("kuberay", "keda")
+        assert lab.running
+        assert list(lab.status())[-2:] == ["keda", "kuberay"]
+    assert Lab.find(tmp_path).status() == {}  # type: ignore[union-attr]
