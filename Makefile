@@ -83,6 +83,7 @@ docs: $(READY) ## make the generated pages, shown output and pictures again; bui
 lock: ## resolve the dependencies again, with hashes
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o requirements/dev.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:jobs -o requirements/jobs.txt
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:notebooks -o requirements/notebooks.txt
 
 clean: ## remove what the targets made inside the repository
 	@rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -66,7 +66,7 @@ def _deleted(client: Client, deletion: Deletion) -> Answer:
 
     answer = _answered(send, f"what a delete of {deletion.key.name} would do")
     gone = answer.status_code == 404
-    return Answer(None, (), None if gone or answer.is_success else _refusal(answer))
+    return Answer(None, (), None if gone or answer.is_success else refusal(answer))
 
 
 def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Claim, ...] | Refusal:
@@ -79,14 +79,14 @@ def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Cl
     """
     answer = _asked(client, body, manager, force=False)
     if answer.status_code != 409:
-        return () if answer.is_success else _refusal(answer)
+        return () if answer.is_success else refusal(answer)
     causes = (status(answer).get("details") or {}).get("causes") or ()
     return tuple(sorted(_claim(cause) for cause in causes))
 
 
 def _forced(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | Refusal:
     answer = _asked(client, body, manager, force=True)
-    return dict(answer.json()) if answer.is_success else _refusal(answer)
+    return dict(answer.json()) if answer.is_success else refusal(answer)
 
 
 def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool) -> httpx2.Response:
@@ -141,7 +141,8 @@ def _claim(cause: Mapping[str, Any]) -> Claim:
     return Claim(field, json.loads(found["manager"]), "Update" if found["update"] else "Apply", subresource)
 
 
-def _refusal(answer: httpx2.Response) -> Refusal:
+def refusal(answer: httpx2.Response) -> Refusal:
+    """Why a change is refused, in the API server's own words."""
     message = str(status(answer).get("message") or f"the API server answered {answer.status_code}")
     return Refusal(_why(answer.status_code, message), message)
 

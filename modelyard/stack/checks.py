@@ -24,7 +24,7 @@ MOST_BYTES: Final = Fraction(2**50)
 MOST: Final = Fraction(10**15)
 """Of anything that is counted: rows, parameters, requests."""
 
-_SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery")
+_SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery", "notebooks")
 _LISTED: Final = ("resources", "jobs", "teams")
 """Sections that are lists of what has sizes."""
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
@@ -36,6 +36,8 @@ _DURATIONS: Final = (
     ("celery", "consumerTimeout"),
     ("autoscaling", "scrapeInterval"),
     ("drain", "timeout"),
+    ("notebooks", "timeLimit"),
+    ("notebooks", "keep"),
     ("drain", "quiet"),
 )
 

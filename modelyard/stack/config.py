@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Team
 
 Training = Literal["ray", "celery"]
@@ -221,6 +222,7 @@ class Config(NamedTuple):
     targets: Targets = Targets()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
+    notebooks: Notebooks = Notebooks()
     flavors: tuple[Flavor, ...] = ()
     teams: tuple[Team, ...] = ()
     priorities: tuple[Priority, ...] = ()

@@ -27,6 +27,7 @@ from modelyard.stack.config import (
     Waiver,
 )
 from modelyard.stack.jobs import Job, Model, Resource
+from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.schema import PREFIX
 
@@ -127,6 +128,19 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "maxReplicas": ("max_replicas", _count),
             "queries": ("queries", _same),
             "scrapeInterval": ("scrape_interval", _seconds),
+        },
+    ),
+    "notebooks": (
+        "notebooks",
+        Notebooks,
+        {
+            "image": ("image", _same),
+            "claim": ("claim", _same),
+            "path": ("path", _same),
+            "cpu": ("cpu", _quantity),
+            "memory": ("memory", _quantity),
+            "timeLimit": ("time_limit", _seconds),
+            "keep": ("keep", _seconds),
         },
     ),
 }

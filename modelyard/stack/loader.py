@@ -31,7 +31,7 @@ _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environm
 _LISTS = ("resources", "jobs", "flavors", "teams", "priorities", "patches", "waivers")
 _MAPPINGS = (
     *("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery"),
-    *("autoscaling", "drain", "targets", "policy"),
+    *("autoscaling", "drain", "targets", "notebooks", "policy"),
 )
 _SECTIONS = (*_MAPPINGS, *_LISTS)
 _SCALARS = ("training", "kubernetesVersion", "prices")

@@ -14,9 +14,12 @@ from modelyard.hardware.rules.shared import (
     training_cpu,
 )
 from modelyard.stack.config import Celery, RayWorker, Stack
+from modelyard.stack.notebooks import Notebooks
 
 
-def size_findings(stack: Stack, section: str, worker: RayWorker | Celery, gpus: int, target: str) -> list[Finding]:
+def size_findings(
+    stack: Stack, section: str, worker: RayWorker | Celery | Notebooks, gpus: int, target: str
+) -> list[Finding]:
     """Memory per GPU and cores of a training pod that has ``gpus`` GPUs."""
     return [
         *_memory(stack, (section, "memory"), worker.memory, gpus, target),

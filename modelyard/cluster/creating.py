@@ -1,0 +1,43 @@
+"""Making a new object, or asking whether the API server would: nothing that is there is changed."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+from lightkube import Client
+
+from modelyard.cluster.answer import Refusal
+from modelyard.cluster.connection import ask_server, transport
+from modelyard.cluster.dryrun import refusal
+from modelyard.cluster.live import path_of
+from modelyard.cluster.patience import busy, patiently
+from modelyard.cluster.state import key_of
+
+
+def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) -> dict[str, Any] | Refusal:
+    """The object as the API server made it, or would; or why it does not.
+
+    A real create is sent once: asked again after an answer that was lost, it would find its own object there.
+
+    Args:
+        client: of the cluster.
+        body: with a name that is not taken.
+        manager: whose fields they are.
+        dry: only ask; the rest of a request's way (admission, quotas, validation) is the real one.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    key = key_of(body, "")
+    path = path_of(key._replace(name="")).rstrip("/")
+
+    def send() -> httpx2.Response:
+        params = {"fieldManager": manager, "fieldValidation": "Strict", **({"dryRun": "All"} if dry else {})}
+        headers = {"Content-Type": "application/json"}
+        return transport(client).post(path, params=params, content=json.dumps(body).encode(), headers=headers)
+
+    answer = ask_server(lambda: patiently(send, busy) if dry else send(), key.name)
+    if answer.status_code == 401 or busy(answer):
+        ask_server(answer.raise_for_status, key.name)
+    return dict(answer.json()) if answer.is_success else refusal(answer)

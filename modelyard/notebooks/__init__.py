@@ -1,0 +1,29 @@
+"""Notebooks that run as jobs: is a file one, where its result will stand, and what the job's template is told.
+
+Owns reading a notebook (``reading``), the rules of the workspace that Jupyter and the job share (``place``), parameters
+(``parameters``) and the choice of flavor, card and GPUs (``choice``). Everything wrong is a ``Problem``, all at once.
+
+Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster, or render templates.
+"""
+
+from modelyard.notebooks.choice import Choice, Chosen, choose
+from modelyard.notebooks.facts import TEMPLATE, notebook_facts
+from modelyard.notebooks.parameters import parse_parameters
+from modelyard.notebooks.place import Place, job_name, locate
+from modelyard.notebooks.reading import Notebook, read_notebook
+from modelyard.notebooks.values import Problem
+
+__all__ = [
+    "TEMPLATE",
+    "Choice",
+    "Chosen",
+    "Notebook",
+    "Place",
+    "Problem",
+    "choose",
+    "job_name",
+    "locate",
+    "notebook_facts",
+    "parse_parameters",
+    "read_notebook",
+]

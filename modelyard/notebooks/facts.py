@@ -1,0 +1,64 @@
+"""What the template of a notebook's job is told: one mapping beside the stack's facts."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from modelyard import quantity
+from modelyard.hardware import products, resolve
+from modelyard.notebooks.choice import Chosen
+from modelyard.notebooks.place import Place
+from modelyard.stack.config import Stack
+from modelyard.workloads import node_labels
+from modelyard.workloads.pool import namespace_of
+
+TEMPLATE: Final = "job-notebook"
+"""Name of the patch."""
+
+
+def notebook_facts(
+    stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str]
+) -> dict[str, Any]:
+    """The facts below ``notebook``, as plain JSON-like values."""
+    config, team = stack.config, chosen.team
+    return {
+        "notebook": {
+            "stack": stack.name,
+            "name": name,
+            "namespace": namespace_of(team) if team is not None else config.platform.namespace,
+            "queue": team.name if team is not None else None,
+            "priority": chosen.priority,
+            "flavor": chosen.flavor.name or None,
+            "nodes": node_labels(chosen.flavor) if chosen.flavor.name else {},
+            "products": _products(chosen),
+            "tolerations": [
+                {key: value for key, value in one._asdict().items() if value is not None}
+                for one in chosen.flavor.tolerations
+            ],
+            "image": config.notebooks.image,
+            "claim": config.notebooks.claim,
+            "path": config.notebooks.path,
+            "cpu": config.notebooks.cpu,
+            "memory": quantity.times(config.notebooks.memory, chosen.gpus),
+            "gpus": chosen.gpus,
+            "timeLimit": config.notebooks.time_limit,
+            "keep": config.notebooks.keep,
+            "arguments": [escaped(one) for one in _arguments(place, parameters)],
+        }
+    }
+
+
+def _products(chosen: Chosen) -> list[str]:
+    """What nodes may call the stack's card, where no flavor says it."""
+    card = resolve(chosen.flavor.gpu) if not chosen.flavor.name and chosen.flavor.gpu else None
+    return list(products(card)) if card is not None else []
+
+
+def _arguments(place: Place, parameters: Mapping[str, str]) -> list[str]:
+    """Of the runner: the notebook, its result, and options for papermill."""
+    given = [word for name, value in parameters.items() for word in ("-p", name, value)]
+    return [place.notebook, place.result, *given]
+
+
+def escaped(argument: str) -> str:
+    """A container's argument that stays as it is: Kubernetes would put variables' values in for ``$(NAME)``."""
+    return argument.replace("$(", "$$(")

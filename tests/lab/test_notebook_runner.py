@@ -1,0 +1,128 @@
+"""The command of a notebook's job, run on this machine by a real papermill and a real kernel."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from modelyard.notebooks import Choice, Chosen, Place, choose, locate
+from modelyard.plan.notebook import notebook_job
+from modelyard.plan.project import library_of
+from modelyard.stack import load
+from tests.lab.notebooks import ROOT, cell, container, outputs, text_of, write_notebook
+
+PATIENCE = 180
+
+
+def job_of(notebook: Path, **parameters: str) -> tuple[dict[str, Any], Path]:
+    """The Job that the stack dev would get for a notebook, and where its result will be."""
+    stack, _ = load(ROOT / "stacks" / "Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+    notebooks = stack.config.notebooks._replace(image="images.example.com/notebook:1", path=str(notebook.parent))
+    stack = stack._replace(config=stack.config._replace(notebooks=notebooks))
+    place, chosen = (
+        locate(notebook, notebook.parent, str(notebook.parent), "job-1", "x"),
+        choose(stack.config, Choice()),
+    )
+    assert isinstance(place, Place)
+    assert isinstance(chosen, Chosen)
+    job, findings = notebook_job(library_of(ROOT), stack, "job-1", place, chosen, parameters, date(2026, 11, 22))
+    assert job is not None, findings
+    return job, place.seen
+
+
+def start(job: dict[str, Any]) -> "subprocess.Popen[str]":
+    command, variables = container(job)
+    return subprocess.Popen(
+        command, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def test_the_result_is_saved_beside_the_notebook(tmp_path: Path) -> None:
+    folder = tmp_path / "with {braces} $(HOME)"
+    folder.mkdir()
+    source = write_notebook(
+        folder / "train.ipynb",
+        cell("rate = 1\nname = 'x'", tags=["parameters"]),
+        cell("import os; print(rate + 1, name, os.environ['NUM_GPUS_REQUESTED'], os.getcwd())"),
+    )
+    before = source.read_bytes()
+    job, result = job_of(source, rate="-0.5", name="$(HOME)")
+    done = start(job)
+    log, _ = done.communicate(timeout=PATIENCE)
+    assert done.returncode == 0, log
+    assert text_of(result) == f"0.5 $(HOME) 1 {folder}\n"
+    assert f"saved {result}" in log
+    assert "0.5 $(HOME) 1" in log
+    assert source.read_bytes() == before
+    assert sorted(one.name for one in folder.iterdir()) == ["train.ipynb", "train.job-1.ipynb"]
+
+
+def test_a_failed_cell_keeps_its_output_and_its_error(tmp_path: Path) -> None:
+    source = write_notebook(
+        tmp_path / "train.ipynb", cell("print('first')"), cell("print('half'); 1 / 0"), cell("print('no')")
+    )
+    job, result = job_of(source)
+    done = start(job)
+    log, _ = done.communicate(timeout=PATIENCE)
+    assert done.returncode == 1, log
+    assert text_of(result) == "first\nhalf\n"
+    (error,) = [one for one in outputs(result) if one["output_type"] == "error"]
+    assert (error["ename"], error["evalue"]) == ("ZeroDivisionError", "division by zero")
+    assert "1 / 0" in re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error["traceback"]))
+    assert not (tmp_path / ".train.job-1.ipynb").exists()
+
+
+def test_a_stopped_one_saves_what_there_is_and_starts_anew(tmp_path: Path) -> None:
+    source = write_notebook(
+        tmp_path / "train.ipynb",
+        cell("import pathlib, time\nprint('begun', flush=True)"),
+        cell("while not pathlib.Path('go').exists():\n    print('step', flush=True)\n    time.sleep(0.2)"),
+        cell("print('end')"),
+    )
+    job, result = job_of(source)
+    stopped = start(job)
+    partial = tmp_path / ".train.job-1.ipynb"
+    until = time.monotonic() + PATIENCE
+    while not (partial.exists() and "step" in _quietly(partial)):
+        assert time.monotonic() < until
+        assert stopped.poll() is None
+        assert not result.exists()
+        time.sleep(0.2)
+    stopped.send_signal(signal.SIGTERM)
+    log, _ = stopped.communicate(timeout=60)
+    assert stopped.returncode == 128 + signal.SIGTERM, log
+    saved = text_of(result)
+    assert saved.startswith("begun\n")
+    assert "step" in saved
+    assert "end" not in saved
+    assert not partial.exists()
+    (tmp_path / "go").touch()
+    again = start(job)
+    log, _ = again.communicate(timeout=PATIENCE)
+    assert again.returncode == 0, log
+    assert text_of(result) == "begun\nend\n"
+
+
+def _quietly(file: Path) -> str:
+    """What the cells printed so far; empty while it is being written."""
+    try:
+        return text_of(file)
+    except (json.JSONDecodeError, FileNotFoundError):
+        return ""
+
+
+def test_a_kernel_that_is_not_in_the_image_is_told(tmp_path: Path) -> None:
+    source = write_notebook(tmp_path / "train.ipynb", cell("print(1)"))
+    source.write_text(source.read_text().replace('"python3"', '"torch"'))
+    job, result = job_of(source)
+    done = start(job)
+    log, _ = done.communicate(timeout=PATIENCE)
+    assert done.returncode == 1
+    assert "No such kernel named torch" in log
+    assert not result.exists()

@@ -1,0 +1,91 @@
+"""Which nodes, how many GPUs and whose queue a submission gets."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.notebooks import Choice, Chosen, choose
+from modelyard.notebooks.facts import escaped
+from modelyard.stack.config import Config, Gpu, Platform
+from modelyard.stack.pool import Flavor, Priority, Quota, Team
+
+A10, A30 = Flavor("a10", "A10"), Flavor("a30-spot", "A30")
+
+
+def config(**changes: Any) -> Config:
+    base = Config("ray", Platform("23.10", namespace="ml-platform"), Gpu("A10", per_worker=2))
+    return base._replace(**changes)
+
+
+def pool(**changes: Any) -> Config:
+    teams = (
+        Team("vision", (Quota("a10", "16", "64Gi", 2), Quota("a30-spot", "16", "64Gi", 0))),
+        Team("cpu", (Quota("a10", "16", "64Gi", 0, borrow=0),)),
+    )
+    return config(flavors=(A10, A30), teams=teams, priorities=(Priority("urgent", 1000),), **changes)
+
+
+def chosen(config: Config, **choice: Any) -> Chosen:
+    found = choose(config, Choice(**choice))
+    assert isinstance(found, Chosen), found
+    return found
+
+
+def problems(config: Config, **choice: Any) -> list[str]:
+    found = choose(config, Choice(**choice))
+    assert not isinstance(found, Chosen), found
+    return [f"{one.summary}; {one.remedy}" for one in found]
+
+
+def test_a_stack_without_flavors_has_its_own_card() -> None:
+    found = chosen(config())
+    assert (found.flavor.name, found.flavor.gpu, found.gpus, found.team) == ("", "A10", 1, None)
+    assert found.flavor.tolerations
+
+
+def test_flavor_and_card() -> None:
+    stack = config(flavors=(A10, A30))
+    assert chosen(stack, flavor="a30-spot").flavor == A30
+    assert chosen(stack, device="NVIDIA-A30").flavor == A30
+    assert chosen(stack, flavor="a10", device="a10").flavor == A10
+
+
+def test_what_a_team_has_decides_too() -> None:
+    found = chosen(pool(), team="vision", flavor="a10", priority="urgent")
+    assert (found.flavor, found.priority) == (A10, "urgent")
+    assert found.team is not None
+    assert found.team.name == "vision"
+
+
+def test_allocation() -> None:
+    assert chosen(config(), allocation="single").gpus == 1
+    assert chosen(config(), allocation="multi_gpu").gpus == 2
+
+
+@pytest.mark.parametrize(
+    ("made", "choice", "said"),
+    [
+        (config(), {"flavor": "a10"}, "there is no flavor a10; there are no flavors yet"),
+        (config(), {"device": "A30"}, "nothing is of the card A30; there is the stack (A10)"),
+        (config(), {"device": "A1"}, "no card is called A1"),
+        (config(), {"allocation": "partial"}, "partial is half a GPU, and a pod has whole GPUs or none"),
+        (config(gpu=Gpu("A10")), {"allocation": "multi_gpu"}, "multi_gpu takes gpu.perWorker GPUs, and that is 1"),
+        (config(), {"team": "vision"}, "there is no team vision"),
+        (config(flavors=(A10, A30)), {}, "the stack has several flavors and none was named; --flavor a10 or a30-spot"),
+        (config(flavors=(A10, A30)), {"flavor": "a30"}, "there is no flavor a30"),
+        (config(flavors=(A10, A30)), {"flavor": "a10", "device": "A30"}, "nothing is of flavor a10 and the card A30"),
+        (pool(), {"flavor": "a10"}, "several teams and none was named; --team vision or cpu"),
+        (pool(), {"team": "cpu", "flavor": "a10"}, "team cpu has no GPUs of flavor a10"),
+        (pool(), {"team": "vision", "flavor": "a10", "priority": "urgnet"}, "there is no priority urgnet"),
+    ],
+)
+def test_wrong_choices(made: Config, choice: Any, said: str) -> None:
+    assert said in " ".join(problems(made, **choice))
+
+
+def test_everything_is_told_at_once() -> None:
+    assert len(problems(pool(), team="visoin", flavor="b10", allocation="partial", priority="x")) == 4
+
+
+def test_arguments_stay_as_they_are() -> None:
+    assert escaped("$(HOME) $HOME") == "$$(HOME) $HOME"

@@ -1,0 +1,88 @@
+"""Where a notebook may be, and where its result will."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from modelyard.notebooks import Place, job_name, locate
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "train.ipynb").touch()
+    (tmp_path / "outside.ipynb").touch()
+    return folder
+
+
+def test_the_result_is_a_new_file_beside_the_notebook(workspace: Path) -> None:
+    found = locate(workspace / "deep" / "train.ipynb", workspace, "/home/jovyan/work", "train-x2", "train.ipynb")
+    assert found == Place(
+        "/home/jovyan/work/deep/train.ipynb",
+        "/home/jovyan/work/deep/train.train-x2.ipynb",
+        workspace / "deep" / "train.train-x2.ipynb",
+    )
+
+
+def test_dots_that_stay_inside_are_fine(workspace: Path) -> None:
+    found = locate(workspace / "deep" / ".." / "deep" / "train.ipynb", workspace, "/w", "j", "train.ipynb")
+    assert isinstance(found, Place)
+    assert found.notebook == "/w/deep/train.ipynb"
+
+
+@pytest.mark.parametrize("name", ["../outside.ipynb", "link.ipynb", "way/outside.ipynb"])
+def test_no_way_leads_outside(workspace: Path, name: str) -> None:
+    (workspace / "link.ipynb").symlink_to(workspace.parent / "outside.ipynb")
+    (workspace / "way").symlink_to(workspace.parent)
+    (problem,) = locate(workspace / name, workspace, "/w", "j", name)
+    assert f"{name} is outside the workspace" in problem.summary  # type: ignore[union-attr]
+
+
+def test_a_neighbour_of_the_same_beginning_is_outside(workspace: Path) -> None:
+    other = workspace.with_name("work-of-others")
+    other.mkdir()
+    (problem,) = locate(other / "train.ipynb", workspace, "/w", "j", "train.ipynb")
+    assert "outside" in problem.summary  # type: ignore[union-attr]
+
+
+def test_a_workspace_behind_a_link_is_the_same(workspace: Path) -> None:
+    link = workspace.parent / "home"
+    link.symlink_to(workspace)
+    assert isinstance(locate(link / "deep" / "train.ipynb", link, "/w", "j", "x"), Place)
+
+
+def test_nothing_is_overwritten(workspace: Path) -> None:
+    (workspace / "deep" / "train.j.ipynb").touch()
+    (problem,) = locate(workspace / "deep" / "train.ipynb", workspace, "/w", "j", "x")
+    assert "is there already" in problem.summary  # type: ignore[union-attr]
+    (workspace / "deep" / "train.k.ipynb").symlink_to("nowhere")
+    (problem,) = locate(workspace / "deep" / "train.ipynb", workspace, "/w", "k", "x")
+    assert "is there already" in problem.summary  # type: ignore[union-attr]
+
+
+def test_other_names_that_cannot_be(workspace: Path) -> None:
+    (problem,) = locate(workspace / "deep" / "train.ipynb", workspace / "none", "/w", "j", "x")
+    assert "is not here" in problem.summary  # type: ignore[union-attr]
+    (problem,) = locate(workspace / ("a" * 250 + ".ipynb"), workspace, "/w", "job", "x")
+    assert "too long" in problem.summary  # type: ignore[union-attr]
+    (problem,) = locate(workspace / "a\nb.ipynb", workspace, "/w", "job", "x")
+    assert "control characters" in problem.summary  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("Train Model (2).ipynb", "train-model-2-"),
+        ("訓練.ipynb", "notebook-"),
+        ("-.ipynb", "notebook-"),
+        ("a" * 200, "a"),
+    ],
+)
+def test_names_of_jobs_are_names_of_kubernetes(name: str, begins: str) -> None:
+    made = {job_name(Path(name)) for _ in range(20)}
+    assert len(made) > 10
+    for one in made:
+        assert one.startswith(begins)
+        assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?", one)
