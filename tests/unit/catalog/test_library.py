@@ -56,8 +56,8 @@ def chosen(library: Library, one: Stack) -> tuple[list[str], tuple[Finding, ...]
 def test_the_catalogue_has_nine_released_patches_and_the_pool() -> None:
     library = load_library(ROOT)
     assert not library.findings
-    assert sorted(library.patches) == sorted([*NINE, "team-queues"])
-    assert library.released == {f"{name}/v1" for name in (*NINE, "team-queues")}
+    assert sorted(library.patches) == sorted([*NINE, "job-notebook", "team-queues"])
+    assert library.released == {f"{name}/v1" for name in (*NINE, "job-notebook", "team-queues")}
 
 
 def test_a_version_says_whether_its_objects_are_always_the_stacks_own() -> None:
@@ -76,7 +76,9 @@ def test_a_changed_release_is_an_error_that_asks_for_v2(project: Path, file: str
     path.write_bytes(path.read_bytes() + b"\n")
     (finding,) = load_library(project).findings
     assert (finding.code, finding.location) == ("PAT003", "patches/ray-worker/v1/patch.yaml.j2:1")
-    assert finding.detail.startswith("patches/patches.lock:9 has SHA-256 ")
+    lock = (project / "patches" / "patches.lock").read_text().splitlines()
+    (line,) = [number for number, text in enumerate(lock, 1) if text.startswith("ray-worker/v1 ")]
+    assert finding.detail.startswith(f"patches/patches.lock:{line} has SHA-256 ")
     assert "patches/ray-worker/v2" in finding.remedy
 
 

@@ -80,7 +80,11 @@ def test_a_template_renders_the_same() -> None:
     from jinja2 import Environment
 
     for path in PATCHES.glob("*/*/*.j2"):
-        loose = path.read_text().replace("\n", "   \n") + "\n\n"
+        text = path.read_text()
+        if "- |\n" in text:  # in a block of text spaces are text
+            assert formatted_file(path.name, text).text == text
+            continue
+        loose = text.replace("\n", "   \n") + "\n\n"
         made = formatted_file(path.name, loose).text
         assert Environment().parse(made).body
         assert [line.rstrip() for line in loose.rstrip().split("\n")] == made.rstrip("\n").split("\n")
