@@ -39,6 +39,7 @@ VERBS: dict[str, Verb] = {
     "record": Verb("record", "record the live platform for offline plans"),
     "gpus": Verb("gpus", "the table of cards: supported or not, and why"),
     "size": Verb("size", "what jobs need, with every number of the estimate"),
+    "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
     "patches": Verb("patches", "the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),
     "explain": Verb("explain", "what a finding's code means and how to mend it"),

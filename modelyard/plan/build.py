@@ -135,6 +135,10 @@ def _of_jobs(stack: Stack) -> Iterator[Finding]:
         from modelyard.sizing import check_jobs
 
         yield from check_jobs(stack)
+    if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
+        from modelyard.remote import check_remote
+
+        yield from check_remote(stack)
 
 
 def _wishes(

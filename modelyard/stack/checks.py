@@ -44,22 +44,48 @@ _DURATIONS: Final = (
 
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
     """The mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` by the same paths."""
-    found = [*_units(config, texts), *_lengths(config, texts)]
+    found = [*_units(config, texts), *_lengths(config, texts), *_readable(config, secrets)]
     if secrets:
         found += _misplaced(secrets)
     return found
 
 
 def may_be_secret(path: Path) -> bool:
-    """Whether an encrypted value may stand there: only below the parameters of a patch."""
-    return len(path) > 3 and path[0] == PREFIX + "patches" and path[2] == "params"
+    """Whether an encrypted value may stand there: below the parameters of a patch, and as credentials."""
+    return (len(path) > 3 and path[0] == PREFIX + "patches" and path[2] == "params") or _for_credentials(path)
+
+
+def _for_credentials(path: Path) -> bool:
+    match path:
+        case (section, int(), "credentials"):
+            return section == PREFIX + "providers"
+        case (section, int(), "remote", "cluster", "credentials"):
+            return section == PREFIX + "resources"
+    return False
+
+
+def _readable(config: Mapping[str, Any], secrets: tuple[Path, ...]) -> Iterator[Mistake]:
+    """Credentials that everybody can read who reads the file. They are not repeated here."""
+    places: list[tuple[Path, Any]] = []
+    for section, inner in (("providers", ()), ("resources", ("remote", "cluster"))):
+        items = config.get(PREFIX + section)
+        for index, item in enumerate(items if isinstance(items, list) else ()):
+            path: Path = (PREFIX + section, index, *inner)
+            for key in inner:
+                item = item.get(key) if isinstance(item, dict) else None
+            if isinstance(item, dict) and "credentials" in item:
+                places.append(((*path, "credentials"), item["credentials"]))
+    for path, _ in places:
+        if path not in secrets:
+            remedy = f"change them, and set them with: pulumi config set --secret --path '{PREFIX}{name(path)}'"
+            yield Mistake(path, codes.SECRET, f"{name(path)} can be read in the file", remedy)
 
 
 def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
     for path in secrets:
         if not may_be_secret(path):
             summary = f"{name(path)} is encrypted, but the plan needs its plain value"
-            remedy = "set it without --secret; encrypted values may stand in parameters of patches"
+            remedy = "set it without --secret; encrypted values may stand in credentials and in parameters of patches"
             yield Mistake(path, codes.SECRET, summary, remedy)
 
 
@@ -123,6 +149,12 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
     jobs = config.get(PREFIX + "jobs")
     places += [
         ((PREFIX + "jobs", index, "within"), job) for index, job in enumerate(jobs if isinstance(jobs, list) else ())
+    ]
+    resources = config.get(PREFIX + "resources")
+    places += [
+        ((PREFIX + "resources", index, "remote", "timeLimit"), resource.get("remote"))
+        for index, resource in enumerate(resources if isinstance(resources, list) else ())
+        if isinstance(resource, dict)
     ]
     for path, values in places:
         value = values.get(path[-1]) if isinstance(values, dict) else None

@@ -12,6 +12,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Team
+from modelyard.stack.remote import Bucket, Provider
 
 Training = Literal["ray", "celery"]
 Mode = Literal["existing", "managed"]
@@ -220,6 +221,8 @@ class Config(NamedTuple):
     autoscaling: Autoscaling = Autoscaling()
     drain: Drain = Drain()
     targets: Targets = Targets()
+    providers: tuple[Provider, ...] = ()
+    buckets: tuple[Bucket, ...] = ()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
     notebooks: Notebooks = Notebooks()

@@ -29,6 +29,7 @@ from modelyard.stack.config import (
 from modelyard.stack.jobs import Job, Model, Resource
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
+from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
 from modelyard.stack.schema import PREFIX
 
 RAY_DEFAULT_SINCE = (23, 7)
@@ -198,6 +199,30 @@ MODEL: Final[Fields] = {
     "headSize": ("head_size", _count),
     "activation": ("activation", _quantity),
 }
+PROVIDER: Final[Fields] = {
+    "name": ("name", _same),
+    "kind": ("kind", _same),
+    "launcher": ("launcher", _same),
+    "credentials": ("credentials", _same),
+    "credentialsSecret": ("credentials_secret", _same),
+}
+BUCKET: Final[Fields] = {"name": ("name", _same), "url": ("url", _same), "reachedBy": ("reached_by", _items)}
+PLACE: Final[Fields] = {"bucket": ("bucket", _same), "prefix": ("prefix", _same)}
+CLUSTER: Final[Fields] = {
+    "controller": ("controller", _same),
+    "context": ("context", _same),
+    "namespace": ("namespace", _same),
+    "credentials": ("credentials", _same),
+    "credentialsSecret": ("credentials_secret", _same),
+}
+REMOTE: Final[Fields] = {
+    "provider": ("provider", _same),
+    "instanceType": ("instance_type", _same),
+    "regionPrefix": ("region_prefix", _same),
+    "timeLimit": ("time_limit", _seconds),
+    "image": ("image", _same),
+    "command": ("command", _items),
+}
 FLAVOR: Final[Fields] = {"name": ("name", _same), "gpu": ("gpu", _same), "labels": ("labels", _same)}
 TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
 QUOTA: Final[Fields] = {
@@ -244,8 +269,18 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         made["targets"] = Targets(
             **{TARGETS[name]: getattr(Targets(), TARGETS[name])._replace(**given) for name, given in targets.items()}
         )
+    sealed = frozenset(secrets)
+    made["providers"] = tuple(
+        Provider(**_fields(_sealed(provider, path, sealed), PROVIDER, texts, path))
+        for index, provider in enumerate(config.get(PREFIX + "providers", ()))
+        for path in [(PREFIX + "providers", index)]
+    )
+    made["buckets"] = tuple(
+        Bucket(**_fields(bucket, BUCKET, texts, (PREFIX + "buckets", index)))
+        for index, bucket in enumerate(config.get(PREFIX + "buckets", ()))
+    )
     made["resources"] = tuple(
-        Resource(**_fields(resource, RESOURCE, texts, (PREFIX + "resources", index)))
+        _resource(resource, texts, (PREFIX + "resources", index), sealed)
         for index, resource in enumerate(config.get(PREFIX + "resources", ()))
     )
     made["jobs"] = tuple(
@@ -320,6 +355,29 @@ def _with_list(
     items = enumerate(given.get(key, ()))
     made = tuple(part(**_fields(item, parts, texts, (*path, key, index))) for index, item in items)
     return kind(**_fields(flat, fields, texts, path), **{key: made})
+
+
+def _resource(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path, secrets: frozenset[Path]) -> Resource:
+    flat = {key: value for key, value in given.items() if key in RESOURCE}
+    remote = given.get("remote")
+    return Resource(
+        **_fields(flat, RESOURCE, texts, path),
+        remote=None if remote is None else _remote(remote, texts, (*path, "remote"), secrets),
+    )
+
+
+def _remote(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path, secrets: frozenset[Path]) -> Remote:
+    flat = {key: value for key, value in given.items() if key in REMOTE}
+    cluster = given.get("cluster")
+    at = (*path, "cluster")
+    model = given.get("model")
+    data = {key: Place(**_fields(value, PLACE, {}, path)) for key, value in given.get("data", {}).items()}
+    return Remote(
+        None if model is None else Place(**_fields(model, PLACE, {}, path)),
+        None if cluster is None else Cluster(**_fields(_sealed(cluster, at, secrets), CLUSTER, texts, at)),
+        **_fields(flat, REMOTE, texts, path),
+        data=Data(**data),
+    )
 
 
 def _job(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Job:

@@ -39,6 +39,9 @@ _FORMS: dict[str, tuple[str, str]] = {
     "url": ("an address", "write http:// or https://, host and port; credentials come from the environment"),
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
+    "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
+    "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
+    "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
     "image": ("the name of an image", "write registry/repository:tag"),
     "patch-version": ("a version of a patch", "write v1, v2, …"),
 }

@@ -6,6 +6,8 @@ Quantities stay the text that the operator wrote, as in ``config``; numbers that
 
 from typing import Final, Literal, NamedTuple, get_args
 
+from modelyard.stack.remote import Remote
+
 JobType = Literal["data-sink", "dataset", "training", "batch-prediction", "serving", "llm-serving", "runtime"]
 JOB_TYPES: Final[tuple[JobType, ...]] = get_args(JobType)
 Precision = Literal["fp32", "fp16", "bf16", "fp8", "int8", "int4"]
@@ -64,3 +66,5 @@ class Resource(NamedTuple):
     """Of one worker; None: none."""
     gpu: str | None = None
     """The card; None: the stack's."""
+    remote: Remote | None = None
+    """Where its jobs run instead of the platform's cluster; None: there."""

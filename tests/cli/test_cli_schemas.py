@@ -99,6 +99,7 @@ def test_findings(project: Any, run: Any, valid: Any) -> None:
         ("ledger", ("ledger", "--all")),
         ("gpus", ("gpus",)),
         ("size", ("size", "dev")),
+        ("remote", ("remote", "dev")),
         ("patches", ("patches",)),
         ("codes", ("explain",)),
         ("explain", ("explain", "RES101")),

@@ -12,14 +12,19 @@ from modelyard.sizing.sources import WEIGHT
 from modelyard.stack import codes, discover, load, schema_text
 from modelyard.stack.config import Config, Drain
 from modelyard.stack.decode import (
+    BUCKET,
+    CLUSTER,
     DRAIN,
     FLAVOR,
     JOB,
     JOBS,
     MODEL,
     PATCH,
+    PLACE,
     PRIORITY,
+    PROVIDER,
     QUOTA,
+    REMOTE,
     RESOURCE,
     SECTIONS,
     TARGETS,
@@ -68,7 +73,12 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
-    assert set(SCHEMA["$defs"]["resource"]["properties"]) == set(RESOURCE)
+    assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote"}
+    assert set(SCHEMA["$defs"]["provider"]["properties"]) == set(PROVIDER)
+    assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
+    assert set(SCHEMA["$defs"]["place"]["properties"]) == set(PLACE)
+    assert set(SCHEMA["$defs"]["cluster"]["properties"]) == set(CLUSTER)
+    assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
@@ -80,6 +90,8 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         *SECTIONS,
         "drain",
         "targets",
+        "providers",
+        "buckets",
         "resources",
         "jobs",
         "flavors",

@@ -1,0 +1,112 @@
+"""The machines that remote resources may get, where and at what price; --write makes the files that launch jobs."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, project_root, say, say_errors, stack_files
+from modelyard.cli.exit import Exit, Stop
+
+if TYPE_CHECKING:
+    from modelyard.remote import Own
+    from modelyard.stack import Stack
+    from modelyard.stack.jobs import Resource
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the one of this job")
+    parser.add_argument("--write", metavar="DIR", help="also write the files that launch each job into this folder")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Resolves, prints and writes."""
+    from modelyard.plan.project import shown
+    from modelyard.remote import CODES, check_remote, offers
+    from modelyard.remote.offers import provider_of
+    from modelyard.remote.places import remote_jobs
+    from modelyard.report.remote import RemoteResource, remote_document, remote_text
+    from modelyard.stack import apply_waivers, load
+
+    root = project_root(args)
+    (path,) = stack_files(root, [args.stack], False).values()
+    stack, findings = load(path, shown(root, path))
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{args.stack} cannot be read", "", findings)
+    own = _own_prices(root, stack)
+    chosen = _named(stack, args.name)
+    made = []
+    for one in chosen:
+        provider = provider_of(stack.config, one)
+        jobs = tuple(job.name for job in remote_jobs(stack.config, one))
+        launcher = provider.launched_by if provider is not None else ""
+        made.append(RemoteResource(one, jobs, offers(stack.config, one, own), launcher))
+    judged = apply_waivers(check_remote(stack, own), stack, date.today())
+    wrong = [finding for finding in judged if finding.blocks and finding.code in CODES]
+    if args.write is not None:
+        written = _write(stack, chosen, own, wrong, Path(args.write))
+        if not wrong:
+            from modelyard.report.values import count
+
+            sys.stderr.write(f"{count(written, 'file')} written to {args.write}\n")
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(remote_document(stack.name, stack.file, made))])
+    elif not made:
+        say([f"{args.stack} has no remote resources: remote in one of modelyard:resources makes it one"])
+    else:
+        say(remote_text(stack.name, made, style_for(args, sys.stdout)))
+    say_errors(wrong, args)
+    return Exit.FINDINGS if wrong else Exit.FINE
+
+
+def _own_prices(root: Path, stack: "Stack") -> "Own":
+    """What the stack's price file says of whole machines."""
+    from modelyard.cost.project import prices_of
+
+    prices, findings = prices_of(root, stack)
+    if prices is None:
+        raise Stop(Exit.USAGE, f"the price file of {stack.name} cannot be read", "", findings)
+    return {
+        (kind, region): (price.usd, price.date, price.source) for (kind, region, _), price in prices.machines.items()
+    }
+
+
+def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
+    """The remote resources, or the one of a name or of a job."""
+    from modelyard.stack.names import instead
+
+    remote = [one for one in stack.config.resources if one.remote is not None]
+    if name is None:
+        return remote
+    of_job = {job.name: job.resource for job in stack.config.jobs}
+    found = [one for one in remote if one.name in (name, of_job.get(name))]
+    if not found:
+        known = {
+            *(one.name for one in remote),
+            *(job for job, on in of_job.items() if on in {one.name for one in remote}),
+        }
+        raise Stop(Exit.USAGE, f"there is no remote resource and no job on one {name!r}", instead(name, known, "names"))
+    return found
+
+
+def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequence[object], folder: Path) -> int:
+    """Writes the files of every launch, or none where something is wrong."""
+    if wrong:
+        sys.stderr.write("nothing was written: correct the errors first\n")
+        return 0
+    from modelyard.cli.folder import replace_generated
+    from modelyard.remote.launch import launch_files, launches
+
+    files: dict[str, str] = {}
+    for one in chosen:
+        for launch in launches(stack.full_name.rpartition("/")[2], stack.config, one, own):
+            files |= launch_files(launch)
+    return replace_generated([(folder, files)])

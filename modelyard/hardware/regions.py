@@ -1,0 +1,92 @@
+"""Where clouds rent which machines. Read only when asked for."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from modelyard.hardware.cards import rows
+from modelyard.hardware.instances import Instance
+
+_EVERYWHERE = "(same in all regions)"
+
+
+class Row(NamedTuple):
+    """One row of the table."""
+
+    cloud: str
+    types: str
+    """Pattern of machine types, as a shell's."""
+    names: bool
+    """Whether it only lists the regions of the cloud, not where something is offered."""
+    regions: Mapping[str, Fraction | None]
+    """USD an hour on demand, None where nobody knows."""
+    date: str
+    unverified: str
+    source: str
+
+
+class Offered(NamedTuple):
+    """One machine type in one region."""
+
+    region: str
+    usd: Fraction | None
+    """An hour on demand; None: nobody knows."""
+    date: str
+    """Of the price, ``YYYY-MM-DD``; empty where there is none."""
+    source: str
+    known: bool
+    """Whether somebody saw it offered there; else the region exists and nobody has looked."""
+    unverified: str = ""
+
+
+@lru_cache(maxsize=1)
+def table() -> tuple[Row, ...]:
+    """Every row, in the table's order."""
+    return tuple(_row(row) for row in rows("regions.csv"))
+
+
+def region_names(cloud: str) -> tuple[str, ...]:
+    """The regions of a cloud, sorted."""
+    return tuple(sorted({name for row in table() if row.cloud == cloud for name in row.regions}))
+
+
+def offered(instance: Instance) -> tuple[Offered, ...]:
+    """Every region of the machine's cloud where it is offered, or may be, sorted by name."""
+    fitting = [row for row in table() if row.cloud == instance.cloud and fnmatchcase(instance.type, row.types)]
+    seen = max((row for row in fitting if not row.names), key=lambda row: len(row.types), default=None)
+    found: dict[str, Offered] = {}
+    if seen is None:
+        for row in fitting:
+            for name in row.regions:
+                found[name] = Offered(name, None, "", row.source, False, row.unverified)
+    else:
+        for name, usd in seen.regions.items():
+            found[name] = Offered(name, usd, seen.date if usd is not None else "", seen.source, True, seen.unverified)
+    usd = None if instance.usd_per_hour is None else Fraction(str(instance.usd_per_hour))
+    day = instance.price_date.partition(" ")[0]
+    # A price of a table without regions is of no region.
+    own = [instance.region] if instance.region and " " not in instance.region else []
+    for name in list(found) if instance.region.endswith(_EVERYWHERE) else own:
+        before = found.get(name)
+        # The table of machines has the newer price, or the only one.
+        known = before.known if before is not None and instance.region.endswith(_EVERYWHERE) else True
+        if usd is not None and (before is None or before.usd is None or before.date <= day):
+            marks = "; ".join(mark for mark in (before.unverified if before else "", instance.unverified) if mark)
+            found[name] = Offered(name, usd, "" if day == "undated" else day, instance.source, known, marks)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _row(row: list[str]) -> Row:
+    cloud, types, says, regions, date, unverified, source = row
+    pairs = (part.partition("=") for part in regions.split())
+    return Row(
+        cloud,
+        types,
+        says == "names",
+        {name: Fraction(price) if price else None for name, _, price in pairs},
+        date,
+        unverified,
+        source,
+    )

@@ -1,0 +1,12 @@
+"""Jobs on GPUs at another place: which machine where and at what price, what is wrong with it, how it is launched.
+
+Owns the offers for a resource (``offers``), the findings about remote resources (``rules``, ``machines``), whose part
+of which bucket is whose (``places``), the rights that credentials are narrowed to (``access``), and the documents
+that SkyPilot and dstack launch (``skypilot``, ``dstack``) around one shell script (``script``). It talks to no cloud
+and knows no credentials.
+"""
+
+from modelyard.remote.offers import Offer, Own, offers
+from modelyard.remote.rules import CODES, check_remote
+
+__all__ = ["CODES", "Offer", "Own", "check_remote", "offers"]

@@ -1,0 +1,123 @@
+"""From a machine type and the beginning of a region's name to offers, the best first."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+from modelyard.hardware.instances import Instance, instances
+from modelyard.hardware.regions import offered, region_names
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Resource
+from modelyard.stack.remote import Provider
+
+HOUR = 3600
+Own = Mapping[tuple[str, str], tuple[Fraction, str, str]]
+"""The project's prices by machine type and region (empty: every region): USD an hour, date, source."""
+
+
+class Offer(NamedTuple):
+    """One machine type in one region of a provider."""
+
+    provider: str
+    cloud: str
+    type: str
+    region: str
+    card: str
+    """Id in the card table."""
+    gpus: int | None
+    gpu_memory_gb: float | None
+    """Of one GPU."""
+    vcpu: int | None
+    memory_gib: float | None
+    usd_per_hour: Fraction | None
+    """None: nobody knows; never zero."""
+    usd_for_limit: Fraction | None
+    """For the whole time limit; None where the price or the limit is unknown."""
+    price_date: str
+    price_source: str
+    known: bool
+    """Whether somebody saw the machine offered in this region; else nobody has looked."""
+    unverified: str
+
+
+def provider_of(config: Config, resource: Resource) -> Provider | None:
+    """The provider that a resource names, None where it names none or there is none."""
+    wanted = resource.remote.provider if resource.remote is not None else None
+    return next((one for one in config.providers if one.name == wanted), None)
+
+
+def machines(cloud: str) -> Mapping[str, Instance]:
+    """The machine types of a cloud; what is put together from parts (``n1-* + 1x``) is none."""
+    return {one.type: one for one in instances() if one.cloud == cloud and " " not in one.type}
+
+
+def machine_of(config: Config, resource: Resource) -> Instance | None:
+    """The machine that a resource asks for, None where nobody knows it."""
+    provider = provider_of(config, resource)
+    if provider is None or resource.remote is None or resource.remote.instance_type is None:
+        return None
+    return machines(provider.kind).get(resource.remote.instance_type)
+
+
+def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[Offer, ...]:
+    """What may be launched for a resource, the chosen one first.
+
+    Regions where the machine was seen come before those where nobody has looked, then a known price before an unknown
+    one, then the lower price, then the region's name. None where the provider or the machine is unknown, or no region
+    begins as asked.
+
+    Args:
+        config: of the stack.
+        resource: one of it.
+        own: the project's prices, which win over list prices.
+    """
+    provider, machine = provider_of(config, resource), machine_of(config, resource)
+    remote = resource.remote
+    if provider is None or machine is None or remote is None:
+        return ()
+    prices = own or {}
+    found = []
+    for place in offered(machine):
+        if not place.region.startswith(remote.region_prefix or ""):
+            continue
+        usd, date, source = place.usd, place.date, place.source if place.usd is not None else ""
+        for key in ((machine.type, ""), (machine.type, place.region)):
+            usd, date, source = prices.get(key, (usd, date, source))
+        limit = None if usd is None or remote.time_limit is None else usd * remote.time_limit / HOUR
+        # fmt: off
+        found.append(Offer(
+            provider.name, provider.kind, machine.type, place.region, machine.card_id, machine.gpus,
+            machine.gpu_memory_gb, machine.vcpu, machine.memory_gib, usd, limit, date, source, place.known,
+            place.unverified,
+        ))
+        # fmt: on
+    return tuple(sorted(found, key=_rank))
+
+
+def near_regions(cloud: str, prefix: str, machine: Instance | None = None) -> tuple[str, ...]:
+    """Beginnings of names of regions that may have been meant: those that share most letters with the prefix first.
+
+    Args:
+        cloud: whose regions.
+        prefix: what was written.
+        machine: where given, only regions where it may be.
+    """
+    names = region_names(cloud) if machine is None else tuple(one.region for one in offered(machine))
+    shared = {name: _shared(name, prefix) for name in names}
+    most = max(shared.values(), default=0)
+    if most == 0:
+        from difflib import get_close_matches
+
+        return tuple(get_close_matches(prefix, names, 3, 0.4)) or names[:3]
+    return tuple(name for name in names if shared[name] == most)[:3]
+
+
+def _shared(name: str, prefix: str) -> int:
+    """Letters that both begin with."""
+    same = [a == b for a, b in zip(name, prefix, strict=False)]
+    return same.index(False) if False in same else len(same)
+
+
+def _rank(offer: Offer) -> tuple[bool, bool, Fraction, str]:
+    usd = offer.usd_per_hour
+    return not offer.known, usd is None, usd or Fraction(0), offer.region

@@ -1,0 +1,205 @@
+"""What is wrong with providers, buckets and remote resources, but for their machines (``machines``)."""
+
+from collections.abc import Collection, Iterator
+
+from modelyard.findings import Finding, Severity
+from modelyard.remote.machines import check_machine
+from modelyard.remote.offers import Own
+from modelyard.remote.places import data_of, overlapping
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import JobType, Resource
+from modelyard.stack.names import instead, repeated
+from modelyard.stack.remote import PLATFORM, Place, Remote
+
+CODES = tuple(f"REM{number:03}" for number in range(1, 13))
+ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
+"""Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
+models (the platform's vendor, page on resources and GPUs)."""
+_MANY = 3
+"""Overlapping places of one resource that are told one by one."""
+
+
+def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
+    """The findings about remote resources; with ``own`` prices, those count beside list prices."""
+    config = stack.config
+    yield from _declared(stack)
+    providers = {one.name: one for one in config.providers}
+    for index, resource in enumerate(config.resources):
+        remote = resource.remote
+        if remote is None:
+            continue
+        where: Path = ("resources", index, "remote")
+        if resource.type not in ALLOWED:
+            yield stack.finding(
+                "REM002",
+                Severity.ERROR,
+                ("resources", index, "type"),
+                f"resource {resource.name} is for {resource.type} jobs, which cannot be remote",
+                f"drop remote, or make it one of {', '.join(ALLOWED)}",
+            )
+        yield from _one_place(stack, where, resource, remote, providers)
+        yield from _reached(stack, where, resource, remote)
+        if remote.provider in providers and remote.cluster is None:
+            yield from check_machine(stack, index, resource, own)
+    yield from _apart(stack)
+
+
+def _declared(stack: Stack) -> Iterator[Finding]:
+    """Providers and buckets by themselves."""
+    config = stack.config
+    for section, named in (("providers", config.providers), ("buckets", config.buckets)):
+        for index in repeated(one.name for one in named):
+            yield stack.finding(
+                "REM001",
+                Severity.ERROR,
+                (section, index, "name"),
+                f"{section} has {named[index].name} twice",
+                "give one of them another name, or drop it",
+            )
+    for index, provider in enumerate(config.providers):
+        if provider.launched_by == "pulumi" and provider.kind != "aws":
+            yield stack.finding(
+                "REM001",
+                Severity.ERROR,
+                ("providers", index, "launcher"),
+                f"provider {provider.name} is {provider.kind}, and Pulumi launches on aws only",
+                "set launcher to skypilot or dstack",
+            )
+        yield from _credentials(
+            stack, ("providers", index), f"provider {provider.name}", provider.credentials, provider.credentials_secret
+        )
+    reachers = {PLATFORM, *(one.name for one in config.providers)}
+    reachers |= {one.name for one in config.resources if one.remote is not None and one.remote.cluster is not None}
+    for index, bucket in enumerate(config.buckets):
+        for number, who in enumerate(bucket.reached_by):
+            if who not in reachers:
+                yield stack.finding(
+                    "REM010",
+                    Severity.ERROR,
+                    ("buckets", index, "reachedBy", number),
+                    f"bucket {bucket.name} is reached by {who}, which is neither a provider nor a remote cluster",
+                    instead(who, reachers, "names"),
+                )
+
+
+def _credentials(stack: Stack, where: Path, what: str, sealed: object, secret: str | None) -> Iterator[Finding]:
+    if (sealed is None) == (secret is None):
+        how = "two kinds of" if sealed is not None else "no"
+        yield stack.finding(
+            "REM012",
+            Severity.ERROR,
+            where,
+            f"{what} has {how} credentials",
+            "give either credentials (encrypted) or credentialsSecret",
+        )
+
+
+def _one_place(
+    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Collection[str]
+) -> Iterator[Finding]:
+    """Whether it is said where the jobs run, and all of it."""
+    name = resource.name
+    if (remote.cluster is None) == (remote.provider is None):
+        what = "neither a cluster nor a provider" if remote.cluster is None else "a cluster and a provider"
+        yield stack.finding(
+            "REM003", Severity.ERROR, where, f"resource {name} has {what}", "give one of the two: cluster or provider"
+        )
+    if remote.cluster is not None:
+        cluster = remote.cluster
+        yield from _credentials(
+            stack, (*where, "cluster"), f"cluster of {name}", cluster.credentials, cluster.credentials_secret
+        )
+    elif remote.provider is not None and remote.provider not in providers:
+        yield stack.finding(
+            "REM001",
+            Severity.ERROR,
+            (*where, "provider"),
+            f"resource {name} is at provider {remote.provider}, which there is not",
+            instead(remote.provider, providers, "providers"),
+        )
+    if remote.cluster is None:
+        given = {"instanceType": remote.instance_type, "image": remote.image, "command": remote.command}
+        missing = [key for key, value in given.items() if not value]
+        if missing and remote.provider is not None:
+            yield stack.finding(
+                "REM003",
+                Severity.ERROR,
+                where,
+                f"resource {name} does not say {' and '.join(missing)}",
+                "a machine is rented by its type, and runs the command in the image",
+            )
+        if remote.time_limit is None:
+            yield stack.finding(
+                "REM009",
+                Severity.ERROR,
+                where,
+                f"resource {name} has no time limit, and a rented machine costs until it is given back",
+                "set timeLimit to the longest that a job may run, such as 6h",
+            )
+    if remote.model is None and resource.type != "llm-serving":
+        yield stack.finding(
+            "REM003",
+            Severity.ERROR,
+            where,
+            f"resource {name} does not say where its jobs write their models",
+            "set model: a bucket that both sides reach, and a prefix",
+        )
+    if data_of(resource) is None and resource.type == "training":
+        yield stack.finding(
+            "REM003",
+            Severity.ERROR,
+            where,
+            f"resource {name} does not say how its training jobs get their data",
+            "set data.shared where the machine reaches the platform's storage, else data.transfer",
+        )
+
+
+def _reached(stack: Stack, where: Path, resource: Resource, remote: Remote) -> Iterator[Finding]:
+    """Whether both sides reach the buckets: the platform writes data and fetches models, the job does the reverse."""
+    buckets = {one.name: one for one in stack.config.buckets}
+    far = resource.name if remote.cluster is not None else remote.provider
+    way = data_of(resource)
+    places: list[tuple[Place, Path, str]] = []
+    if way is not None:
+        places.append((way[1], (*where, "data", way[0]), "its data"))
+    if remote.model is not None:
+        places.append((remote.model, (*where, "model"), "its models"))
+    for place, path, what in places:
+        bucket = buckets.get(place.bucket)
+        if bucket is None:
+            yield stack.finding(
+                "REM001",
+                Severity.ERROR,
+                (*path, "bucket"),
+                f"resource {resource.name} has {what} in bucket {place.bucket}, which there is not",
+                instead(place.bucket, buckets, "buckets"),
+            )
+            continue
+        absent = [who for who in (PLATFORM, far) if who is not None and who not in bucket.reached_by]
+        if absent:
+            who = " and ".join(absent)
+            other = "; where the machine cannot reach it, use data.transfer" if path[-1] == "shared" else ""
+            yield stack.finding(
+                "REM010",
+                Severity.ERROR,
+                (*path, "bucket"),
+                f"resource {resource.name} has {what} in bucket {bucket.name}, which {who} cannot reach",
+                f"name a bucket that both reach, or add {who} to its reachedBy{other}",
+            )
+
+
+def _apart(stack: Stack) -> Iterator[Finding]:
+    """Whether each job writes where nobody else reads or writes."""
+    told: dict[str, int] = {}
+    for one, other in overlapping(stack.config):
+        told[one.resource] = told.get(one.resource, 0) + 1
+        if told[one.resource] > _MANY:
+            continue
+        what = f"job {other.job} writes" if other.job else f"resource {other.resource} reads its data from"
+        yield stack.finding(
+            "REM011",
+            Severity.ERROR,
+            (*one.path, "prefix"),
+            f"job {one.job} writes its model to {one.prefix} of {one.bucket}, and {what} {other.prefix}",
+            "give the model a prefix that is neither inside another nor around one",
+        )

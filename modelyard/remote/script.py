@@ -1,0 +1,157 @@
+"""The shell scripts around a remote job: it imports and verifies its data, runs, and writes its model.
+
+They know no credentials: those come in the environment, one set for reading and another for writing, and the job itself
+gets neither.
+"""
+
+import shlex
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+from modelyard.stack.remote import Bucket
+
+GRACE: Final = 60
+"""Seconds between being told to end and being ended."""
+_END: Final = "END_OF_MODELYARD_JOB"
+
+
+class Tool(NamedTuple):
+    """How one kind of storage is copied. ``{}`` is the set's name, ``READ`` or ``WRITE``."""
+
+    variables: tuple[str, ...]
+    """Environment variables of one set."""
+    passes: str
+    """What gives the set to one command."""
+    sync: str
+    """Makes the second like the first, what the first has not included; of large trees, only what differs."""
+    copy: str
+    """Copies one file."""
+
+
+TOOLS: Final = {
+    "s3": Tool(
+        ("{}_ACCESS_KEY_ID", "{}_SECRET_ACCESS_KEY", "{}_SESSION_TOKEN"),
+        'AWS_ACCESS_KEY_ID="${}_ACCESS_KEY_ID" AWS_SECRET_ACCESS_KEY="${}_SECRET_ACCESS_KEY" '
+        'AWS_SESSION_TOKEN="${{}_SESSION_TOKEN:-}"',
+        "aws s3 sync --only-show-errors --delete",
+        "aws s3 cp --only-show-errors",
+    ),
+    "gs": Tool(
+        ("{}_ACCESS_TOKEN",),
+        'CLOUDSDK_AUTH_ACCESS_TOKEN="${}_ACCESS_TOKEN"',
+        "gcloud storage rsync --recursive --delete-unmatched-destination-objects",
+        "gcloud storage cp",
+    ),
+}
+"""By scheme of a bucket's URL. Both tools take these variables instead of a machine's identity."""
+
+
+class Part(NamedTuple):
+    """A part of a bucket with its URL."""
+
+    bucket: Bucket
+    prefix: str
+
+    @property
+    def scheme(self) -> str:
+        """``s3`` or ``gs``."""
+        return self.bucket.url.partition("://")[0]
+
+    @property
+    def url(self) -> str:
+        """Of the bucket with the prefix."""
+        return f"{self.bucket.url}/{self.prefix}"
+
+    @property
+    def tool(self) -> Tool:
+        """How it is copied."""
+        return TOOLS[self.scheme]
+
+
+@cache
+def checksums() -> str:
+    """The functions ``manifest``, ``seal`` and ``verify``."""
+    return files(__package__ or "").joinpath("checksums.sh").read_text(encoding="utf-8")
+
+
+def secrets_of(data: Part | None, model: Part | None) -> tuple[str, ...]:
+    """The environment variables that whoever launches the job has to set."""
+    read = () if data is None else tuple(name.format("READ") for name in data.tool.variables)
+    write = () if model is None else tuple(name.format("WRITE") for name in model.tool.variables)
+    return (*read, *write)
+
+
+def job_script(command: tuple[str, ...], seconds: int, data: Part | None, model: Part | None, serves: bool) -> str:
+    """What the machine runs: everything inside one time limit that it keeps by itself.
+
+    ``MODELYARD_DATA_MANIFEST``, where set, is the SHA-256 of the dataset's manifest, as the export said it.
+    """
+    lines = ["set -eu", "umask 077", 'work="${MODELYARD_WORK:-/tmp/modelyard}"', 'mkdir -p "$work/data" "$work/model"']
+    lines += [checksums().rstrip("\n")]
+    if data is not None:
+        lines += _set("READ", data)
+        lines += [
+            f'READ {data.tool.sync} {shlex.quote(data.url)} "$work/data"',
+            'verify "$work/data" "${MODELYARD_DATA_MANIFEST:-}"',
+            'chmod -R a-w "$work/data"',
+        ]
+    unset = "".join(f" -u {name}" for name in secrets_of(data, model))
+    named = 'MODELYARD_DATA="$work/data" MODELYARD_MODEL="$work/model"'
+    lines += [f"env{unset} {named} {shlex.join(command)}"]
+    if model is not None and not serves:
+        sealed = f"{model.url}/MANIFEST.sha256"
+        lines += _set("WRITE", model)
+        lines += [
+            'seal "$work/model"',
+            'mv "$work/model/$MANIFEST" "$work/manifest"',
+            f'WRITE {model.tool.sync} "$work/model" {shlex.quote(model.url)}',
+            "# The manifest comes last: where it is, the model is whole.",
+            f'WRITE {model.tool.copy} "$work/manifest" {shlex.quote(sealed)}',
+        ]
+    inner = "\n".join(lines)
+    return (
+        f"job=$(mktemp)\ncat >\"$job\" <<'{_END}'\n{inner}\n{_END}\n"
+        f'timeout --signal=TERM --kill-after={GRACE} {seconds} sh "$job"\n'
+    )
+
+
+def export_script(data: Part) -> str:
+    """Run where the dataset is: ``sh export.sh DIR`` writes it to the bucket and says its manifest's SHA-256."""
+    sealed = f"{data.url}/MANIFEST.sha256"
+    lines = [
+        "#!/bin/sh",
+        f"# Exports the dataset in the folder $1 to {data.url}, its manifest last. Credentials are the environment's.",
+        "set -eu",
+        checksums().rstrip("\n"),
+        "made=$(mktemp)",
+        'manifest "$1" "$made"',
+        f'{data.tool.sync} "$1" {shlex.quote(data.url)}',
+        f'{data.tool.copy} "$made" {shlex.quote(sealed)}',
+        "sha256sum <\"$made\" | cut -d ' ' -f 1",
+        'rm "$made"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def import_script(model: Part) -> str:
+    """Run on the platform's side: ``sh import.sh DIR`` fetches the model into an empty folder and verifies it."""
+    lines = [
+        "#!/bin/sh",
+        f"# Imports the model in {model.url} into the folder $1. Credentials are the environment's.",
+        "set -eu",
+        checksums().rstrip("\n"),
+        'mkdir -p "$1"',
+        'if [ -n "$(find "$1" -mindepth 1)" ]; then',
+        '  echo "$1 is not empty" >&2',
+        "  exit 1",
+        "fi",
+        f'{model.tool.sync} {shlex.quote(model.url)} "$1"',
+        'verify "$1"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _set(name: str, part: Part) -> list[str]:
+    """A function that runs a command with one set of credentials."""
+    return [f"{name}() {{", f'  {part.tool.passes.replace("{}", name)} "$@"', "}"]

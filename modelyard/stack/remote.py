@@ -1,0 +1,89 @@
+"""GPUs at another place, as a stack file asks for them: providers, buckets, and where a resource's jobs run instead.
+
+Credentials are encrypted values, or the name of a Secret that holds them; nothing here knows what they are.
+"""
+
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    from modelyard.stack.config import Secret
+
+ProviderKind = Literal["aws", "azure", "gcp", "lambda"]
+"""The clouds in the table of machine types."""
+Launcher = Literal["pulumi", "skypilot", "dstack"]
+PROVIDER_KINDS: Final[tuple[ProviderKind, ...]] = get_args(ProviderKind)
+PLATFORM: Final = "platform"
+"""Who reaches a bucket: the cluster of the stack itself, beside the names of providers and remote clusters."""
+
+
+class Provider(NamedTuple):
+    """A cloud that rents machines with GPUs, and the account there."""
+
+    name: str
+    kind: ProviderKind
+    launcher: Launcher | None = None
+    """What starts its machines; None: Pulumi on AWS, SkyPilot elsewhere."""
+    credentials: "Secret | None" = None
+    credentials_secret: str | None = None
+    """Name of a Secret of the platform's namespace."""
+
+    @property
+    def launched_by(self) -> Launcher:
+        """What starts its machines."""
+        return self.launcher or ("pulumi" if self.kind == "aws" else "skypilot")
+
+
+class Bucket(NamedTuple):
+    """Cloud storage that the platform, providers or remote clusters reach."""
+
+    name: str
+    url: str
+    """``s3://`` or ``gs://`` and the bucket's name."""
+    reached_by: tuple[str, ...] = ()
+    """Names of providers and of resources with a remote cluster, and ``platform``."""
+
+
+class Place(NamedTuple):
+    """A part of a bucket."""
+
+    bucket: str
+    """Name of a bucket of the stack."""
+    prefix: str
+    """Ends without ``/``."""
+
+
+class Cluster(NamedTuple):
+    """A remote static cluster."""
+
+    controller: str
+    """URL of its API server."""
+    context: str | None = None
+    """Of the kubeconfig of whoever applies; None: the controller's URL and the credentials are all that is used."""
+    namespace: str = "modelyard-remote"
+    credentials: "Secret | None" = None
+    credentials_secret: str | None = None
+
+
+class Data(NamedTuple):
+    """How a remote job gets its dataset: one of the two."""
+
+    shared: Place | None = None
+    """It reads the platform's own storage there."""
+    transfer: Place | None = None
+    """The platform exports the dataset there and the job imports it."""
+
+
+class Remote(NamedTuple):
+    """Where the jobs of a resource run instead of the platform's cluster: a cluster, or a machine for each job."""
+
+    model: Place | None = None
+    """Each job that trains writes below this, at its own name; None: nobody said, and serving writes nothing."""
+    cluster: Cluster | None = None
+    provider: str | None = None
+    instance_type: str | None = None
+    region_prefix: str | None = None
+    time_limit: int | None = None
+    """Seconds after which the machine is given back whatever the job does; None: nobody said, which is an error."""
+    image: str | None = None
+    command: tuple[str, ...] = ()
+    data: Data = Data()

@@ -1,0 +1,114 @@
+"""``modelyard remote``: offers, findings, and files that launch."""
+
+import json
+from typing import Any
+
+import pytest
+
+REMOTE = """modelyard:providers:
+  - {name: lam, kind: lambda, credentialsSecret: lambda}
+modelyard:buckets:
+  - {name: lake, url: "s3://acme-lake", reachedBy: [platform, lam]}
+modelyard:resources:
+  - name: far
+    type: training
+    cpu: 8
+    memory: 32Gi
+    gpus: 1
+    remote:
+      provider: lam
+      instanceType: gpu_1x_a10
+      regionPrefix: us-
+      timeLimit: 6h
+      image: registry.example/trainer:3
+      command: [train]
+      data: {shared: {bucket: lake, prefix: datasets}}
+      model: {bucket: lake, prefix: models}
+modelyard:jobs:
+  - {name: churn, type: training, resource: far}
+"""
+
+
+@pytest.fixture
+def remote(project: Any) -> Any:
+    """The project whose stack dev has a remote resource."""
+    project.add(REMOTE)
+    return project
+
+
+def test_a_stack_without_remote_resources_says_how_to_have_one(run: Any) -> None:
+    result = run("remote", "dev")
+    assert (result.code, "has no remote resources" in result.out) == (0, True)
+
+
+def test_offers_stand_with_the_chosen_one_first(remote: Any, run: Any) -> None:
+    result = run("remote", "dev")
+    assert result.code == 0, result.err
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert lines[0] == "dev: 1 remote resource"
+    assert "PROVIDER TYPE REGION GPUS MEMORY USD/H USD/6h" in lines
+    assert "→ lam gpu_1x_a10 us-east-1 ? 1 × a10 200 GiB 1.29 7.74" in lines
+    assert max(map(len, result.out.splitlines())) <= 100
+
+
+def test_json_follows_its_schema_and_has_every_offer(remote: Any, run: Any) -> None:
+    from jsonschema import Draft202012Validator
+
+    document = json.loads(run("remote", "dev", "churn", "--json").out)
+    schema = json.loads(run("schema", "outputs").out)
+    assert list(Draft202012Validator({**schema, "$ref": "#/$defs/remote"}).iter_errors(document)) == []
+    (one,) = document["resources"]
+    assert (one["launcher"], one["timeLimit"], one["jobs"]) == ("skypilot", 21600, ["churn"])
+    assert len(one["offers"]) == 10
+    assert (one["offers"][0]["usdPerHour"], one["offers"][0]["usdForLimit"]) == (1.29, 7.74)
+
+
+def test_the_project_s_price_counts(remote: Any, run: Any) -> None:
+    remote.add("modelyard:prices: stacks/own.yaml")
+    price = "{type: gpu_1x_a10, region: us-south-3, usdPerHour: 0.5, date: 2026-11-01, source: contract}"
+    (remote.root / "stacks/own.yaml").write_text(f"machines:\n  - {price}\n")
+    result = run("remote", "dev", "--json")
+    assert result.code == 0, result.text
+    first = json.loads(result.out)["resources"][0]["offers"][0]
+    assert (first["region"], first["usdPerHour"], first["priceSource"]) == ("us-south-3", 0.5, "contract")
+
+
+def test_a_mistake_has_its_line_and_stops_writing(remote: Any, run: Any) -> None:
+    remote.edit(("provider: lam\n", "provider: lan\n"))
+    result = run("remote", "dev", "--write", "out/remote")
+    assert result.code == 1
+    assert "resource far is at provider lan, which there is not" in result.words
+    assert "Pulumi.dev.yaml:" in result.text
+    assert "nothing was written" in result.err
+    assert not (remote.root / "out/remote").exists()
+
+
+@pytest.mark.parametrize("verb", ["check", "plan"])
+def test_a_plan_finds_the_same(remote: Any, run: Any, verb: str) -> None:
+    assert not [code for code in run(verb, "dev").errors if code.startswith("REM")]
+    remote.edit(("regionPrefix: us-\n", "regionPrefix: moon-\n"))
+    assert "REM007" in run(verb, "dev").errors
+
+
+def test_files_that_launch_are_written_and_replaced(remote: Any, run: Any) -> None:
+    folder = remote.root / "out" / "remote"
+    assert run("remote", "dev", "--write", str(folder)).code == 0
+    assert (folder / "churn/skypilot.yaml").read_text().startswith("# skypilot@v1, job churn of resource far.")
+    remote.edit(("kind: lambda,", "kind: lambda, launcher: dstack,"))
+    assert run("remote", "dev", "--write", str(folder)).code == 0
+    names = {path.name for path in (folder / "churn").iterdir()}
+    assert names == {"job.sh", "task.dstack.yml", "read.rights.json", "write.rights.json", "import.sh"}
+
+
+def test_a_name_that_there_is_not(remote: Any, run: Any) -> None:
+    result = run("remote", "dev", "fra")
+    assert (result.code, "did you mean far?" in result.words) == (2, True)
+
+
+def test_credentials_in_plain_text_are_refused_by_every_verb(remote: Any, run: Any) -> None:
+    remote.edit(("credentialsSecret: lambda", "credentials: verysecretword"))
+    for verb in ("remote", "check", "plan"):
+        result = run(verb, "dev")
+        assert result.code == 2
+        assert "verysecretword" not in result.text
+        assert "providers[0].credentials can be read in the file" in result.words

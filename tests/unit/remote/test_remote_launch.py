@@ -1,0 +1,105 @@
+"""The documents that SkyPilot and dstack launch, and the rights that go with them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from modelyard.remote.launch import Launch, launch_files, launches
+from modelyard.stack import Stack
+
+Make = Callable[..., Stack]
+FORMS = json.loads((Path(__file__).with_name("launchers.schema.json")).read_text())
+
+
+def launch(stack: Stack, index: int) -> Launch:
+    (made,) = launches(stack.name, stack.config, stack.config.resources[index])
+    return made
+
+
+def document(stack: Stack, index: int, name: str) -> Any:
+    made = launch(stack, index)
+    return yaml.safe_load(launch_files(made)[f"{made.job}/{name}"])
+
+
+def test_a_skypilot_task_is_given_back_by_its_own_machine(stack: Make) -> None:
+    task = document(stack(), 1, "skypilot.yaml")
+    assert list(Draft202012Validator(FORMS["skypilotTask"]).iter_errors(task)) == []
+    assert list(Draft202012Validator(FORMS["skypilotResources"]).iter_errors(task["resources"])) == []
+    resources = task["resources"]
+    assert (resources["infra"], resources["instance_type"]) == ("lambda/us-west-1", "gpu_1x_a10")
+    assert resources["autostop"] == {"idle_minutes": 5, "down": True, "wait_for": "jobs"}
+    assert task["secrets"] == {"READ_ACCESS_TOKEN": None, "WRITE_ACCESS_TOKEN": None}
+    assert "timeout --signal=TERM --kill-after=60 5400 sh" in task["run"]
+    # A setup of its own would be outside the time limit.
+    assert "setup" not in task
+
+
+def test_a_dstack_task_has_a_limit_and_leaves_no_idle_machine(stack: Make) -> None:
+    task = document(stack(("kind: lambda, ", "kind: lambda, launcher: dstack, ")), 1, "task.dstack.yml")
+    assert list(Draft202012Validator(FORMS["dstackTask"]).iter_errors(task)) == []
+    assert (task["backends"], task["regions"], task["instance_types"]) == (["lambda"], ["us-west-1"], ["gpu_1x_a10"])
+    assert (task["max_duration"], task["idle_duration"], task["spot_policy"]) == ("5400s", "0s", "on-demand")
+    assert task["env"][2:] == ["READ_ACCESS_TOKEN", "WRITE_ACCESS_TOKEN"]
+
+
+def test_the_forms_tell_a_wrong_document(stack: Make) -> None:
+    task = document(stack(), 1, "skypilot.yaml")
+    assert list(Draft202012Validator(FORMS["skypilotTask"]).iter_errors({**task, "command": "x"}))
+    assert list(Draft202012Validator(FORMS["skypilotResources"]).iter_errors({**task["resources"], "instances": 1}))
+    assert list(Draft202012Validator(FORMS["dstackTask"]).iter_errors({"type": "task", "max_time": "1h"}))
+
+
+def test_pulumi_gets_the_script_and_the_rights(stack: Make) -> None:
+    assert set(launch_files(launch(stack(), 0))) == {
+        "churn/job.sh",
+        "churn/read.rights.json",
+        "churn/write.rights.json",
+        "churn/import.sh",
+    }
+
+
+def test_a_transfer_is_exported_and_shared_storage_is_not(stack: Make) -> None:
+    assert "own/export.sh" in launch_files(launch(stack(), 1))
+    shared = stack(("transfer", "shared"))
+    assert "own/export.sh" not in launch_files(launch(shared, 1))
+
+
+def test_rights_reach_one_prefix(stack: Make) -> None:
+    files = launch_files(launch(stack(), 0))
+    read, write = (json.loads(files[f"churn/{name}.rights.json"])["Statement"] for name in ("read", "write"))
+    assert read[0]["Action"] == ["s3:GetObject"]
+    assert read[0]["Resource"] == "arn:aws:s3:::acme-lake/datasets/churn/*"
+    assert write[0]["Action"] == ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"]
+    assert write[0]["Resource"] == "arn:aws:s3:::acme-lake/models/churn/*"
+    assert write[1]["Condition"]["StringLike"]["s3:prefix"] == ["models/churn", "models/churn/*"]
+    google = json.loads(launch_files(launch(stack(), 1))["own/read.rights.json"])
+    (rule,) = google["accessBoundary"]["accessBoundaryRules"]
+    assert rule["availablePermissions"] == ["inRole:roles/storage.objectViewer"]
+    assert "buckets/acme-pond/objects/out/" in rule["availabilityCondition"]["expression"]
+
+
+def test_each_job_has_a_launch_and_a_prefix_of_its_own(stack: Make) -> None:
+    two = stack(("    - {name: own,", "    - {name: more, type: runtime, resource: away}\n    - {name: own,"))
+    made = list(launches("dev", two.config, two.config.resources[1]))
+    assert [(one.name, one.model.url) for one in made if one.model] == [
+        ("dev-more", "gs://acme-pond/models/more"),
+        ("dev-own", "gs://acme-pond/models/own"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["a" * 63, "b" * 62 + "c"])
+def test_names_of_machines_stay_short_and_apart(stack: Make, name: str) -> None:
+    made = launch(stack(("name: own", f"name: {name}")), 1)
+    other = launch(stack(("name: own", f"name: {name[:-1]}")), 1)
+    assert len(made.name) <= 40
+    assert made.name != other.name
+
+
+def test_no_file_holds_a_credential(stack: Make) -> None:
+    for index in (0, 1):
+        assert "AAAA" not in "".join(launch_files(launch(stack(), index)).values())
