@@ -67,5 +67,5 @@ def _below(section: Schema, root: Schema) -> list[str]:
         if "properties" in item:
             lines += [f"Each of {code(key)} has:", "", *keys(item, root), ""]
         if "properties" in own and "description" in own:
-            lines += [f"{code(key)} has:", "", *keys(own, root), ""]
+            lines += [f"{code(key)} has:", "", *keys(own, root), "", *_below(own, root)]
     return lines

@@ -69,13 +69,16 @@ def run(args: Namespace) -> Exit:
 
 def _own_prices(root: Path, stack: "Stack") -> "Own":
     """What the stack's price file says of whole machines."""
+    from modelyard.cost.prices import NO_CARD
     from modelyard.cost.project import prices_of
 
     prices, findings = prices_of(root, stack)
     if prices is None:
         raise Stop(Exit.USAGE, f"the price file of {stack.name} cannot be read", "", findings)
     return {
-        (kind, region): (price.usd, price.date, price.source) for (kind, region, _), price in prices.machines.items()
+        (kind, region): (price.usd, price.date, price.source)
+        for (kind, region, card), price in prices.machines.items()
+        if card != NO_CARD
     }
 
 
