@@ -1,0 +1,88 @@
+"""What pods may do on AWS: a role for each service account, by EKS Pod Identity."""
+
+from collections.abc import Sequence
+
+import pulumi
+from pulumi_aws import eks, iam
+
+from components.aws_cluster import attached
+from components.aws_storage import bucket_name
+from components.rights import document, reading, trust, writing
+from modelyard.stack.aws import Access, Aws
+
+
+def pod_role(name: str, aws: Aws, namespace: str, account: str, inside: pulumi.ResourceOptions) -> iam.Role:
+    """A role that only the pods of one service account of this cluster can have."""
+    ours = {
+        "StringEquals": {
+            "aws:SourceAccount": aws.account,
+            "aws:RequestTag/eks-cluster-name": aws.name,
+            "aws:RequestTag/kubernetes-namespace": namespace,
+            "aws:RequestTag/kubernetes-service-account": account,
+        }
+    }
+    return iam.Role(
+        name,
+        assume_role_policy=trust("pods.eks.amazonaws.com", ours, ("sts:AssumeRole", "sts:TagSession")),
+        tags=dict(aws.tags),
+        opts=inside,
+    )
+
+
+def give(name: str, aws: Aws, access: Access, cluster: eks.Cluster, inside: pulumi.ResourceOptions) -> None:
+    """Lets the pods of a service account read and add what is below their prefixes."""
+    label = f"{name}-{access.namespace}-{access.service_account}"
+    role = pod_role(label, aws, access.namespace, access.service_account, inside)
+    bucket = bucket_name(aws)
+    rights = [
+        *(one for prefix in access.read for one in reading(bucket, prefix, aws.partition)),
+        *(one for prefix in access.write for one in writing(bucket, prefix, aws.partition)),
+    ]
+    policy = iam.RolePolicy(f"{label}-rights", role=role.name, policy=document(rights), opts=inside)
+    eks.PodIdentityAssociation(
+        f"{label}-identity",
+        cluster_name=cluster.name,
+        namespace=access.namespace,
+        service_account=access.service_account,
+        role_arn=role.arn,
+        tags=dict(aws.tags),
+        opts=pulumi.ResourceOptions(parent=inside.parent, depends_on=[policy]),
+    )
+
+
+def addon(
+    name: str,
+    aws: Aws,
+    addon_name: str,
+    cluster: eks.Cluster,
+    after: Sequence[pulumi.Resource],
+    inside: pulumi.ResourceOptions,
+    identity: tuple[str, str] | None = None,
+) -> eks.Addon:
+    """An add-on of EKS.
+
+    Args:
+        name: what its resources are named after.
+        aws: the environment's side on AWS.
+        addon_name: as EKS calls it.
+        cluster: where it runs.
+        after: what it needs first.
+        inside: whose child it is.
+        identity: its service account in ``kube-system`` and the policy of AWS that this gets.
+    """
+    identities = None
+    if identity is not None:
+        account, policy = identity
+        role = pod_role(f"{name}-{addon_name}", aws, "kube-system", account, inside)
+        after = [*after, *attached(f"{name}-{addon_name}", role, (policy,), aws, inside)]
+        identities = [eks.AddonPodIdentityAssociationArgs(role_arn=role.arn, service_account=account)]
+    return eks.Addon(
+        f"{name}-{addon_name}-addon",
+        cluster_name=cluster.name,
+        addon_name=addon_name,
+        resolve_conflicts_on_create="OVERWRITE",
+        resolve_conflicts_on_update="PRESERVE",
+        pod_identity_associations=identities,
+        tags=dict(aws.tags),
+        opts=pulumi.ResourceOptions(parent=inside.parent, depends_on=list(after)),
+    )

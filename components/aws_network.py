@@ -1,0 +1,101 @@
+"""A network of its own for a cluster: private subnets, and one way out."""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Network
+
+import pulumi
+from pulumi_aws import ec2
+
+from modelyard.stack.aws import Aws
+
+SMALL = 24
+"""Prefix length of the public subnet, which holds the NAT gateway and nothing else."""
+
+
+def ranges(cidr: str, zones: int) -> tuple[str, list[str]]:
+    """The public subnet's addresses and one range for each zone; the ranges are as large as fit.
+
+    Raises:
+        ValueError: ``cidr`` is no network, or too small for that.
+    """
+    whole = IPv4Network(cidr)
+    parts = list(whole.subnets(new_prefix=whole.prefixlen + zones.bit_length()))
+    return str(next(parts[-1].subnets(new_prefix=SMALL))), [str(part) for part in parts[:zones]]
+
+
+def network(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> Sequence[pulumi.Output[str]]:
+    """Ids of the private subnets of a new network.
+
+    One NAT gateway serves all zones: if its zone fails, nodes elsewhere reach no registry until it is back. A gateway
+    endpoint leads to S3, so that data does not pay for the NAT gateway.
+    """
+    public, private = ranges(aws.cidr, len(aws.zones))
+    tags = {**aws.tags, "Name": name}
+    vpc = ec2.Vpc(
+        f"{name}-vpc",
+        cidr_block=aws.cidr,
+        enable_dns_support=True,
+        enable_dns_hostnames=True,
+        tags=tags,
+        opts=inside,
+    )
+    # Whatever is launched without a group of its own gets this one: it lets nothing through.
+    ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, ingress=[], egress=[], tags=tags, opts=inside)
+    gateway = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=tags, opts=inside)
+    outside = ec2.Subnet(
+        f"{name}-public",
+        vpc_id=vpc.id,
+        cidr_block=public,
+        availability_zone=aws.zones[0],
+        map_public_ip_on_launch=False,
+        tags={**tags, "Name": f"{name}-public"},
+        opts=inside,
+    )
+    address = ec2.Eip(f"{name}-address", domain="vpc", tags=tags, opts=inside)
+    nat = ec2.NatGateway(
+        f"{name}-nat",
+        allocation_id=address.id,
+        subnet_id=outside.id,
+        tags=tags,
+        opts=pulumi.ResourceOptions(parent=inside.parent, depends_on=[gateway]),
+    )
+    ways = {
+        "public": _way(
+            f"{name}-public", vpc, ec2.RouteTableRouteArgs(cidr_block="0.0.0.0/0", gateway_id=gateway.id), tags, inside
+        ),
+        "private": _way(
+            f"{name}-private", vpc, ec2.RouteTableRouteArgs(cidr_block="0.0.0.0/0", nat_gateway_id=nat.id), tags, inside
+        ),
+    }
+    ec2.RouteTableAssociation(f"{name}-public-way", subnet_id=outside.id, route_table_id=ways["public"].id, opts=inside)
+    ec2.VpcEndpoint(
+        f"{name}-s3",
+        vpc_id=vpc.id,
+        service_name=f"com.amazonaws.{aws.region}.s3",
+        vpc_endpoint_type="Gateway",
+        route_table_ids=[ways["private"].id],
+        tags=tags,
+        opts=inside,
+    )
+    subnets = []
+    for zone, part in zip(aws.zones, private, strict=True):
+        subnet = ec2.Subnet(
+            f"{name}-{zone}",
+            vpc_id=vpc.id,
+            cidr_block=part,
+            availability_zone=zone,
+            map_public_ip_on_launch=False,
+            tags={**tags, "Name": f"{name}-{zone}", "kubernetes.io/role/internal-elb": "1"},
+            opts=inside,
+        )
+        ec2.RouteTableAssociation(
+            f"{name}-{zone}-way", subnet_id=subnet.id, route_table_id=ways["private"].id, opts=inside
+        )
+        subnets.append(subnet.id)
+    return subnets
+
+
+def _way(
+    name: str, vpc: ec2.Vpc, route: ec2.RouteTableRouteArgs, tags: dict[str, str], inside: pulumi.ResourceOptions
+) -> ec2.RouteTable:
+    return ec2.RouteTable(f"{name}-routes", vpc_id=vpc.id, routes=[route], tags=tags, opts=inside)

@@ -1,0 +1,86 @@
+"""The machines of a cluster."""
+
+from collections.abc import Sequence
+
+import pulumi
+from pulumi_aws import ec2, eks, iam
+
+from components.aws_cluster import attached
+from components.rights import trust
+from modelyard.stack.aws import Aws, NodeGroup
+
+CPU_IMAGE = "AL2023_x86_64_STANDARD"
+GPU_IMAGE = "AL2023_x86_64_NVIDIA"
+"""With the NVIDIA driver and container toolkit; the device plugin comes with the platform."""
+GPU_TAINT = "nvidia.com/gpu"
+
+
+def node_role(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> tuple[iam.Role, list[pulumi.Resource]]:
+    """The role of all machines, and its policies: join the cluster, pull images. Pods have roles of their own."""
+    role = iam.Role(f"{name}-nodes", assume_role_policy=trust("ec2.amazonaws.com"), tags=dict(aws.tags), opts=inside)
+    policies = ("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly")
+    return role, attached(f"{name}-nodes", role, policies, aws, inside)
+
+
+def node_group(
+    name: str,
+    aws: Aws,
+    group: NodeGroup,
+    cluster: eks.Cluster,
+    role: iam.Role,
+    subnets: Sequence[pulumi.Input[str]],
+    after: Sequence[pulumi.Resource],
+    inside: pulumi.ResourceOptions,
+    *,
+    gpus: bool,
+) -> eks.NodeGroup:
+    """One group of machines; with ``gpus`` only pods that put up with the taint come there."""
+    template = ec2.LaunchTemplate(
+        f"{name}-{group.name}",
+        # One hop: pods get no credentials of the machine, they have Pod Identity.
+        metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
+            http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
+        ),
+        block_device_mappings=[
+            ec2.LaunchTemplateBlockDeviceMappingArgs(
+                device_name="/dev/xvda",
+                ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
+                    volume_type="gp3", volume_size=group.disk, encrypted="true", delete_on_termination="true"
+                ),
+            )
+        ],
+        monitoring=ec2.LaunchTemplateMonitoringArgs(enabled=True),
+        tag_specifications=[
+            ec2.LaunchTemplateTagSpecificationArgs(
+                resource_type=kind, tags={**aws.tags, "Name": f"{aws.name}-{group.name}"}
+            )
+            for kind in ("instance", "volume")
+        ],
+        tags=dict(aws.tags),
+        opts=inside,
+    )
+    taints = [eks.NodeGroupTaintArgs(key=GPU_TAINT, value="present", effect="NO_SCHEDULE")]
+    return eks.NodeGroup(
+        f"{name}-{group.name}-nodes",
+        cluster_name=cluster.name,
+        node_group_name_prefix=f"{group.name}-",
+        node_role_arn=role.arn,
+        subnet_ids=subnets,
+        ami_type=GPU_IMAGE if gpus else CPU_IMAGE,
+        capacity_type="SPOT" if group.spot else "ON_DEMAND",
+        instance_types=list(group.types),
+        scaling_config=eks.NodeGroupScalingConfigArgs(
+            min_size=group.least, max_size=group.most, desired_size=group.wanted
+        ),
+        update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
+        launch_template=eks.NodeGroupLaunchTemplateArgs(
+            id=template.id, version=template.latest_version.apply(lambda version: str(version))
+        ),
+        labels={**group.labels, **({"nvidia.com/gpu.present": "true"} if gpus else {})},
+        taints=taints if gpus else None,
+        tags=dict(aws.tags),
+        # How many there are is an autoscaler's to say once the group is there.
+        opts=pulumi.ResourceOptions(
+            parent=inside.parent, depends_on=list(after), ignore_changes=["scalingConfig.desiredSize"]
+        ),
+    )

@@ -1,0 +1,50 @@
+"""AWS policies as text: who may take a role, and what it may do. Pure functions; nothing here asks AWS."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+Statement = Mapping[str, Any]
+Conditions = Mapping[str, Mapping[str, str | list[str]]]
+
+UNSCOPED: Final[Mapping[str, str]] = {
+    "ecr:GetAuthorizationToken": "a token is of the account's registry, and IAM knows no resource for it",
+}
+"""Actions that AWS gives on ``*`` only, and why; no other statement of this project has that resource."""
+
+
+def allow(actions: Sequence[str], resources: Sequence[str], conditions: Conditions | None = None) -> Statement:
+    """A statement that allows ``actions`` on ``resources`` (ARNs)."""
+    made: dict[str, Any] = {"Effect": "Allow", "Action": sorted(actions), "Resource": sorted(resources)}
+    return {**made, "Condition": conditions} if conditions else made
+
+
+def document(statements: Sequence[Statement]) -> str:
+    """A policy as AWS reads it, the same text for the same statements."""
+    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)}, sort_keys=True)
+
+
+def trust(service: str, conditions: Conditions | None = None, actions: Sequence[str] = ("sts:AssumeRole",)) -> str:
+    """The policy by which one service may take a role.
+
+    Args:
+        service: such as ``ec2.amazonaws.com``.
+        conditions: for whom the service may; EC2 has none to offer, because an instance's role is bound by its profile.
+        actions: what taking the role needs.
+    """
+    made: dict[str, Any] = {"Effect": "Allow", "Principal": {"Service": service}, "Action": sorted(actions)}
+    return document([{**made, "Condition": conditions} if conditions else made])
+
+
+def reading(bucket: str, prefix: str, partition: str = "aws") -> list[Statement]:
+    """Statements for listing and reading what stands below ``prefix`` (ends in a slash), and nothing beside it."""
+    there = f"arn:{partition}:s3:::{bucket}"
+    return [
+        allow(["s3:GetObject"], [f"{there}/{prefix}*"]),
+        allow(["s3:ListBucket"], [there], {"StringLike": {"s3:prefix": [prefix, f"{prefix}*"]}}),
+    ]
+
+
+def writing(bucket: str, prefix: str, partition: str = "aws") -> list[Statement]:
+    """The statement for adding objects below ``prefix``: no reading, no listing, no delete."""
+    return [allow(["s3:PutObject"], [f"arn:{partition}:s3:::{bucket}/{prefix}*"])]
