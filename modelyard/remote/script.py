@@ -27,6 +27,8 @@ class Tool(NamedTuple):
     """Makes the second like the first, what the first has not included; of large trees, only what differs."""
     copy: str
     """Copies one file."""
+    clear: str = ""
+    """Empties what is written, where ``sync`` would take a file of the same size for the same file."""
 
 
 TOOLS: Final = {
@@ -36,11 +38,12 @@ TOOLS: Final = {
         'AWS_SESSION_TOKEN="${{}_SESSION_TOKEN:-}"',
         "aws s3 sync --only-show-errors --delete",
         "aws s3 cp --only-show-errors",
+        "aws s3 rm --only-show-errors --recursive",
     ),
     "gs": Tool(
         ("{}_ACCESS_TOKEN",),
         'CLOUDSDK_AUTH_ACCESS_TOKEN="${}_ACCESS_TOKEN"',
-        "gcloud storage rsync --recursive --delete-unmatched-destination-objects",
+        "gcloud storage rsync --recursive --checksums-only --delete-unmatched-destination-objects",
         "gcloud storage cp",
     ),
 }
@@ -105,6 +108,7 @@ def job_script(command: tuple[str, ...], seconds: int, data: Part | None, model:
         lines += [
             'seal "$work/model"',
             'mv "$work/model/$MANIFEST" "$work/manifest"',
+            *([f"WRITE {model.tool.clear} {shlex.quote(model.url)}/"] if model.tool.clear else []),
             f'WRITE {model.tool.sync} "$work/model" {shlex.quote(model.url)}',
             "# The manifest comes last: where it is, the model is whole.",
             f'WRITE {model.tool.copy} "$work/manifest" {shlex.quote(sealed)}',
@@ -126,6 +130,7 @@ def export_script(data: Part) -> str:
         checksums().rstrip("\n"),
         "made=$(mktemp)",
         'manifest "$1" "$made"',
+        *([f"{data.tool.clear} {shlex.quote(data.url)}/"] if data.tool.clear else []),
         f'{data.tool.sync} "$1" {shlex.quote(data.url)}',
         f'{data.tool.copy} "$made" {shlex.quote(sealed)}',
         "sha256sum <\"$made\" | cut -d ' ' -f 1",

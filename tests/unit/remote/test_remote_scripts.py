@@ -14,15 +14,18 @@ from modelyard.stack.remote import Bucket
 LAKE = Part(Bucket("lake", "s3://acme-lake", ()), "datasets/churn")
 MODELS = Part(Bucket("lake", "s3://acme-lake", ()), "models/churn")
 AWS = """#!/bin/sh
-# Storage in $STORE: aws s3 sync|cp [--options] SOURCE TARGET. Notes whose key each call had.
+# Storage in $STORE: aws s3 sync|cp|rm [--options] SOURCE TARGET. Notes whose key each call had.
 set -eu
 echo "$AWS_ACCESS_KEY_ID $2" >>"$STORE/calls"
 verb=$2; shift 2
 while [ "${1#--}" != "$1" ]; do shift; done
 place() { case $1 in s3://*) echo "$STORE/${1#s3://}" ;; *) echo "$1" ;; esac; }
-from=$(place "$1"); to=$(place "$2")
+from=$(place "$1")
+if [ "$verb" = rm ]; then rm -rf "$from"; exit; fi
+to=$(place "$2")
 mkdir -p "$(dirname "$to")"
-if [ "$verb" = sync ]; then rm -rf "$to"/*; mkdir -p "$to"; cp -R "$from/." "$to"; else cp "$from" "$to"; fi
+# As aws does, sync leaves a file alone that has the same size and is not older.
+if [ "$verb" = sync ]; then mkdir -p "$to"; cp -R -u -p "$from/." "$to"; else cp "$from" "$to"; fi
 """
 
 
@@ -138,11 +141,24 @@ def test_a_job_reads_what_was_exported_and_its_model_comes_back(tmp_path: Path, 
     assert back.returncode == 0, back.stderr
     assert (tmp_path / "model/weights").read_text() == "1,2\n"
     calls = (tmp_path / "store/calls").read_text().split("\n")
-    assert calls[2:5] == [
+    assert calls[3:7] == [
         "READ_ACCESS_KEY_ID-value sync",
+        "WRITE_ACCESS_KEY_ID-value rm",
         "WRITE_ACCESS_KEY_ID-value sync",
         "WRITE_ACCESS_KEY_ID-value cp",
     ]
+
+
+def test_an_export_replaces_an_earlier_one_of_the_same_size(tmp_path: Path, store: dict[str, str]) -> None:
+    exported(tmp_path, store)
+    older = tmp_path / "dataset/a.csv"
+    older.write_text("9,9\n")
+    os.utime(older, (1, 1))
+    (tmp_path / "dataset/empty").unlink()
+    env = {**store, "AWS_ACCESS_KEY_ID": "platform"}
+    assert sh(export_script(LAKE), tmp_path / "dataset", env=env).returncode == 0
+    assert verify(tmp_path / "store/acme-lake/datasets/churn").returncode == 0
+    assert (tmp_path / "store/acme-lake/datasets/churn/a.csv").read_text() == "9,9\n"
 
 
 def test_a_job_does_not_start_on_damaged_data(tmp_path: Path, store: dict[str, str]) -> None:
