@@ -16,11 +16,7 @@ def command_line() -> str:
     shared = {action.dest for action in common._actions}
     parts: list[str] = []
     for name in VERBS:
-        parser = verb_parser(name)
-        actions = [action for action in parser._actions if action.dest not in shared and action.dest != "help"]
-        parts += [f"## {name}", "", " ".join((parser.description or "").split()), ""]
-        parts += ["```text", " ".join((f"modelyard {name}", *_usage(actions))), "```", ""]
-        parts += [*_actions(actions), ""] if actions else []
+        parts += _verb(name, verb_parser(name), shared, "##")
     return page(
         "Command line",
         "The project is the nearest folder upward that holds `Pulumi.yaml`. Colours are on for a terminal and off in a "
@@ -31,6 +27,20 @@ def command_line() -> str:
         _actions(overview()._actions),
         parts,
     )
+
+
+def _verb(name: str, parser: argparse.ArgumentParser, shared: set[str], heading: str) -> list[str]:
+    """The part of a verb, with those of its sub-verbs."""
+    actions = [action for action in parser._actions if action.dest not in shared and action.dest != "help"]
+    subs = [action for action in actions if isinstance(action, argparse._SubParsersAction)]
+    parts = [f"{heading} {name}", "", " ".join((parser.description or "").split()), ""]
+    if not subs:
+        parts += ["```text", " ".join((f"modelyard {name}", *_usage(actions))), "```", ""]
+        parts += [*_actions(actions), ""] if actions else []
+    for action in subs:
+        for sub, below in action.choices.items():
+            parts += _verb(f"{name} {sub}", below, shared, heading + "#")
+    return parts
 
 
 def _usage(actions: Iterable[argparse.Action]) -> Iterator[str]:

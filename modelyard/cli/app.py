@@ -38,6 +38,7 @@ VERBS: dict[str, Verb] = {
     "drift": Verb("drift", "compare what is live with what was applied"),
     "record": Verb("record", "record the live platform for offline plans"),
     "gpus": Verb("gpus", "the table of cards: supported or not, and why"),
+    "job": Verb("job", "jobs of a cluster: submit a notebook as one"),
     "size": Verb("size", "what jobs need, with every number of the estimate"),
     "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
     "patches": Verb("patches", "the patches of this project"),

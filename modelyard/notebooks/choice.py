@@ -68,7 +68,7 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
 def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Problem]) -> Flavor | None:
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
-        problems.append(Problem(f"no card is called {choice.device}", near_cards(choice.device)))
+        problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
         return None
     known = {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):

@@ -67,7 +67,7 @@ def test_allocation() -> None:
     [
         (config(), {"flavor": "a10"}, "there is no flavor a10; there are no flavors yet"),
         (config(), {"device": "A30"}, "nothing is of the card A30; there is the stack (A10)"),
-        (config(), {"device": "A1"}, "no card is called A1"),
+        (config(), {"device": "A1"}, "A1 is not the name of one card"),
         (config(), {"allocation": "partial"}, "partial is half a GPU, and a pod has whole GPUs or none"),
         (config(gpu=Gpu("A10")), {"allocation": "multi_gpu"}, "multi_gpu takes gpu.perWorker GPUs, and that is 1"),
         (config(), {"team": "vision"}, "there is no team vision"),

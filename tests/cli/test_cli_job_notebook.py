@@ -1,0 +1,104 @@
+"""``modelyard job submit NOTEBOOK``: everything that is told before a cluster is asked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+POOL = """
+  modelyard:notebooks: {image: images.example.com/notebook:1}
+  modelyard:flavors:
+    - {name: a10, gpu: A10}
+    - {name: a30, gpu: A30}
+  modelyard:teams:
+    - name: vision
+      quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}, {flavor: a30, cpu: 16, memory: 128Gi, gpus: 1}]
+"""
+CELL = {"cell_type": "code", "metadata": {}, "source": "print(1)", "outputs": [], "execution_count": None}
+NOTEBOOK = {
+    "nbformat": 4,
+    "nbformat_minor": 4,
+    "metadata": {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python"}},
+    "cells": [CELL],
+}
+
+
+@pytest.fixture
+def notebook(project: Any, tmp_path: Path) -> Path:
+    """A notebook in a workspace, and the project with a pool."""
+    project.edit(("config:\n", f"config:{POOL}"))
+    file = tmp_path / "work" / "train.ipynb"
+    file.parent.mkdir()
+    file.write_text(json.dumps(NOTEBOOK))
+    return file
+
+
+def submit(refused: Any, file: Path, *words: str, code: int = 2) -> str:
+    result = refused("job", "submit", str(file), "--workspace", str(file.parent), *words, code=code)
+    found: str = result.words
+    return found
+
+
+def test_everything_wrong_is_told_at_once(notebook: Path, refused: Any) -> None:
+    notebook.write_text("[]")
+    said = submit(refused, notebook, "--stack", "dev", "--flavor", "a11", "--team", "visoin", "-p", "x")
+    for words in ("it has no nbformat", "there is no flavor a11", "there is no team visoin", "'x' is no parameter"):
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no stack was named"),
+        (("--stack", "dve"), "did you mean dev?"),
+        (("--stack", "dev"), "the stack has several flavors and none was named"),
+        (("--stack", "dev", "--device", "A40"), "nothing is of the card A40 → there is a10 (A10), a30 (A30)"),
+        (("--stack", "dev", "--device", "A300"), "A300 is not the name of one card"),
+        (("--stack", "dev", "--flavor", "a10", "--allocation", "partial"), "partial is half a GPU"),
+        (("--stack", "dev", "--flavor", "a10", "--allocation", "multi_gpu"), "multi_gpu takes gpu.perWorker GPUs"),
+        (("--stack", "dev", "--flavor", "a10", "--allocation", "half"), "invalid choice"),
+        (("--stack", "dev", "--flavor", "a10", "-p", "a=1"), "has no cell tagged parameters"),
+        (("--stack", "dev", "--flavor", "a10", "--priority", "high"), "there is no priority high"),
+    ],
+)
+def test_bad_input(notebook: Path, refused: Any, words: tuple[str, ...], said: str) -> None:
+    assert said in submit(refused, notebook, *words)
+
+
+def test_a_notebook_outside_the_workspace(notebook: Path, refused: Any) -> None:
+    outside = notebook.parent.parent / "other.ipynb"
+    outside.write_text(notebook.read_text())
+    (notebook.parent / "link.ipynb").symlink_to(outside)
+    for name in ("link.ipynb", "../other.ipynb"):
+        assert "is outside the workspace" in submit(
+            refused, notebook.parent / name, "--stack", "dev", "--flavor", "a10"
+        )
+
+
+def test_a_stack_without_an_image(notebook: Path, refused: Any, project: Any) -> None:
+    project.edit(("{image: images.example.com/notebook:1}", "{claim: work}"))
+    said = submit(refused, notebook, "--stack", "dev", "--flavor", "a10", code=1)
+    assert "CFG009 notebooks.image is not set" in said
+    assert "stacks/Pulumi.dev.yaml:4" in said
+
+
+def test_sizes_are_held_against_the_chosen_card(notebook: Path, refused: Any, project: Any) -> None:
+    project.edit(("notebook:1}", "notebook:1, memory: 20Gi, cpu: 2}"))
+    said = submit(refused, notebook, "--stack", "dev", "--flavor", "a30", code=1)
+    assert "RES001 notebooks.memory is 20Gi (21.47 GB) per GPU, at least 24 GB are needed" in said
+    assert "A30 has 24 GB" in said
+    assert "RES002" in said
+
+
+def test_a_cluster_that_is_not_there(notebook: Path, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "nowhere")
+    said = submit(refused, notebook, "--stack", "dev", "--flavor", "a10", code=3)
+    assert "kubeconfig" in said
+
+
+def test_errors_are_json_where_asked_for(notebook: Path, run: Any) -> None:
+    result = run("job", "submit", str(notebook), "--stack", "dev", "--workspace", str(notebook.parent), "--json")
+    document = json.loads(result.out)
+    assert result.code == 2
+    assert document["error"]["remedy"] == "--flavor a10 or a30"
