@@ -70,10 +70,9 @@ def test_a_notebook_outside_the_workspace(notebook: Path, refused: Any) -> None:
     outside = notebook.parent.parent / "other.ipynb"
     outside.write_text(notebook.read_text())
     (notebook.parent / "link.ipynb").symlink_to(outside)
+    words = ("--workspace", str(notebook.parent), "--stack", "dev", "--flavor", "a10")
     for name in ("link.ipynb", "../other.ipynb"):
-        assert "is outside the workspace" in submit(
-            refused, notebook.parent / name, "--stack", "dev", "--flavor", "a10"
-        )
+        assert "is outside the workspace" in submit(refused, notebook.parent / name, *words)
 
 
 def test_a_stack_without_an_image(notebook: Path, refused: Any, project: Any) -> None:
