@@ -1,5 +1,6 @@
 """Every command that a page shows is run, and what it shows as output is the output."""
 
+import argparse
 import os
 import re
 import shutil
@@ -64,7 +65,12 @@ def unknown_names(text: str, codes: Set[str]) -> list[str]:
     for said in re.findall(r"`modelyard ([^`]+)`", text):
         verb, *words = said.split()
         if verb in VERBS:
-            known = {name for action in verb_parser(verb)._actions for name in action.option_strings}
+            actions = list(verb_parser(verb)._actions)
+            for action in [one for one in actions if isinstance(one, argparse._SubParsersAction)]:
+                actions += [
+                    below for sub, parser in action.choices.items() if sub in words for below in parser._actions
+                ]
+            known = {name for action in actions for name in action.option_strings}
             options = {word.partition("=")[0] for word in words if word.startswith("-")}
             unknown += [f"{verb} {option}" for option in sorted(options - known)]
         elif not verb.isupper() and verb not in ("--version", "holds"):  # a finding says that "modelyard holds" a field
