@@ -41,6 +41,7 @@ VERBS: dict[str, Verb] = {
     "job": Verb("job", "jobs of a cluster: submit a notebook as one"),
     "size": Verb("size", "what jobs need, with every number of the estimate"),
     "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
+    "job": Verb("job", "submit jobs that run once"),
     "patches": Verb("patches", "the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),
     "explain": Verb("explain", "what a finding's code means and how to mend it"),

@@ -1,4 +1,4 @@
-"""Jobs of a cluster: submit a notebook as one."""
+"""Jobs of a cluster: submit one of a stack's, or a notebook as one."""
 
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from importlib import import_module
@@ -7,7 +7,7 @@ from modelyard.cli.app import Formatter, Parser, Verb, global_options
 from modelyard.cli.exit import Exit
 
 SUB_VERBS: dict[str, Verb] = {
-    "submit": Verb("job_notebook", "run a notebook as a job; its result is a new notebook beside it"),
+    "submit": Verb("job_submit", "start a job of a stack, or a notebook as a job"),
 }
 """Each with ``configure`` and ``run``, as a verb; the modules import what they work with only when they run."""
 

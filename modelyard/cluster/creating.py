@@ -1,18 +1,19 @@
-"""Making a new object, or asking whether the API server would: nothing that is there is changed."""
+"""Making new objects, or asking whether the API server would: nothing that is there is changed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx2
 from lightkube import Client
 
 from modelyard.cluster.answer import Refusal
-from modelyard.cluster.connection import ask_server, transport
+from modelyard.cluster.connection import ClusterError, ask_server, transport
 from modelyard.cluster.dryrun import refusal
 from modelyard.cluster.live import path_of
 from modelyard.cluster.patience import busy, patiently
 from modelyard.cluster.state import key_of
+from modelyard.cluster.writing import delete
 
 
 def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) -> dict[str, Any] | Refusal:
@@ -41,3 +42,45 @@ def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) 
     if answer.status_code == 401 or busy(answer):
         ask_server(answer.raise_for_status, key.name)
     return dict(answer.json()) if answer.is_success else refusal(answer)
+
+
+def create_all(
+    client: Client, bodies: Sequence[Mapping[str, Any]], manager: str, *, dry: bool
+) -> tuple[dict[str, Any], ...] | Refusal:
+    """The objects as the API server made them, or would: all or none. The first owns the others, which go with it.
+
+    All are asked for by dry run before the first is made. Where one is refused all the same, those before it are deleted.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    made: list[dict[str, Any]] = []
+    for asking in (True,) if dry else (True, False):
+        made.clear()
+        for body in bodies:
+            owned = body if asking or not made else _owned(body, made[0])
+            try:
+                answer = create(client, owned, manager, dry=asking)
+            except ClusterError:
+                _undo(client, made, asking)
+                raise
+            if isinstance(answer, Refusal):
+                _undo(client, made, asking)
+                return answer._replace(message=f"{body['kind']} {body['metadata']['name']}: {answer.message}")
+            made.append({**answer, "apiVersion": body["apiVersion"], "kind": body["kind"]})
+    return tuple(made)
+
+
+def _undo(client: Client, made: Sequence[Mapping[str, Any]], asking: bool) -> None:
+    for body in () if asking else made:
+        delete(client, body)
+
+
+def _owned(body: Mapping[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+    }
+    return {**body, "metadata": {**body["metadata"], "ownerReferences": [reference]}}

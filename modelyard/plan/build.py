@@ -48,7 +48,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         *check_version(stack, state),
         *check(stack),
         *check_nodes(stack, state.nodes),
-        *_of_jobs(stack),
+        *_of_jobs(stack, state),
         *check_queues(stack, state.nodes),
     ]
     chosen, problems = select(library, stack, known)
@@ -128,13 +128,15 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
     )
 
 
-def _of_jobs(stack: Stack) -> Iterator[Finding]:
+def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     """The findings about jobs and resources."""
     if stack.config.jobs or stack.config.resources:
         # Most stacks have none, and the formulas are an import of their own.
+        from modelyard.plan.jobs import check_job_room
         from modelyard.sizing import check_jobs
 
         yield from check_jobs(stack)
+        yield from check_job_room(stack, state.nodes)
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 

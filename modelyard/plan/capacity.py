@@ -81,7 +81,7 @@ def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY)
         if not limit:
             owners = room.taken.get(node.name, _NOBODY)
             taken = [owners[name] for name in owners if name not in without]
-            count, limit = _on_node(pods.requests, node, taken)
+            count, limit = on_node(pods.requests, node, taken)
             total += count
         limits.append((node.name, limit))
         if total >= upto:
@@ -172,7 +172,7 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     return toleration.get("key") == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")
 
 
-def _on_node(
+def on_node(
     request: Mapping[str, Fraction], node: Node, taken: Iterable[Mapping[str, Fraction]]
 ) -> tuple[int, Shortage | None]:
     """How many pods a node that may hold them has room for, and what runs out first."""

@@ -14,7 +14,10 @@ from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, repeated
 
-CODES = ("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208")
+CODES = (
+    *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
+    "RES211",
+)
 
 
 def check_jobs(stack: Stack) -> Iterator[Finding]:
@@ -37,9 +40,13 @@ def check_jobs(stack: Stack) -> Iterator[Finding]:
             yield _on_its_own(stack, index, job, next(own))
         else:
             yield from _assigned(stack, index, job, job.resource, resources)
+        yield from _refers(stack, "jobs", index, job)
+        yield from _fits_together(stack, index, job)
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         yield from _judged(stack, index, one)
         yield from _known_card(stack, index, resource)
+        yield from _refers(stack, "resources", index, resource)
+        yield from _idle(stack, index, one)
 
 
 def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mapping[str, Resource]) -> Iterator[Finding]:
@@ -130,6 +137,68 @@ def _known_card(stack: Stack, index: int, resource: Resource) -> Iterator[Findin
             ("resources", index, "gpu"),
             f"resource {resource.name} asks for the card {resource.gpu}, which is in no table",
             near_cards(resource.gpu),
+        )
+
+
+def _refers(stack: Stack, section: str, index: int, one: Job | Resource) -> Iterator[Finding]:
+    """Whether its team and its priority are there."""
+    for key, known in (("team", stack.config.teams), ("priority", stack.config.priorities)):
+        name = getattr(one, key, None)
+        if name is not None and name not in {other.name for other in known}:
+            plural = "teams" if key == "team" else "priorities"
+            yield stack.finding(
+                "RES210",
+                Severity.ERROR,
+                (section, index, key),
+                f"{section[:-1]} {one.name} names the {key} {name}, which there is not",
+                instead(name, [other.name for other in known], plural),
+            )
+
+
+def _fits_together(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
+    """Whether what a job says of its runs can be had together."""
+    resource = next((one for one in stack.config.resources if one.name == job.resource), None)
+    team = job.team or (resource.team if resource is not None else None)
+    workers = resource.workers if resource is not None else None
+    clashes = (
+        ("trials", job.trials is not None and job.engine == "ray", "trials run as plain pods, and its engine is ray"),
+        ("leastWorkers", job.least_workers is not None and job.engine == "ray", "a Ray cluster starts whole"),
+        (
+            "leastWorkers",
+            job.least_workers is not None and job.trials is not None,
+            "each trial has one worker, and starts by itself",
+        ),
+        (
+            "leastWorkers",
+            job.least_workers is not None and workers is not None and job.least_workers > workers,
+            f"its resource has {workers} workers",
+        ),
+        ("leastWorkers", job.least_workers is not None and team is None, "only a team's queue starts fewer workers"),
+        ("priority", job.priority is not None and team is None, "only a team's queue knows priorities"),
+        ("together", job.together is not None and team is None, "only a team's queue places workers together"),
+    )
+    for key, clash, why in clashes:
+        if clash:
+            yield stack.finding(
+                "RES211",
+                Severity.ERROR,
+                ("jobs", index, key),
+                f"job {job.name} cannot have {key}: {why}",
+                f"drop {key}" + (", or name a team" if team is None and "team" in why else ", or the other setting"),
+            )
+
+
+def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """Whether a resource with work gets pods."""
+    waiting = [job.name for job, _ in one.jobs if not job.command]
+    if waiting and not (one.resource.image or stack.config.runtime.image):
+        yield stack.finding(
+            "RES209",
+            Severity.ADVICE,
+            ("resources", index),
+            f"resource {one.resource.name} is sized and not deployed: it has no image",
+            "set image of the resource or of modelyard:runtime; or give its jobs a command to run once",
+            detail=f"jobs without a command: {', '.join(waiting)}",
         )
 
 

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
-from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Team
 from modelyard.stack.remote import Bucket, Provider
@@ -223,6 +223,7 @@ class Config(NamedTuple):
     targets: Targets = Targets()
     providers: tuple[Provider, ...] = ()
     buckets: tuple[Bucket, ...] = ()
+    runtime: Runtime = Runtime()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
     notebooks: Notebooks = Notebooks()

@@ -26,7 +26,7 @@ from modelyard.stack.config import (
     Training,
     Waiver,
 )
-from modelyard.stack.jobs import Job, Model, Resource
+from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
@@ -144,6 +144,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "keep": ("keep", _seconds),
         },
     ),
+    "runtime": ("runtime", Runtime, {"image": ("image", _same)}),
 }
 """Sections that are flat mappings, by key of the file: field of the config, its type, its fields."""
 
@@ -177,6 +178,8 @@ RESOURCE: Final[Fields] = {
     "memory": ("memory", _quantity),
     "gpus": ("gpus", _count),
     "gpu": ("gpu", _same),
+    "image": ("image", _same),
+    "team": ("team", _same),
 }
 JOB: Final[Fields] = {
     "name": ("name", _same),
@@ -189,6 +192,18 @@ JOB: Final[Fields] = {
     "within": ("within", _seconds),
     "batch": ("batch", _count),
     "sequence": ("sequence", _count),
+    "command": ("command", _items),
+    "image": ("image", _same),
+    "env": ("env", _same),
+    "team": ("team", _same),
+    "priority": ("priority", _same),
+    "engine": ("engine", _same),
+    "leastWorkers": ("least_workers", _count),
+    "together": ("together", _same),
+    "trials": ("trials", _count),
+    "timeLimit": ("time_limit", _seconds),
+    "retries": ("retries", _count),
+    "keep": ("keep", _seconds),
 }
 MODEL: Final[Fields] = {
     "parameters": ("parameters", _quantity),

@@ -98,7 +98,13 @@ def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> 
     value: Any = error.instance
     wanted: Any = error.validator_value
     if "propertyNames" in error.absolute_schema_path:
-        yield _unknown_section(value, wanted)
+        if error.validator == "enum":
+            yield _unknown_section(value, wanted)
+        else:
+            # The path of the error is that of the mapping; what is wrong is the name of one of its keys.
+            form = f"write it like {schema['examples'][0]}"
+            summary = f"{plain(str(value))} is no key that {name(path)} can have"
+            yield Mistake((*path, value), codes.FORM, summary, form, at_key=True)
     elif error.validator == "additionalProperties":
         known = list(schema["properties"])
         yield from (_unknown(path, key, known) for key in value if key not in known)

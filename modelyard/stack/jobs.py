@@ -4,12 +4,14 @@ Quantities stay the text that the operator wrote, as in ``config``; numbers that
 (``requestTime: 50m`` is 50 milliseconds).
 """
 
+from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, get_args
 
 from modelyard.stack.remote import Remote
 
 JobType = Literal["data-sink", "dataset", "training", "batch-prediction", "serving", "llm-serving", "runtime"]
 JOB_TYPES: Final[tuple[JobType, ...]] = get_args(JobType)
+Engine = Literal["job", "ray"]
 Precision = Literal["fp32", "fp16", "bf16", "fp8", "int8", "int4"]
 
 
@@ -51,6 +53,33 @@ class Job(NamedTuple):
     sequence: int | None = None
     """Tokens of the longest request to a language model, its answer included."""
     model: Model = Model()
+    command: tuple[str, ...] = ()
+    """What it runs, once, whenever it is submitted. Without one it is work for its resource's pods."""
+    image: str | None = None
+    """None: its resource's."""
+    env: Mapping[str, str] = {}
+    team: str | None = None
+    """Whose quota it takes; None: its resource's."""
+    priority: str | None = None
+    engine: Engine = "job"
+    """Who runs its workers: plain pods with an index, or a Ray cluster of its own."""
+    least_workers: int | None = None
+    """With fewer GPUs free it starts with so many and stays so; None: whole or not at all."""
+    together: str | None = None
+    """Label of nodes whose value all of its workers' nodes share (``kubernetes.io/hostname``: one node)."""
+    trials: int | None = None
+    """Runs of one worker each that a search begins as GPUs come free."""
+    time_limit: int = 21600
+    """Seconds that a run may take, its time in the queue not counted."""
+    retries: int = 0
+    keep: int = 86400
+    """Seconds that what is left of a run stays, for its logs; it holds no GPU."""
+
+
+class Runtime(NamedTuple):
+    """What jobs run in where neither they nor their resource say it."""
+
+    image: str | None = None
 
 
 class Resource(NamedTuple):
@@ -68,3 +97,7 @@ class Resource(NamedTuple):
     """The card; None: the stack's."""
     remote: Remote | None = None
     """Where its jobs run instead of the platform's cluster; None: there."""
+    image: str | None = None
+    """None: the runtime's."""
+    team: str | None = None
+    """Whose quota its pods take; None: none, in the platform's namespace."""

@@ -6,7 +6,19 @@ nothing (``catalog`` does).
 """
 
 from modelyard.workloads.facts import Facts, fact_at, facts, source_of
+from modelyard.workloads.jobs import is_deployed, job_facts
 from modelyard.workloads.pool import node_labels
 from modelyard.workloads.sizing import GPU_ROLES, Workload, workloads
 
-__all__ = ["GPU_ROLES", "Facts", "Workload", "fact_at", "facts", "node_labels", "source_of", "workloads"]
+__all__ = [
+    "GPU_ROLES",
+    "Facts",
+    "Workload",
+    "fact_at",
+    "facts",
+    "is_deployed",
+    "job_facts",
+    "node_labels",
+    "source_of",
+    "workloads",
+]

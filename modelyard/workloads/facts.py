@@ -9,6 +9,7 @@ from typing import Any
 
 from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path
+from modelyard.workloads.jobs import resource_facts
 from modelyard.workloads.pool import pool_facts
 from modelyard.workloads.sizing import Workload, ray_available
 
@@ -59,6 +60,7 @@ def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
             "maxReplicas": config.autoscaling.max_replicas,
         },
         **pool_facts(config),
+        **resource_facts(config),
     }
     for workload in workloads:
         known[workload.role] = {
@@ -101,6 +103,7 @@ _SOURCES: dict[str, Path] = {
     "rayQueries": ("autoscaling", "queries"),
     "celeryQueries": ("autoscaling", "queries"),
     "maxReplicas": ("autoscaling", "maxReplicas"),
+    "pods": ("resources",),
 }
 
 

@@ -5,14 +5,14 @@ import pytest
 from modelyard.quantity import GI
 from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Config, Gpu, Platform, Stack
-from modelyard.stack.jobs import Job, Model, Resource
+from modelyard.stack.jobs import Job, Model, Resource, Runtime
 
 CLICKS = Job("clicks", "dataset", "features", "50M", 40)
 """Needs 2 workers with 8 cores and 39Gi."""
 
 
 def config(resources: tuple[Resource, ...] = (), jobs: tuple[Job, ...] = (), card: str = "A10") -> Config:
-    return Config("ray", Platform("23.10"), Gpu(card), resources=resources, jobs=jobs)
+    return Config("ray", Platform("23.10"), Gpu(card), runtime=Runtime("jobs:1"), resources=resources, jobs=jobs)
 
 
 def findings(*jobs: Job, resources: tuple[Resource, ...] = (), card: str = "A10") -> list[tuple[str, str]]:
@@ -124,3 +124,24 @@ def test_names_that_stand_twice() -> None:
     resources = (Resource("features", "dataset"),) * 2
     found = findings(CLICKS, CLICKS, resources=resources)
     assert found == [("RES207", "resources has features twice"), ("RES207", "jobs has clicks twice")]
+
+
+RUNS = Job("train", "training", "deep", command=("python",))
+DEEP = Resource("deep", "training", workers=2)
+
+
+@pytest.mark.parametrize(
+    ("job", "code", "words"),
+    [
+        (RUNS._replace(team="visoin"), "RES210", "names the team visoin"),
+        (RUNS._replace(priority="urgnt"), "RES210", "names the priority urgnt"),
+        (RUNS._replace(trials=2, engine="ray"), "RES211", "cannot have trials: trials run as plain pods"),
+        (RUNS._replace(least_workers=1, engine="ray"), "RES211", "cannot have leastWorkers: a Ray cluster"),
+        (RUNS._replace(least_workers=3, team="vision"), "RES211", "cannot have leastWorkers: its resource has 2"),
+        (RUNS._replace(least_workers=1), "RES211", "cannot have leastWorkers: only a team's queue"),
+        (RUNS._replace(together="rack"), "RES211", "cannot have together: only a team's queue"),
+    ],
+)
+def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> None:
+    found = [(one, summary) for one, summary in findings(job, resources=(DEEP,)) if one == code]
+    assert any(words in summary for _, summary in found)

@@ -1,0 +1,9 @@
+"""Jobs that run once: from a job of the stack file to the objects that a submission makes.
+
+Owns which template a job is rendered from, the name of its run, and what keeps it from being submitted. Renders by
+``catalog``; creates nothing (``cluster`` does), and queues nothing (Kueue does).
+"""
+
+from modelyard.jobs.submission import Submission, job_submission, run_name, submission
+
+__all__ = ["Submission", "job_submission", "run_name", "submission"]

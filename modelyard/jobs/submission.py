@@ -1,0 +1,112 @@
+"""The objects that a submission makes."""
+
+import re
+from collections.abc import Mapping
+from secrets import choice
+from typing import Any, Final, NamedTuple
+
+from modelyard.catalog import Library, render_base, select_for_job
+from modelyard.findings import Finding, Severity
+from modelyard.stack.config import Stack
+from modelyard.stack.jobs import Engine, Job
+from modelyard.stack.names import instead
+from modelyard.workloads import facts, job_facts, workloads
+
+TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray"}
+"""The patch that a job is rendered from, by who runs its workers."""
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""What names end in; no vowels, as in Kubernetes' own names, so that no word comes out."""
+_ENDING: Final = 5
+_LONGEST: Final = 48
+"""Of the part of a run's name that is the job's: pods add an index and an ending, and 63 is the most for a label."""
+
+
+class Submission(NamedTuple):
+    """What a submission makes, or why it makes nothing."""
+
+    objects: tuple[dict[str, Any], ...]
+    """The first owns the others: they go with it."""
+    findings: tuple[Finding, ...]
+    template: str = ""
+    """The patch version that it was rendered from."""
+
+
+def run_name(job: str) -> str:
+    """A name for a new run of a job: the job's, and five characters by chance."""
+    stem = re.sub(r"[^a-z0-9]+", "-", job.lower())[:_LONGEST].strip("-") or "run"
+    return f"{stem}-{''.join(choice(_LETTERS) for _ in range(_ENDING))}"
+
+
+def submission(stack: Stack, library: Library, template: str, given: Mapping[str, Any]) -> Submission:
+    """What a template comes out as.
+
+    Args:
+        stack: may pin the template's version, as of every patch.
+        library: the project's patches.
+        template: name of a patch with ``mode: submitted``.
+        given: facts of the submission, beside the stack's own.
+    """
+    known = {**facts(stack.config, workloads(stack.config)), **given}
+    chosen, findings = select_for_job(library, stack, known, template)
+    if chosen is None:
+        return Submission((), (*library.findings, *findings))
+    made = render_base(chosen.patch, chosen.params)
+    found = (*library.findings, *findings, *made.findings)
+    objects = () if any(one.blocks for one in found) else tuple(document.body for document in made.documents)
+    return Submission(objects, found, chosen.patch.id)
+
+
+def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submission:
+    """What a submission of one of the stack's jobs makes.
+
+    Args:
+        stack: whose job it is.
+        library: the project's patches.
+        name: of the job.
+        run: name of the run, see :func:`run_name`.
+    """
+    index, job = next(((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name), (-1, None))
+    if job is None:
+        runnable = [one.name for one in stack.config.jobs if one.command]
+        finding = Finding(
+            "RES214",
+            Severity.ERROR,
+            f"{stack.name} has no job {name}",
+            stack=stack.name,
+            file=stack.file,
+            remedy=instead(name, runnable, "jobs with a command"),
+        )
+        return Submission((), (finding,))
+    if problem := _unfit(stack, index, job):
+        return Submission((), (problem,))
+    return submission(stack, library, TEMPLATES[job.engine], job_facts(stack.config, job, run, stack.name))
+
+
+def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
+    """Why a job cannot be submitted."""
+    resource = next((one for one in stack.config.resources if one.name == job.resource), None)
+    if not job.command:
+        return stack.finding(
+            "RES214",
+            Severity.ERROR,
+            ("jobs", index),
+            f"job {job.name} has no command, so there is nothing to run once",
+            "give it a command; without one it is work for the pods of its resource",
+        )
+    if job.resource is not None and (resource is None or resource.type != job.type):
+        return stack.finding(
+            "RES214",
+            Severity.ERROR,
+            ("jobs", index, "resource"),
+            f"job {job.name} is on no resource of its type",
+            f"correct it first: modelyard check {stack.name}",
+        )
+    if not (job.image or (resource is not None and resource.image) or stack.config.runtime.image):
+        return stack.finding(
+            "RES214",
+            Severity.ERROR,
+            ("jobs", index),
+            f"job {job.name} has no image to run in",
+            "set image of the job, of its resource, or of modelyard:runtime",
+        )
+    return None

@@ -1,0 +1,53 @@
+"""What was submitted, in words and for machines."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from modelyard.jobs import Submission
+from modelyard.report.style import PLAIN, Style, safe
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+"""Label that names the LocalQueue of a job."""
+
+
+def submitted_text(
+    run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False
+) -> list[str]:
+    """What was made, or would be, and how to follow it."""
+    first = objects[0]
+    queue = first["metadata"].get("labels", {}).get(QUEUE)
+    where = f"namespace {first['metadata']['namespace']}"
+    waits = f"queue {queue}" if queue else "no queue: it starts at once"
+    lines = [f"{style.bold(safe(run))} {'could be' if dry_run else 'is'} submitted: {where}, {waits}"]
+    lines += [f"  {body['kind']} {safe(body['metadata']['name'])}" for body in objects]
+    if not dry_run:
+        lines.append(
+            style.dim(
+                f"follow it: kubectl get {first['kind'].lower()} --namespace "
+                f"{first['metadata']['namespace']} --selector modelyard.dev/run={run} --watch"
+            )
+        )
+    return lines
+
+
+def submitted_document(
+    stack: str, run: str, made: Submission, objects: Sequence[Mapping[str, Any]], *, dry_run: bool
+) -> dict[str, Any]:
+    """The same as JSON."""
+    return {
+        "formatVersion": 1,
+        "stack": stack,
+        "run": run,
+        "template": made.template,
+        "dryRun": dry_run,
+        "objects": [
+            {
+                "apiVersion": body["apiVersion"],
+                "kind": body["kind"],
+                "namespace": body["metadata"]["namespace"],
+                "name": body["metadata"]["name"],
+                "queue": body["metadata"].get("labels", {}).get(QUEUE),
+            }
+            for body in objects
+        ],
+    }

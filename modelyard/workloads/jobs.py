@@ -1,0 +1,100 @@
+"""What patches may ask of jobs and of the resources that they run on."""
+
+from collections.abc import Mapping
+from shlex import join
+from typing import TYPE_CHECKING, Any
+
+from modelyard import quantity
+from modelyard.hardware import Card, products, resolve
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Job
+from modelyard.workloads.pool import namespace_of
+
+if TYPE_CHECKING:
+    from modelyard.sizing import Sized
+
+
+def resource_facts(config: Config) -> dict[str, Any]:
+    """The pods of the resources that have an image and work to do, as plain JSON-like values."""
+    # Most stacks have none, and the formulas are an import of their own.
+    deployed = [_pods(config, one) for one in _sized(config) if is_deployed(config, one)]
+    return {"resources": {"deployed": bool(deployed), "pods": deployed}}
+
+
+def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]:
+    """A run of a job, as plain JSON-like values.
+
+    Args:
+        config: of the stack.
+        job: one of its jobs, with a command and on a resource of its type, where it names one.
+        name: of the run, and of nothing else in the job's namespace.
+        stack: name of the stack.
+    """
+    (found,) = [one for one in _sized(config) if any(other is job for other, _ in one.jobs)]
+    pods = _pods(config, found)
+    team = job.team or found.resource.team
+    run = {
+        **{key: pods[key] for key in ("cpu", "memory", "gpus", "products")},
+        "name": name,
+        "job": job.name,
+        "stack": stack,
+        "namespace": _namespace(config, team),
+        "queue": team,
+        "priority": job.priority,
+        "image": job.image or pods["image"],
+        "command": list(job.command),
+        "entrypoint": join(job.command),
+        "env": dict(job.env),
+        "workers": 1 if job.trials is not None else pods["workers"],
+        "leastWorkers": job.least_workers,
+        "together": job.together,
+        "trials": job.trials,
+        "timeLimit": job.time_limit,
+        "retries": job.retries,
+        "keep": job.keep,
+    }
+    return {"run": run}
+
+
+def is_deployed(config: Config, one: "Sized") -> bool:
+    """Whether a resource has pods of its own: work that no command says how to run once, and an image to do it in."""
+    image = one.resource.image or config.runtime.image
+    return image is not None and any(not job.command for job, _ in one.jobs)
+
+
+def _sized(config: Config) -> "tuple[Sized, ...]":
+    if not (config.jobs or config.resources):
+        return ()
+    from modelyard.sizing import sized
+
+    return sized(config)
+
+
+def _pods(config: Config, one: "Sized") -> dict[str, Any]:
+    resource, size = one.resource, one.size
+    team = resource.team or (one.jobs[0][0].team if one.own else None)
+    return {
+        "kind": "job" if one.own else "resource",
+        "name": resource.name,
+        "type": resource.type,
+        "namespace": _namespace(config, team),
+        "queue": team,
+        "image": resource.image or config.runtime.image,
+        "workers": size.workers,
+        "cpu": quantity.cpu(size.cpu),
+        "memory": quantity.memory(size.memory),
+        "gpus": size.gpus,
+        "products": list(_products(config, resource.gpu)) if size.gpus else [],
+        "jobs": [job.name for job, _ in one.jobs if not job.command],
+    }
+
+
+def _products(config: Config, named: str | None) -> tuple[str, ...]:
+    card = resolve(named or config.gpu.model)
+    return products(card) if isinstance(card, Card) else ()
+
+
+def _namespace(config: Config, team: str | None) -> str:
+    """Where a team's jobs run; the platform's namespace for who is in none that is known."""
+    known: Mapping[str, str] = {one.name: namespace_of(one) for one in config.teams}
+    return known.get(team or "", config.platform.namespace)

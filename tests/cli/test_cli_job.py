@@ -1,0 +1,70 @@
+"""``modelyard job``: what is said before any cluster is asked."""
+
+import json
+from typing import Any
+
+import pytest
+
+JOBS = """
+  modelyard:runtime: {image: "images.example.com/jobs:1"}
+  modelyard:resources:
+    - {name: deep, type: training, cpu: 4, memory: 24Gi, gpus: 1}
+  modelyard:jobs:
+    - {name: train, type: training, resource: deep, command: [python, train.py]}
+    - {name: clicks, type: dataset}
+"""
+
+
+@pytest.fixture
+def jobs(project: Any) -> Any:
+    """The project whose stack dev has jobs."""
+    project.edit(("config:\n", f"config:{JOBS}"))
+    return project
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("dev", "clicks"), 1, "has no command, so there is nothing to run once"),
+        (("dev", "trian"), 1, "did you mean train?"),
+        (("nope", "train"), 2, "there is no stack 'nope'"),
+        (("train",), 2, "no stack was named"),
+        (("dev", "train"), 3, "kubeconfig"),
+    ],
+)
+def test_what_cannot_be_submitted(
+    jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, said: str
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    result = run("job", "submit", *words)
+    assert result.code == code, result.err
+    assert said in " ".join(result.err.split())
+    assert result.out == ""
+
+
+def test_the_stack_may_be_named_by_the_environment(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODELYARD_STACK", "dev")
+    assert "has no command" in " ".join(run("job", "submit", "clicks").err.split())
+
+
+def test_errors_are_json_where_json_is_asked_for(jobs: Any, run: Any) -> None:
+    document = json.loads(run("job", "submit", "dev", "clicks", "--json").out)
+    assert [one["code"] for one in document["findings"]] == ["RES214"]
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("- {name: it, type: training, command: []}", ":10:"),
+        ("- {name: it, type: training, command: python}", ":10:"),
+        ("- {name: it, type: training, trials: 0}", ":10:"),
+        ("- {name: it, type: training, timeLimit: -1h}", ":10:"),
+        ("- {name: it, type: training, env: {1x: a}}", ":10:"),
+        ("- {name: it, type: training, engine: slurm}", ":10:"),
+    ],
+)
+def test_bad_settings_are_told_with_their_place(project: Any, run: Any, line: str, place: str) -> None:
+    project.edit(("config:\n", f"config:{JOBS}    {line}\n"))
+    result = run("check", "dev")
+    assert result.code == 2
+    assert f"stacks/Pulumi.dev.yaml{place}" in result.err + result.out

@@ -1,0 +1,103 @@
+"""Resources as Deployments, and runs of jobs, on a real API server: what is planned is what it has, nothing stays."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.lab.environment import NAMESPACE, Environment, comparable, environment
+from tests.lab.test_pool import config
+
+JOBS: dict[str, Any] = {
+    "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
+    "resources": [
+        {"name": "features", "type": "dataset", "workers": 2, "cpu": "500m", "memory": "1024Mi"},
+        {"name": "deep", "type": "training", "workers": 2, "cpu": 1, "memory": "2Gi"},
+    ],
+    "jobs": [
+        {"name": "clicks", "type": "dataset", "resource": "features"},
+        {"name": "views", "type": "dataset", "resource": "features"},
+        {"name": "load", "type": "data-sink"},
+        {"name": "train", "type": "training", "resource": "deep", "command": ["python", "train.py"], "keep": "1h"},
+    ],
+}
+DEPLOYED = {"resource-features", "job-load"}
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("jobs")) as made:
+        config(made, **JOBS)
+        made.modelyard("apply", "dev", "--yes")
+        made.settle()
+        yield made
+
+
+def runs(env: Environment, kind: str, run: str) -> list[dict[str, Any]]:
+    """The objects of a run."""
+    out = env.lab.kubectl(
+        "get", kind, "--namespace", NAMESPACE, "--selector", f"modelyard.dev/run={run}", "--output", "json"
+    )
+    return list(json.loads(out.stdout)["items"])
+
+
+def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
+    plan = env.plan()
+    assert plan.changed == ()
+    found = {target.name: target for target in plan.targets if target.patches == ("job-resources@v1",)}
+    assert set(found) == DEPLOYED
+    for name, target in found.items():
+        assert comparable(env.deployment(name)) == comparable(target.after)
+    assert env.deployment("resource-features")["status"]["readyReplicas"] == 2
+
+
+def test_a_dry_run_makes_nothing(env: Environment) -> None:
+    document = json.loads(env.modelyard("job", "submit", "dev", "train", "--dry-run", "--json").stdout)
+    assert document["dryRun"] is True
+    assert runs(env, "jobs", document["run"]) == []
+
+
+def test_a_run_runs_to_its_end_and_takes_its_names_with_it(env: Environment) -> None:
+    said = env.modelyard("job", "submit", "dev", "train").stdout
+    run = said.split()[0]
+    assert run.startswith("train-")
+    (job,) = runs(env, "jobs", run)
+    (service,) = runs(env, "services", run)
+    assert service["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+    env.lab.wait("the run's end", lambda: runs(env, "jobs", run)[0].get("status", {}).get("succeeded") == 2)
+    env.lab.kubectl("delete", "job", run, "--namespace", NAMESPACE)
+    env.lab.wait("the end of what it owned", lambda: runs(env, "services", run) == [])
+
+
+def test_two_runs_do_not_meet(env: Environment) -> None:
+    names = {json.loads(env.modelyard("job", "submit", "dev", "train", "--json").stdout)["run"] for _ in range(2)}
+    assert len(names) == 2
+
+
+def test_what_the_cluster_refuses_leaves_nothing(env: Environment) -> None:
+    """The Job would be taken, its Service would not: neither is made."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "none"},
+        "spec": {"hard": {"services": 0}},
+    }
+    before = json.loads(env.lab.kubectl("get", "jobs", "--namespace", NAMESPACE, "--output", "json").stdout)["items"]
+    env.lab.kubectl("apply", "--namespace", NAMESPACE, "--filename", "-", stdin=json.dumps(quota))
+    env.lab.wait(
+        "the quota",
+        lambda: "used" in str(env.lab.kubectl("get", "quota", "none", "-n", NAMESPACE, "-o", "json").stdout),
+    )
+    done = env.modelyard("job", "submit", "dev", "train", check=False)
+    env.lab.kubectl("delete", "quota", "none", "--namespace", NAMESPACE)
+    assert done.returncode == 1
+    assert "the cluster does not take it: Service" in done.stderr
+    after = json.loads(env.lab.kubectl("get", "jobs", "--namespace", NAMESPACE, "--output", "json").stdout)["items"]
+    assert len(after) == len(before)
+
+
+def test_a_destroy_leaves_nothing(env: Environment) -> None:
+    env.modelyard("destroy", "dev", "--yes")
+    out = env.lab.kubectl("get", "deployments", "--namespace", NAMESPACE, "--output", "name").stdout
+    assert not any(name in out for name in DEPLOYED)

@@ -1,0 +1,147 @@
+"""What a submission makes of a job of the stack file."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.catalog import Library, load_library
+from modelyard.jobs import Submission, job_submission, run_name
+from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack
+from modelyard.stack.jobs import Job, Resource, Runtime
+from modelyard.stack.pool import Flavor, Priority, Quota, Team
+
+ROOT = Path(__file__).parents[3]
+DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1, team="vision")
+TRAIN = Job("train", "training", "deep", command=("python", "train.py", "--name", "it's"), priority="urgent")
+VISION = Team("vision", (Quota("a10", "16", "128Gi", 4),), "vision-ml")
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return load_library(ROOT)
+
+
+def stack(*jobs: Job, **changes: Any) -> Stack:
+    config = Config(
+        "ray",
+        Platform("23.10", namespace="ml-platform"),
+        Gpu("A10"),
+        runtime=Runtime("images.example.com/jobs:1"),
+        resources=(DEEP,),
+        jobs=jobs or (TRAIN,),
+        flavors=(Flavor("a10", "A10"),),
+        teams=(VISION,),
+        priorities=(Priority("urgent", 1000),),
+    )
+    return Stack("dev", "stacks/Pulumi.dev.yaml", "", config._replace(**changes), None, {})
+
+
+def made(library: Library, job: Job = TRAIN, **changes: Any) -> Submission:
+    return job_submission(stack(job, **changes), library, job.name, "train-x7k2p")
+
+
+def test_a_gang_of_workers_waits_in_its_teams_queue(library: Library) -> None:
+    submission = made(library, TRAIN._replace(env={"EPOCHS": "3"}))
+    assert submission.template == "job-run@v1"
+    job, service = submission.objects
+    assert job["metadata"]["name"] == "train-x7k2p"
+    assert job["metadata"]["namespace"] == "vision-ml"
+    assert job["metadata"]["labels"] == {
+        "app.kubernetes.io/part-of": "ml-platform",
+        "modelyard.dev/stack": "dev",
+        "modelyard.dev/job": "train",
+        "modelyard.dev/run": "train-x7k2p",
+        "kueue.x-k8s.io/queue-name": "vision",
+        "kueue.x-k8s.io/priority-class": "urgent",
+    }
+    spec = job["spec"]
+    assert {key: spec[key] for key in spec if key != "template"} == {
+        "suspend": True,
+        "completionMode": "Indexed",
+        "completions": 2,
+        "parallelism": 2,
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": 21600,
+        "ttlSecondsAfterFinished": 86400,
+    }
+    (container,) = spec["template"]["spec"]["containers"]
+    assert container["command"] == ["python", "train.py", "--name", "it's"]
+    assert container["resources"]["requests"] == {"cpu": "4", "memory": "24Gi", "nvidia.com/gpu": 1}
+    assert container["resources"]["limits"] == container["resources"]["requests"]
+    env = {one["name"]: one.get("value") for one in container["env"]}
+    assert env["EPOCHS"] == "3"
+    assert (env["WORLD_SIZE"], env["MASTER_ADDR"]) == ("2", "train-x7k2p-0.train-x7k2p")
+    assert spec["template"]["spec"]["subdomain"] == service["metadata"]["name"] == "train-x7k2p"
+    selector = service["spec"]["selector"]
+    assert selector.items() <= spec["template"]["metadata"]["labels"].items()
+
+
+def test_a_search_has_a_run_a_trial_and_none_waits_for_another(library: Library) -> None:
+    jobs = made(library, TRAIN._replace(trials=3)).objects
+    assert [job["metadata"]["name"] for job in jobs] == ["train-x7k2p-0", "train-x7k2p-1", "train-x7k2p-2"]
+    assert {job["spec"]["completions"] for job in jobs} == {1}
+    trials = [
+        next(one["value"] for one in job["spec"]["template"]["spec"]["containers"][0]["env"] if one["name"] == "TRIAL")
+        for job in jobs
+    ]
+    assert trials == ["0", "1", "2"]
+
+
+def test_a_ray_job_brings_its_cluster_and_takes_it_away(library: Library) -> None:
+    submission = made(library, TRAIN._replace(engine="ray"))
+    (job,) = submission.objects
+    assert submission.template == "job-ray@v1"
+    assert job["spec"]["shutdownAfterJobFinishes"] is True
+    assert job["spec"]["entrypoint"] == """python train.py --name 'it'"'"'s'"""
+    head = job["spec"]["rayClusterSpec"]["headGroupSpec"]
+    assert "nvidia.com/gpu" not in head["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert head["rayStartParams"]["num-cpus"] == "0"
+    (group,) = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 2)
+
+
+def test_without_a_team_it_starts_at_once_in_the_platforms_namespace(library: Library) -> None:
+    alone = TRAIN._replace(priority=None)
+    (job, _) = made(library, alone, resources=(DEEP._replace(team=None),)).objects
+    assert job["spec"]["suspend"] is False
+    assert job["metadata"]["namespace"] == "ml-platform"
+    assert not any("kueue" in label for label in job["metadata"]["labels"])
+
+
+def test_fewer_workers_at_the_start_and_one_place_for_all(library: Library) -> None:
+    (job, _) = made(library, TRAIN._replace(least_workers=1, together="kubernetes.io/hostname")).objects
+    assert job["metadata"]["annotations"] == {"kueue.x-k8s.io/job-min-parallelism": "1"}
+    annotations = job["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["kueue.x-k8s.io/podset-required-topology"] == "kubernetes.io/hostname"
+
+
+@pytest.mark.parametrize(
+    ("job", "changes", "words"),
+    [
+        (TRAIN._replace(command=()), {}, "has no command"),
+        (TRAIN._replace(resource="nope"), {}, "is on no resource of its type"),
+        (TRAIN._replace(type="runtime"), {}, "is on no resource of its type"),
+        (TRAIN, {"runtime": Runtime()}, "has no image"),
+        (TRAIN, {"patches": (PatchChoice("job-run", "v7"),)}, "has no version v7"),
+        (TRAIN, {"patches": (PatchChoice("job-run", params={"run": {}}),)}, "cannot take its parameters"),
+    ],
+)
+def test_what_cannot_be_submitted(library: Library, job: Job, changes: dict[str, Any], words: str) -> None:
+    submission = made(library, job, **changes)
+    assert submission.objects == ()
+    assert any(words in one.summary for one in submission.findings if one.blocks)
+
+
+def test_a_job_that_there_is_not_is_told_with_the_nearest(library: Library) -> None:
+    (finding,) = job_submission(stack(), library, "trian", "x").findings
+    assert (finding.code, finding.remedy) == ("RES214", "did you mean train?")
+
+
+def test_names_of_runs() -> None:
+    names = {run_name("train") for _ in range(50)}
+    assert len(names) == 50
+    assert all(re.fullmatch(r"train-[a-z0-9]{5}", name) for name in names)
+    assert len(run_name("x" * 63)) <= 54
+    assert re.fullmatch(r"my-notebook-[a-z0-9]{5}", run_name("My notebook_"))

@@ -1,0 +1,110 @@
+"""Resources as Deployments, and jobs that can never run."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.stack.jobs import Job, Resource, Runtime
+from modelyard.stack.pool import Flavor, Quota, Team
+
+IMAGE = Runtime("images.example.com/jobs:1")
+DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1)
+TRAIN = Job("train", "training", "deep", command=("python", "train.py"))
+A10 = Flavor("a10", "A10")
+
+
+def team(name: str, gpus: int, borrow: int | None = None, cohort: str | None = None) -> Team:
+    return Team(name, (Quota("a10", "16", "128Gi", gpus, borrow),), cohort=cohort)
+
+
+def deployed(site: Any) -> dict[str, Any]:
+    return {one.name: one for one in site.plan().targets if one.patches == ("job-resources@v1",)}
+
+
+def room(site: Any) -> list[tuple[str, str]]:
+    found = [one for one in site.plan().findings if one.code in ("RES212", "RES213")]
+    return [(one.code, one.summary) for one in found]
+
+
+def test_jobs_on_one_resource_share_one_deployment(dev: Any) -> None:
+    jobs = (
+        Job("clicks", "dataset", "features"),
+        Job("views", "dataset", "features"),
+        Job("load", "data-sink"),
+        TRAIN,
+    )
+    made = deployed(dev.asking(runtime=IMAGE, resources=(Resource("features", "dataset"), DEEP), jobs=jobs))
+    assert set(made) == {"resource-features", "job-load"}
+    spec = made["resource-features"].after["spec"]["template"]["spec"]
+    env = {one["name"]: one["value"] for one in spec["containers"][0]["env"]}
+    assert (env["JOBS"], env["JOB_TYPE"]) == ("clicks,views", "dataset")
+    # Nobody asked for a GPU: the default has none.
+    (container,) = made["job-load"].after["spec"]["template"]["spec"]["containers"]
+    assert "nvidia.com/gpu" not in container["resources"]["limits"]
+
+
+def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None:
+    site = dev.asking(resources=(Resource("features", "dataset"),), jobs=(Job("clicks", "dataset", "features"),))
+    assert deployed(site) == {}
+    assert [one.summary for one in site.plan().findings if one.code == "RES209"] == [
+        "resource features is sized and not deployed: it has no image"
+    ]
+
+
+def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_card(dev: Any) -> None:
+    chat = Resource("chat", "llm-serving", gpus=1, team="vision")
+    made = deployed(
+        dev.asking(
+            runtime=IMAGE,
+            resources=(chat,),
+            jobs=(Job("it", "llm-serving", "chat"),),
+            flavors=(A10,),
+            teams=(team("vision", 1),),
+        )
+    )
+    target = made["resource-chat"]
+    assert target.key.namespace == "vision"
+    assert target.after["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
+    assert target.after["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    affinity = target.after["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == ["NVIDIA-A10"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "job", "summary"),
+    [
+        (DEEP._replace(cpu="400"), TRAIN, "job train can never run: no node takes a worker"),
+        (DEEP._replace(gpus=2), TRAIN, "job train can never run: no node takes a worker"),
+        (DEEP._replace(gpu="A30"), TRAIN, "job train can never run: no node takes a worker"),
+        (DEEP._replace(workers=3), TRAIN, "job train can never run: the nodes hold 2 of its 3 workers"),
+        (
+            DEEP,
+            TRAIN._replace(team="vision", together="kubernetes.io/hostname"),
+            "job train can never run: nodes with one kubernetes.io/hostname hold 1 of its 2 workers",
+        ),
+        (DEEP, TRAIN, None),
+        (DEEP._replace(workers=3), TRAIN._replace(team="vision", least_workers=2), None),
+        (DEEP._replace(workers=3), TRAIN._replace(trials=9), None),
+    ],
+)
+def test_what_no_nodes_hold(dev: Any, resource: Resource, job: Job, summary: str | None) -> None:
+    """The recorded platform has two nodes with one A10 each."""
+    site = dev.asking(resources=(resource,), jobs=(job,), flavors=(A10,), teams=(team("vision", 9),))
+    assert room(site) == ([("RES212", summary)] if summary else [])
+
+
+@pytest.mark.parametrize(
+    ("teams", "most"),
+    [
+        ((team("vision", 1),), 1),
+        ((team("vision", 1, cohort="c"), team("speech", 1, cohort="c")), None),
+        ((team("vision", 1, 0, "c"), team("speech", 1, cohort="c")), 1),
+        ((team("vision", 1, cohort="c"), team("speech", 1, cohort="d")), 1),
+    ],
+)
+def test_what_no_quota_holds(dev: Any, teams: tuple[Team, ...], most: int | None) -> None:
+    job = TRAIN._replace(team="vision")
+    site = dev.asking(resources=(DEEP,), jobs=(job,), flavors=(A10,), teams=teams)
+    expected = [("RES213", f"job train asks for 2 GPUs at once, and team vision never has more than {most}")]
+    assert room(site) == ([] if most is None else expected)
