@@ -25,6 +25,7 @@ PROGRAM = {
     "MODELYARD_PROMETHEUS_TOKEN_FILE": "File that holds that token.",
     "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, where it asks for one.",
     "MODELYARD_RAY_TOKEN_FILE": "File that holds that token.",
+    "MODELYARD_STACK": "Name of the stack that `job submit` is about where none is named.",
     "NO_COLOR": "Any text: no colours, unless `--colour always` asks for them.",
     "TERM": "`dumb` stands for a terminal without colours.",
 }

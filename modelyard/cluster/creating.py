@@ -49,7 +49,7 @@ def create_all(
 ) -> tuple[dict[str, Any], ...] | Refusal:
     """The objects as the API server made them, or would: all or none. The first owns the others, which go with it.
 
-    All are asked for by dry run before the first is made. Where one is refused all the same, those before it are deleted.
+    All are asked for by dry run before the first is made. Where one is refused all the same, what was made is deleted.
 
     Raises:
         ClusterError: the API server does not answer, or not to us.

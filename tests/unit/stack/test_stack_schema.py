@@ -216,7 +216,9 @@ def test_lists_of_jobs_have_the_same_defaults_and_choices_in_schema_and_code() -
     ):
         stated = SCHEMA["$defs"][name]["properties"]
         own = {field for field, _ in fields.values()}
-        code = {field: value for field, value in kind._field_defaults.items() if field in own and value not in ("", {})}
+        code = {
+            field: value for field, value in kind._field_defaults.items() if field in own and value not in ("", {}, ())
+        }
         found = {
             fields[key][0]: stated[key]["default"] for key in fields if stated[key].get("default") not in (None, {})
         }
