@@ -101,6 +101,14 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
             f"job {job.name} is on no resource of its type",
             f"correct it first: modelyard check {stack.name}",
         )
+    if resource is not None and resource.remote is not None:
+        return stack.finding(
+            "RES214",
+            Severity.ERROR,
+            ("jobs", index, "resource"),
+            f"job {job.name} is on the remote resource {resource.name}, which is not the platform's cluster",
+            f"modelyard remote {stack.name} --write DIR writes what launches it there",
+        )
     if not (job.image or (resource is not None and resource.image) or stack.config.runtime.image):
         return stack.finding(
             "RES214",

@@ -47,7 +47,7 @@ def check_job_room(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
     told: dict[_Ask, tuple[str, str] | None] = {}
     for index, job in enumerate(config.jobs):
         one = by_job.get(id(job))
-        if not job.command or one is None:
+        if not job.command or one is None or one.resource.remote is not None:
             continue
         ask = _ask(config, job, one)
         team = teams.get(ask.team or "")

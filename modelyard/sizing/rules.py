@@ -191,7 +191,7 @@ def _fits_together(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
 def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     """Whether a resource with work gets pods."""
     waiting = [job.name for job, _ in one.jobs if not job.command]
-    if waiting and not (one.resource.image or stack.config.runtime.image):
+    if waiting and one.resource.remote is None and not (one.resource.image or stack.config.runtime.image):
         yield stack.finding(
             "RES209",
             Severity.ADVICE,

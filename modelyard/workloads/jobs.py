@@ -57,9 +57,12 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
 
 
 def is_deployed(config: Config, one: "Sized") -> bool:
-    """Whether a resource has pods of its own: work that no command says how to run once, and an image to do it in."""
+    """Whether a resource has pods of its own here: work that no command says how to run once, and an image to do it in.
+
+    A remote one has them elsewhere.
+    """
     image = one.resource.image or config.runtime.image
-    return image is not None and any(not job.command for job, _ in one.jobs)
+    return image is not None and one.resource.remote is None and any(not job.command for job, _ in one.jobs)
 
 
 def _sized(config: Config) -> "tuple[Sized, ...]":
