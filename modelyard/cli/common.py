@@ -12,7 +12,10 @@ from modelyard.findings import Finding
 from modelyard.plan.drains import left_behind
 from modelyard.plan.project import Planned, plan_live, plan_recorded
 from modelyard.plan.values import Plan
-from modelyard.stack import check_project, discover, find_project, misnamed
+from modelyard.stack import Stack, check_project, discover, find_project, misnamed
+
+STACK = "MODELYARD_STACK"
+"""Environment variable that names the stack where nobody else does."""
 
 
 def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
@@ -75,6 +78,26 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     if missing:
         raise Stop(Exit.USAGE, f"there is no stack {', '.join(map(repr, missing))}", near_stack(missing[0], known))
     return {name: known[name] for name in dict.fromkeys(names)}
+
+
+def chosen_stack(root: Path, named: str | None) -> Stack:
+    """The stack that is named, or meant."""
+    from modelyard.plan.project import shown
+    from modelyard.stack import load
+
+    name = named or os.environ.get(STACK)
+    known = [found.name for found in discover(root)]
+    if name is None and len(known) == 1:
+        (name,) = known
+    if name is None:
+        raise Stop(
+            Exit.USAGE, "no stack was named", f"name one of {', '.join(sorted(known)) or 'none'}, or set {STACK}"
+        )
+    (path,) = stack_files(root, [name], False).values()
+    stack, findings = load(path, shown(root, path))
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    return stack
 
 
 def near_stack(name: str, known: Iterable[str]) -> str:

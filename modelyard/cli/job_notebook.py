@@ -1,4 +1,4 @@
-"""Submit a notebook as a job: papermill runs it on a GPU of its own, and its result is a new notebook beside it."""
+"""A notebook as a job: papermill runs it on a GPU of its own, and its result is a new notebook beside it."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
-from modelyard.cli.common import json_option, project_root, say, stack_files
+from modelyard.cli.common import chosen_stack, project_root, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
 from modelyard.notebooks import (
@@ -22,12 +22,14 @@ from modelyard.notebooks import (
     parse_parameters,
     read_notebook,
 )
-from modelyard.stack import Stack, discover, load
+from modelyard.stack import Stack
 from modelyard.stack.config import Allocation
 
 if TYPE_CHECKING:
     from lightkube import Client
 
+OPTIONS: Final = ("flavor", "device", "allocation", "team", "priority", "parameters", "workspace", "wait")
+"""What only notebooks have, by its name in the arguments."""
 PAUSE: Final = 2.0
 """Seconds between two looks at a job that is waited for."""
 ENDS: Final = {"Complete": "complete", "Failed": "failed"}
@@ -49,18 +51,15 @@ def is_notebook(word: str) -> bool:
     return word.endswith(".ipynb")
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments of a notebook's submission."""
-    parser.add_argument("notebook", metavar="NOTEBOOK", help="a file that ends in .ipynb, in the workspace")
-    parser.add_argument("--stack", metavar="STACK", help="name of a stack; may be left out where there is one only")
-    parser.add_argument("--flavor", metavar="F", help="kind of nodes, as modelyard:flavors names it")
-    parser.add_argument("--device", metavar="CARD", help="the card, such as A10: the flavor that has it")
-    parser.add_argument(
-        "--allocation", choices=get_args(Allocation), help="single (one GPU, the default), partial, multi_gpu"
-    )
-    parser.add_argument("--team", metavar="T", help="whose quota; may be left out where there is one team only")
-    parser.add_argument("--priority", metavar="P", help="how urgent, as modelyard:priorities names it")
-    parser.add_argument(
+def options(parser: ArgumentParser) -> None:
+    """Adds the options of a notebook's submission."""
+    add = parser.add_argument_group("notebooks").add_argument
+    add("--flavor", metavar="F", help="kind of nodes, as modelyard:flavors names it")
+    add("--device", metavar="CARD", help="the card, such as A10: the flavor that has it")
+    add("--allocation", choices=get_args(Allocation), help="single (one GPU, the default), partial, multi_gpu")
+    add("--team", metavar="T", help="whose quota; may be left out where there is one team only")
+    add("--priority", metavar="P", help="how urgent, as modelyard:priorities names it")
+    add(
         "-p",
         "--parameter",
         dest="parameters",
@@ -69,12 +68,8 @@ def configure(parser: ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a value for the cell tagged parameters (repeatable)",
     )
-    parser.add_argument(
-        "--workspace", metavar="DIR", help="the workspace's folder here; left out, notebooks.path of the stack"
-    )
-    parser.add_argument("--wait", action="store_true", help="wait until the job is over; exit code 1 if it failed")
-    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take the job")
-    json_option(parser)
+    add("--workspace", metavar="DIR", help="the workspace's folder here; left out, notebooks.path of the stack")
+    add("--wait", action="store_true", help="wait until the job is over; exit code 1 if it failed")
 
 
 def run(args: Namespace) -> Exit:
@@ -112,20 +107,20 @@ def _made(args: Namespace) -> Submission:
     from modelyard.plan.project import library_of
 
     root = project_root(args)
-    stack = _stack(root, args.stack)
-    file = Path(args.notebook)
+    stack = chosen_stack(root, args.stack)
+    file = Path(args.what)
     name = job_name(file)
-    notebook = read_notebook(file, args.notebook)
+    notebook = read_notebook(file, args.what)
     problems: list[Problem] = [] if isinstance(notebook, Notebook) else [*notebook]
     mounted = stack.config.notebooks.path
-    place = locate(file, Path(args.workspace or mounted), mounted, name, args.notebook)
+    place = locate(file, Path(args.workspace or mounted), mounted, name, args.what)
     if not isinstance(place, Place):
         problems += place
     chosen = choose(stack.config, Choice(args.flavor, args.device, args.allocation, args.team, args.priority))
     if not isinstance(chosen, Chosen):
         problems += chosen
     parameters, wrong = parse_parameters(
-        args.parameters, notebook if isinstance(notebook, Notebook) else None, args.notebook
+        args.parameters, notebook if isinstance(notebook, Notebook) else None, args.what
     )
     problems += wrong
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
@@ -136,23 +131,8 @@ def _made(args: Namespace) -> Submission:
         raise Stop(Exit.USAGE, "the project's patches cannot be used", "", blocking)
     job, findings = notebook_job(library, stack, name, place, chosen, parameters, date.today())
     if job is None:
-        raise Stop(Exit.FINDINGS, f"{args.notebook} cannot be submitted to {stack.name}", "", findings)
+        raise Stop(Exit.FINDINGS, f"{args.what} cannot be submitted to {stack.name}", "", findings)
     return Submission(stack, job, place, chosen, findings)
-
-
-def _stack(root: Path, name: str | None) -> Stack:
-    from modelyard.plan.project import shown
-
-    known = [found.name for found in discover(root)]
-    names = [name] if name is not None else known if len(known) == 1 else []
-    if not names:
-        remedy = f"name one of {', '.join(sorted(known)) or 'none'} with --stack"
-        raise Stop(Exit.USAGE, "no stack was named", remedy)
-    (path,) = stack_files(root, names, False).values()
-    stack, findings = load(path, shown(root, path))
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{names[0]} cannot be read", "", findings)
-    return stack
 
 
 def _stop(problems: list[Problem]) -> Stop:

@@ -1,64 +1,53 @@
-"""Start a job of a stack: a run of its command, in its team's queue.
+"""Start a job of a stack, or a notebook as a job: a run in its team's queue.
 
 Every run has a name of its own. It waits until its team's quota has room for all of its workers, and its GPUs are free
-again as soon as it has ended.
+again as soon as it has ended. A notebook's result is a new notebook beside it.
 """
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, project_root, say, say_errors, stack_files
+from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
 from modelyard.jobs import Submission
 from modelyard.stack import Stack
 
-STACK = "MODELYARD_STACK"
-"""Environment variable that names the stack where nobody else does."""
-
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
+    from modelyard.cli.job_notebook import options
+
     parser.add_argument(
         "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
     )
-    parser.add_argument("what", metavar="JOB", help="name of one of its jobs")
-    parser.add_argument("--dry-run", action="store_true", help="only ask the cluster whether it would take it")
+    parser.add_argument("what", metavar="JOB", help="name of one of its jobs, or a notebook (.ipynb)")
+    parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, where not named before the job")
+    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take it")
     json_option(parser)
+    options(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Renders, asks by dry run, and creates."""
+    from modelyard.cli import job_notebook
+
+    if args.stack is not None and args.named is not None:
+        raise Stop(Exit.USAGE, "the stack was named twice", "name it before the job, or with --stack")
+    args.stack = args.stack or args.named
+    if job_notebook.is_notebook(args.what):
+        return job_notebook.run(args)
     from modelyard.jobs import job_submission, run_name
     from modelyard.plan.project import library_of
 
+    if idle := [f"--{name}" for name in job_notebook.OPTIONS if getattr(args, name)]:
+        remedy = "jobs have all that in the stack file; a notebook is a file that ends in .ipynb"
+        raise Stop(Exit.USAGE, f"{args.what} is no notebook, so {', '.join(idle)} cannot be given", remedy)
     root = project_root(args)
-    stack = loaded(root, args.stack)
+    stack = chosen_stack(root, args.stack)
     name = run_name(args.what)
     made = job_submission(stack, library_of(root), args.what, name)
     return send(stack, name, made, args)
-
-
-def loaded(root: Path, named: str | None) -> Stack:
-    """The stack that is named, or meant."""
-    from modelyard.plan.project import shown
-    from modelyard.stack import discover, load
-
-    name = named or os.environ.get(STACK)
-    known = [found.name for found in discover(root)]
-    if name is None and len(known) == 1:
-        (name,) = known
-    if name is None:
-        raise Stop(
-            Exit.USAGE, "no stack was named", f"name one of {', '.join(sorted(known)) or 'none'}, or set {STACK}"
-        )
-    (path,) = stack_files(root, [name], False).values()
-    stack, findings = load(path, shown(root, path))
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    return stack
 
 
 def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
