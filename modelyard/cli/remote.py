@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, project_root, say, say_errors, stack_files
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
 
 if TYPE_CHECKING:
@@ -27,18 +27,14 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Resolves, prints and writes."""
-    from modelyard.plan.project import shown
     from modelyard.remote import CODES, check_remote, offers
     from modelyard.remote.offers import provider_of
     from modelyard.remote.places import remote_jobs
     from modelyard.report.remote import RemoteResource, remote_document, remote_text
-    from modelyard.stack import apply_waivers, load
+    from modelyard.stack import apply_waivers
 
     root = project_root(args)
-    (path,) = stack_files(root, [args.stack], False).values()
-    stack, findings = load(path, shown(root, path))
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{args.stack} cannot be read", "", findings)
+    stack = chosen_stack(root, args.stack)
     own = _own_prices(root, stack)
     chosen = _named(stack, args.name)
     made = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, project_root, say, say_errors, stack_files
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
 from modelyard.sizing import Sized
 
@@ -20,20 +20,15 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Sizes and prints."""
-    from modelyard.plan.project import shown
     from modelyard.report.size import size_document, size_text
     from modelyard.sizing import CODES, check_jobs, sized
-    from modelyard.stack import apply_waivers, load
+    from modelyard.stack import apply_waivers
 
     root = project_root(args)
-    (path,) = stack_files(root, [args.stack], False).values()
-    stack, findings = load(path, shown(root, path))
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{args.stack} cannot be read", "", findings)
-    resources = sized(stack.config)
-    if args.name is not None:
-        resources = _named(resources, args.name)
-    judged = apply_waivers(check_jobs(stack), stack, date.today())
+    stack = chosen_stack(root, args.stack)
+    everything = sized(stack.config)
+    resources = everything if args.name is None else _named(everything, args.name)
+    judged = apply_waivers(check_jobs(stack, everything), stack, date.today())
     # What is wrong with waivers themselves a plan tells, which knows all findings.
     wrong = [finding for finding in judged if finding.blocks and finding.code in CODES]
     if args.json:

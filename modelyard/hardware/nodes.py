@@ -12,7 +12,7 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware import cuda as toolkits
 from modelyard.hardware.cards import Card, by_id, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA
-from modelyard.hardware.rules.shared import card_of, falls_short, finding, least_gi, spelled
+from modelyard.hardware.rules.shared import card_of, falls_short, least_gi, spelled
 from modelyard.quantity import GB, parse
 from modelyard.stack.config import Stack
 
@@ -132,8 +132,7 @@ def _driver_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
 def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> Finding:
     cuda = stack.config.platform.cuda
     needed = (toolkits.toolkit_driver(cuda) if verdict.minor_only else None) or toolkits.minor_driver(cuda)
-    return finding(
-        stack,
+    return stack.finding(
         "GPU011",
         Severity.ADVICE if verdict.minor_only else Severity.ERROR,
         ("platform", "cuda"),
@@ -170,8 +169,7 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
             names = [name for gb in short for name in found[gb]]
             needed = short[0] if everywhere else short[-1]
             findings.append(
-                finding(
-                    stack,
+                stack.finding(
                     "RES001",
                     Severity.ERROR if everywhere else Severity.WARNING,
                     (section, "memory"),
@@ -195,8 +193,7 @@ def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
         return []
     name = max(disks, key=lambda node: (disks[node], node))
     return [
-        finding(
-            stack,
+        stack.finding(
             "RES008",
             Severity.ERROR,
             ("modelService", "volume"),

@@ -1,24 +1,19 @@
 """The objects that a submission makes."""
 
-import re
 from collections.abc import Mapping
-from secrets import choice
 from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library, render_base, select_for_job
 from modelyard.findings import Finding, Severity
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job
-from modelyard.stack.names import instead
+from modelyard.stack.names import fresh, instead
 from modelyard.workloads import facts, job_facts, workloads
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray"}
 """The patch that a job is rendered from, by who runs its workers."""
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""What names end in; no vowels, as in Kubernetes' own names, so that no word comes out."""
-_ENDING: Final = 5
-_LONGEST: Final = 48
-"""Of the part of a run's name that is the job's: pods add an index and an ending, and 63 is the most for a label."""
+LONGEST_RUN: Final = 54
+"""Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
 
 
 class Submission(NamedTuple):
@@ -33,8 +28,7 @@ class Submission(NamedTuple):
 
 def run_name(job: str) -> str:
     """A name for a new run of a job: the job's, and five characters by chance."""
-    stem = re.sub(r"[^a-z0-9]+", "-", job.lower())[:_LONGEST].strip("-") or "run"
-    return f"{stem}-{''.join(choice(_LETTERS) for _ in range(_ENDING))}"
+    return fresh(job, LONGEST_RUN, "run")
 
 
 def submission(stack: Stack, library: Library, template: str, given: Mapping[str, Any]) -> Submission:
@@ -85,36 +79,21 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
 def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
     """Why a job cannot be submitted."""
     resource = next((one for one in stack.config.resources if one.name == job.resource), None)
+    where: Path = ("jobs", index)
     if not job.command:
-        return stack.finding(
-            "RES214",
-            Severity.ERROR,
-            ("jobs", index),
-            f"job {job.name} has no command, so there is nothing to run once",
-            "give it a command; without one it is work for the pods of its resource",
-        )
-    if job.resource is not None and (resource is None or resource.type != job.type):
-        return stack.finding(
-            "RES214",
-            Severity.ERROR,
-            ("jobs", index, "resource"),
-            f"job {job.name} is on no resource of its type",
-            f"correct it first: modelyard check {stack.name}",
-        )
-    if resource is not None and resource.remote is not None:
-        return stack.finding(
-            "RES214",
-            Severity.ERROR,
-            ("jobs", index, "resource"),
-            f"job {job.name} is on the remote resource {resource.name}, which is not the platform's cluster",
-            f"modelyard remote {stack.name} --write DIR writes what launches it there",
-        )
-    if not (job.image or (resource is not None and resource.image) or stack.config.runtime.image):
-        return stack.finding(
-            "RES214",
-            Severity.ERROR,
-            ("jobs", index),
-            f"job {job.name} has no image to run in",
-            "set image of the job, of its resource, or of modelyard:runtime",
-        )
-    return None
+        summary = "has no command, so there is nothing to run once"
+        remedy = "give it a command; without one it is work for the pods of its resource"
+    elif job.resource is not None and (resource is None or resource.type != job.type):
+        where = (*where, "resource")
+        summary = "is on no resource of its type"
+        remedy = f"correct it first: modelyard check {stack.name}"
+    elif resource is not None and resource.remote is not None:
+        where = (*where, "resource")
+        summary = f"is on the remote resource {resource.name}, which is not the platform's cluster"
+        remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
+    elif not (job.image or (resource is not None and resource.image) or stack.config.runtime.image):
+        summary = "has no image to run in"
+        remedy = "set image of the job, of its resource, or of modelyard:runtime"
+    else:
+        return None
+    return stack.finding("RES214", Severity.ERROR, where, f"job {job.name} {summary}", remedy)

@@ -4,20 +4,16 @@ The workspace is one volume. Jupyter has it at ``notebooks.path`` and so has the
 by the same paths in both. Who submits from elsewhere says which folder of theirs the volume is.
 """
 
-import re
-import secrets
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from modelyard.notebooks.values import Problem
+from modelyard.stack.names import fresh
 
 LONGEST_FILE: Final = 255
 """Bytes of the longest name of a file on the usual file systems."""
 LONGEST_JOB: Final = 52
 """Characters of the longest job name: pods add eleven to it and may have 63."""
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""As Kubernetes makes names: no vowels, so that no words come out."""
-_SUFFIX: Final = 5
 _PARTIAL: Final = "."
 """Before the result's name while the job runs."""
 
@@ -32,9 +28,7 @@ class Place(NamedTuple):
 
 def job_name(notebook: Path) -> str:
     """A fresh name for the job of a notebook: the letters and digits of its name, and five of chance."""
-    stem = re.sub(r"[^a-z0-9]+", "-", notebook.stem.lower()).strip("-") or "notebook"
-    chance = "".join(secrets.choice(_LETTERS) for _ in range(_SUFFIX))
-    return f"{stem[: LONGEST_JOB - _SUFFIX - 1].rstrip('-')}-{chance}"
+    return fresh(notebook.stem, LONGEST_JOB, "notebook")
 
 
 def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) -> Place | tuple[Problem, ...]:

@@ -133,10 +133,11 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     if stack.config.jobs or stack.config.resources:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.plan.jobs import check_job_room
-        from modelyard.sizing import check_jobs
+        from modelyard.sizing import check_jobs, sized
 
-        yield from check_jobs(stack)
-        yield from check_job_room(stack, state.nodes)
+        everything = sized(stack.config)
+        yield from check_jobs(stack, everything)
+        yield from check_job_room(stack, everything, state.nodes)
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 

@@ -10,7 +10,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, products, resolve
 from modelyard.plan.capacity import MANY, PRODUCT_LABEL, amount, obstacle, on_node
 from modelyard.plan.pods import Pods
-from modelyard.sizing import Sized, sized
+from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.jobs import Job
 from modelyard.stack.pool import Flavor, Team
@@ -28,7 +28,7 @@ class _Ask(NamedTuple):
     together: str | None
 
 
-def check_job_room(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
+def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node]) -> Iterator[Finding]:
     """The findings about jobs with a command; without nodes nobody says what there is.
 
     Time grows with the jobs, and with the kinds of nodes for each different size of a job.
@@ -36,7 +36,7 @@ def check_job_room(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
     config = stack.config
     if not any(job.command for job in config.jobs):
         return
-    by_job = {id(job): one for one in sized(config) for job, _ in one.jobs}
+    by_job = {id(job): one for one in everything for job, _ in one.jobs}
     teams = {team.name: team for team in config.teams}
     lends = Counter[tuple[str | None, str]]()
     for lender in config.teams:

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from modelyard.catalog import Library, render_base, select_for_job
+from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.rules.worker import size_findings
+from modelyard.jobs import submission
 from modelyard.notebooks import TEMPLATE, Chosen, Place, notebook_facts
 from modelyard.stack import Stack, apply_waivers
-from modelyard.workloads import facts, workloads
 
 
 def notebook_job(
@@ -27,18 +27,10 @@ def notebook_job(
         today: the day on which waivers are looked at.
     """
     found = [*_image(stack), *_waived(_size(stack, chosen), stack, today)]
-    told = notebook_facts(stack, name, place, chosen, parameters)
-    known = {**facts(stack.config, workloads(stack.config)), **told}
     if any(one.blocks for one in found):
         return None, tuple(found)
-    selected, problems = select_for_job(library, stack, known, TEMPLATE)
-    found += problems
-    if selected is None or any(one.blocks for one in found):
-        return None, tuple(found)
-    rendered = render_base(selected.patch, selected.params)
-    found += rendered.findings
-    bodies = [one.body for one in rendered.documents]
-    return (bodies[0] if bodies else None), tuple(found)
+    made = submission(stack, library, TEMPLATE, notebook_facts(stack, name, place, chosen, parameters))
+    return (made.objects[0] if made.objects else None), (*found, *made.findings)
 
 
 def _waived(findings: list[Finding], stack: Stack, today: date) -> list[Finding]:

@@ -10,13 +10,14 @@ from modelyard.hardware.regions import region_names
 from modelyard.hardware.verdict import verdict
 from modelyard.quantity import GI
 from modelyard.remote.offers import Own, machines, near_regions, offers, provider_of
-from modelyard.sizing import Sized, sized
+from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 
 
-def check_machine(stack: Stack, index: int, resource: Resource, own: Own | None = None) -> Iterator[Finding]:
+def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) -> Iterator[Finding]:
     """The findings about the machine of the resource at ``index``, whose provider is known."""
+    resource = one.resource
     provider, remote = provider_of(stack.config, resource), resource.remote
     if provider is None or remote is None or remote.instance_type is None:
         return
@@ -44,9 +45,7 @@ def check_machine(stack: Stack, index: int, resource: Resource, own: Own | None 
             "choose a machine with whole GPUs",
         )
     yield from _card(stack, where, machine)
-    one = next((one for one in sized(stack.config) if not one.own and one.resource is resource), None)
-    if one is not None:
-        yield from _size(stack, where, machine, one)
+    yield from _size(stack, where, machine, one)
     yield from _region(stack, where, resource, provider.kind, machine, own)
 
 

@@ -6,6 +6,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
+from modelyard.sizing import sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, repeated
@@ -24,8 +25,9 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
     config = stack.config
     yield from _declared(stack)
     providers = {one.name: one for one in config.providers}
-    for index, resource in enumerate(config.resources):
-        remote = resource.remote
+    for index, one in enumerate(sized(config)):
+        resource, remote = one.resource, one.resource.remote
+        # Behind the stack's own resources come the defaults of jobs that name none, which are never remote.
         if remote is None:
             continue
         where: Path = ("resources", index, "remote")
@@ -40,7 +42,7 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
         yield from _one_place(stack, where, resource, remote, providers)
         yield from _reached(stack, where, resource, remote)
         if remote.provider in providers and remote.cluster is None:
-            yield from check_machine(stack, index, resource, own)
+            yield from check_machine(stack, index, one, own)
     yield from _apart(stack)
 
 

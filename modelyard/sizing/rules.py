@@ -1,7 +1,7 @@
 """What is wrong with the jobs and resources of a stack."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from modelyard import quantity
@@ -9,7 +9,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, resolve
 from modelyard.quantity import GB, GI
 from modelyard.sizing.numbers import count
-from modelyard.sizing.resources import Sized, sized
+from modelyard.sizing.resources import Sized
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, repeated
@@ -20,8 +20,13 @@ CODES = (
 )
 
 
-def check_jobs(stack: Stack) -> Iterator[Finding]:
-    """The findings about jobs, resources, and what is on what."""
+def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
+    """The findings about jobs, resources, and what is on what.
+
+    Args:
+        stack: whose jobs they are.
+        everything: its resources, as ``sized`` gives them.
+    """
     config = stack.config
     for section, named in (("resources", config.resources), ("jobs", config.jobs)):
         for index in repeated(one.name for one in named):
@@ -33,19 +38,20 @@ def check_jobs(stack: Stack) -> Iterator[Finding]:
                 "give one of them another name, or drop it",
             )
     resources = {one.name: one for one in config.resources}
-    everything = sized(config)
+    teams, priorities = ({one.name for one in named} for named in (config.teams, config.priorities))
     own = iter([one for one in everything if one.own])
     for index, job in enumerate(config.jobs):
         if job.resource is None:
             yield _on_its_own(stack, index, job, next(own))
         else:
             yield from _assigned(stack, index, job, job.resource, resources)
-        yield from _refers(stack, "jobs", index, job)
-        yield from _fits_together(stack, index, job)
+        yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
+        yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
+        yield from _fits_together(stack, index, job, resources.get(job.resource or ""))
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         yield from _judged(stack, index, one)
         yield from _known_card(stack, index, resource)
-        yield from _refers(stack, "resources", index, resource)
+        yield from _refers(stack, "resources", index, resource, "team", resource.team, teams)
         yield from _idle(stack, index, one)
 
 
@@ -140,24 +146,25 @@ def _known_card(stack: Stack, index: int, resource: Resource) -> Iterator[Findin
         )
 
 
-def _refers(stack: Stack, section: str, index: int, one: Job | Resource) -> Iterator[Finding]:
-    """Whether its team and its priority are there."""
-    for key, known in (("team", stack.config.teams), ("priority", stack.config.priorities)):
-        name = getattr(one, key, None)
-        if name is not None and name not in {other.name for other in known}:
-            plural = "teams" if key == "team" else "priorities"
-            yield stack.finding(
-                "RES210",
-                Severity.ERROR,
-                (section, index, key),
-                f"{section[:-1]} {one.name} names the {key} {name}, which there is not",
-                instead(name, [other.name for other in known], plural),
-            )
+_PLURALS = {"team": "teams", "priority": "priorities"}
 
 
-def _fits_together(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
-    """Whether what a job says of its runs can be had together."""
-    resource = next((one for one in stack.config.resources if one.name == job.resource), None)
+def _refers(
+    stack: Stack, section: str, index: int, one: Job | Resource, key: str, name: str | None, known: Collection[str]
+) -> Iterator[Finding]:
+    """Whether the team or priority that it names is there."""
+    if name is not None and name not in known:
+        yield stack.finding(
+            "RES210",
+            Severity.ERROR,
+            (section, index, key),
+            f"{section[:-1]} {one.name} names the {key} {name}, which there is not",
+            instead(name, known, _PLURALS[key]),
+        )
+
+
+def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None) -> Iterator[Finding]:
+    """Whether what a job says of its runs can be had together, on its resource."""
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
     clashes = (

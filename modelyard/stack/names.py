@@ -1,11 +1,16 @@
 """Names that a stack file gives to things, and refers to."""
 
+import re
 from collections.abc import Collection, Iterable
+from typing import Final
 
 from modelyard.stack.words import did_you_mean
 
-MANY = 8
+MANY: Final = 8
 """Names that a remedy lists."""
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""As Kubernetes ends the names that it makes: no vowels, so that no words come out."""
+_ENDING: Final = 5
 
 
 def repeated(names: Iterable[str]) -> tuple[int, ...]:
@@ -27,6 +32,24 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
         known: the names that there are.
         kind: what they are names of, as a plural.
     """
-    if meant := did_you_mean(name, known):
+    # Of two that are equally near the first is named: a set would have another first in each run.
+    names = sorted(known)
+    if meant := did_you_mean(name, names):
         return meant
-    return f"the {kind} are {', '.join(sorted(known)[:MANY])}" if known else f"there are no {kind} yet; add one"
+    return f"the {kind} are {', '.join(names[:MANY])}" if names else f"there are no {kind} yet; add one"
+
+
+def fresh(text: str, longest: int, nothing: str) -> str:
+    """A name that nobody has yet, as Kubernetes takes names: letters and digits of a text, and five by chance.
+
+    Args:
+        text: what it is made of; cut where it is too long.
+        longest: characters of the whole name at most.
+        nothing: what it begins with where the text has neither letters nor digits.
+    """
+    # Whoever checks a stack makes no names.
+    from secrets import choice
+
+    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or nothing
+    ending = "".join(choice(_LETTERS) for _ in range(_ENDING))
+    return f"{stem[: longest - _ENDING - 1].rstrip('-')}-{ending}"

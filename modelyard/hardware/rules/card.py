@@ -2,7 +2,6 @@
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.cards import Ambiguous, Card, Unknown, find, near_cards
-from modelyard.hardware.rules.shared import finding
 from modelyard.hardware.verdict import verdict
 from modelyard.stack.config import Stack
 
@@ -21,8 +20,7 @@ def card_findings(stack: Stack) -> list[Finding]:
 
 
 def _unknown(stack: Stack, name: str) -> Finding:
-    return finding(
-        stack,
+    return stack.finding(
         "GPU002",
         Severity.ERROR,
         _MODEL,
@@ -34,8 +32,7 @@ def _unknown(stack: Stack, name: str) -> Finding:
 
 def _ambiguous(stack: Stack, name: str, cards: tuple[Card, ...]) -> Finding:
     ids = ", ".join(card.id for card in cards)
-    return finding(
-        stack,
+    return stack.finding(
         "GPU003",
         Severity.ERROR,
         _MODEL,
@@ -50,7 +47,7 @@ def _verdict(stack: Stack, card: Card) -> list[Finding]:
     found = verdict(card, platform.cuda, platform.images_embed_ptx)
     detail = f"Rule: {found.rule}. {found.reason}."
     return [
-        finding(stack, problem.code, problem.severity, _MODEL, problem.summary, detail=detail, remedy=problem.remedy)
+        stack.finding(problem.code, problem.severity, _MODEL, problem.summary, detail=detail, remedy=problem.remedy)
         for problem in found.problems
     ]
 
@@ -66,8 +63,7 @@ def _interconnect(stack: Stack, card: Card) -> list[Finding]:
     detail = "Without NVLink the GPUs of a worker exchange gradients over PCIe, and training waits for it."
     if not card.nvlink:
         return [
-            finding(
-                stack,
+            stack.finding(
                 "GPU008",
                 Severity.WARNING if default else Severity.ADVICE,
                 _MODEL,
@@ -80,8 +76,7 @@ def _interconnect(stack: Stack, card: Card) -> list[Finding]:
         return []
     how = "needs a bridge between the cards" if card.link == "bridge" else "depends on the variant of the card"
     return [
-        finding(
-            stack,
+        stack.finding(
             "GPU008",
             Severity.ADVICE,
             _MODEL,

@@ -2,7 +2,6 @@
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
-from modelyard.hardware.rules.shared import finding
 from modelyard.hardware.rules.worker import grace_finding, nobody_finding, size_findings
 from modelyard.stack.config import Stack
 
@@ -29,8 +28,7 @@ def _concurrency(stack: Stack, target: str) -> list[Finding]:
     if concurrency == 1:
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             "CEL001",
             Severity.ERROR,
             (_SECTION, "concurrency"),
@@ -47,8 +45,7 @@ def _job_limit(stack: Stack, target: str) -> list[Finding]:
     if limit <= JOB_SECONDS:
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             "CEL002",
             Severity.ERROR,
             (_SECTION, "jobLimit"),
@@ -75,8 +72,7 @@ def _consumer_timeout(stack: Stack, target: str) -> list[Finding]:
         if celery.job_limit <= CONSUMER_TIMEOUT_SECONDS:
             return []
         return [
-            finding(
-                stack,
+            stack.finding(
                 "CEL005",
                 Severity.WARNING,
                 path,
@@ -90,8 +86,7 @@ def _consumer_timeout(stack: Stack, target: str) -> list[Finding]:
     if celery.consumer_timeout >= celery.job_limit:
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             "CEL004",
             Severity.ERROR,
             path,
@@ -108,8 +103,7 @@ def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
     findings = []
     if allocation == "partial":
         findings.append(
-            finding(
-                stack,
+            stack.finding(
                 "CEL006",
                 Severity.ERROR,
                 ("gpu", "allocation"),
@@ -121,8 +115,7 @@ def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
         )
     elif allocation == "multi_gpu":
         findings.append(
-            finding(
-                stack,
+            stack.finding(
                 "CEL006",
                 Severity.WARNING,
                 ("gpu", "allocation"),
@@ -134,8 +127,7 @@ def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
         )
     if gpus > CELERY_GPUS:
         findings.append(
-            finding(
-                stack,
+            stack.finding(
                 "CEL007",
                 Severity.WARNING,
                 (_SECTION, "gpus"),

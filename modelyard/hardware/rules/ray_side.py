@@ -9,7 +9,7 @@ from modelyard.hardware.limits import (
     RAY_DEFAULT,
     RAY_PREVIEW,
 )
-from modelyard.hardware.rules.shared import cpu_finding, finding, memory_finding, release
+from modelyard.hardware.rules.shared import cpu_finding, memory_finding, release
 from modelyard.hardware.rules.worker import grace_finding, nobody_finding, size_findings
 from modelyard.stack.config import Stack
 
@@ -60,8 +60,7 @@ def head_findings(stack: Stack) -> list[Finding]:
     ]
     if head.replicas != HEAD_REPLICAS:
         findings.append(
-            finding(
-                stack,
+            stack.finding(
                 "RAY001",
                 Severity.ERROR,
                 (_HEAD, "replicas"),
@@ -73,8 +72,7 @@ def head_findings(stack: Stack) -> list[Finding]:
         )
     if head.gpu:
         findings.append(
-            finding(
-                stack,
+            stack.finding(
                 "RAY004",
                 Severity.ERROR,
                 (_HEAD, "gpu"),
@@ -94,8 +92,7 @@ def _release(stack: Stack) -> list[Finding]:
         return []
     if current < RAY_PREVIEW:
         return [
-            finding(
-                stack,
+            stack.finding(
                 "RAY005",
                 Severity.ERROR,
                 path,
@@ -105,8 +102,7 @@ def _release(stack: Stack) -> list[Finding]:
             )
         ]
     return [
-        finding(
-            stack,
+        stack.finding(
             "RAY006",
             Severity.WARNING,
             path,
@@ -122,8 +118,7 @@ def _allocation(stack: Stack, target: str) -> list[Finding]:
     if gpu.allocation != "multi_gpu" or gpu.per_worker >= 2:
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             "RAY007",
             Severity.ERROR,
             ("gpu", "allocation"),

@@ -2,7 +2,7 @@
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import MEMORY_GB, SERVICE_CPU, SERVICE_VOLUME_GB
-from modelyard.hardware.rules.shared import cpu_finding, finding, memory_finding
+from modelyard.hardware.rules.shared import cpu_finding, memory_finding
 from modelyard.stack.config import Stack
 
 _SECTION = "modelService"
@@ -45,8 +45,7 @@ def service_findings(stack: Stack) -> list[Finding]:
     ]
     if service.gpu:
         findings.append(
-            finding(
-                stack,
+            stack.finding(
                 "RES006",
                 Severity.ERROR,
                 (_SECTION, "gpu"),
@@ -58,8 +57,7 @@ def service_findings(stack: Stack) -> list[Finding]:
         )
     if not service.replicas:
         findings.append(
-            finding(
-                stack,
+            stack.finding(
                 "RES007",
                 Severity.WARNING,
                 (_SECTION, "replicas"),

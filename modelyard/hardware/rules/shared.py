@@ -9,22 +9,6 @@ from modelyard.quantity import GB, GI, cpu, parse
 from modelyard.stack.config import Config, Stack
 
 
-def finding(
-    stack: Stack,
-    code: str,
-    severity: Severity,
-    path: tuple[str, str],
-    summary: str,
-    *,
-    detail: str = "",
-    remedy: str,
-    target: str = "",
-) -> Finding:
-    """A finding at ``path`` of the stack file."""
-    found = Finding(code, severity, summary, target=target, field=".".join(path), detail=detail, remedy=remedy)
-    return stack.place(found, *path)
-
-
 def release(config: Config) -> Version | None:
     """The platform's release as ``(year, month)``, None where it has no such form."""
     try:
@@ -58,8 +42,7 @@ def memory_finding(
     if not falls_short(text, minimum_gb):
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             code,
             Severity.ERROR,
             path,
@@ -78,8 +61,7 @@ def cpu_finding(
     if value(text) >= minimum:
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             code,
             Severity.ERROR,
             path,

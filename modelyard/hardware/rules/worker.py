@@ -7,7 +7,6 @@ from modelyard.hardware.rules.shared import (
     card_of,
     cpu_finding,
     falls_short,
-    finding,
     least_gi,
     memory_finding,
     spelled,
@@ -55,8 +54,7 @@ def _memory(stack: Stack, path: tuple[str, str], memory: str, gpus: int, target:
     if not falls_short(memory, largest):
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             "GPU010",
             Severity.ADVICE,
             path,
@@ -76,8 +74,7 @@ def grace_finding(
     if grace_period >= job_seconds:
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             code,
             Severity.ERROR,
             (section, "gracePeriod"),
@@ -99,8 +96,7 @@ def nobody_finding(stack: Stack, code: str, section: str, replicas: int, target:
     if not zero:
         return []
     return [
-        finding(
-            stack,
+        stack.finding(
             code,
             Severity.WARNING,
             path,

@@ -17,7 +17,7 @@ def config(resources: tuple[Resource, ...] = (), jobs: tuple[Job, ...] = (), car
 
 def findings(*jobs: Job, resources: tuple[Resource, ...] = (), card: str = "A10") -> list[tuple[str, str]]:
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config(resources, jobs, card), None, {})
-    return [(finding.code, finding.summary) for finding in check_jobs(stack)]
+    return [(finding.code, finding.summary) for finding in check_jobs(stack, sized(stack.config))]
 
 
 def one(resource: Resource, *jobs: Job) -> Sized:
