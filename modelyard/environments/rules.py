@@ -104,12 +104,15 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
 
 def _fault(stack: Stack, index: int, environment: Environment, fault: Fault) -> Finding:
     """A fault at its place: a line of its file, or of the stack file."""
-    code = "ENV002" if fault.key or not fault.file else "ENV005"
     path: tuple[str | int, ...] = ("environments", index)
     path = (*path, fault.key) if fault.key else path
     path = (*path, fault.item) if fault.item is not None else path
     about = fault.file or f"environment {environment.name}"
-    finding = stack.finding(code, Severity.ERROR, path, f"{about} {fault.summary}", fault.remedy)
+    summary = f"{about} {fault.summary}"
+    if fault.key or not fault.file:
+        finding = stack.finding("ENV002", Severity.ERROR, path, summary, fault.remedy)
+    else:
+        finding = stack.finding("ENV005", Severity.ERROR, path, summary, fault.remedy)
     if fault.file and fault.line:
         return finding._replace(file=fault.file, line=fault.line, column=1)
     return finding
