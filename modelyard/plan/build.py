@@ -139,6 +139,10 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         everything = sized(stack.config)
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
+    if stack.config.environments or _named_environments(stack.config):
+        from modelyard.environments import check_environments
+
+        yield from check_environments(stack, state.nodes)
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 
@@ -216,6 +220,12 @@ def _unknown_kind(wish: Wish, version: str) -> Finding:
         file=f"{wish.parts[0][0].file}/patch.yaml.j2" if wish.parts else "",
         remedy="correct apiVersion and kind in the template",
     )
+
+
+def _named_environments(config: Config) -> bool:
+    """Whether anything runs in an environment, there or not."""
+    named = [one.environment for one in config.jobs] + [one.environment for one in config.resources]
+    return any(named) or config.notebooks.environment is not None
 
 
 def _headline(config: Config) -> str:

@@ -26,6 +26,7 @@ from modelyard.stack.config import (
     Training,
     Waiver,
 )
+from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
@@ -138,6 +139,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "image": ("image", _same),
             "claim": ("claim", _same),
             "path": ("path", _same),
+            "environment": ("environment", _same),
             "cpu": ("cpu", _quantity),
             "memory": ("memory", _quantity),
             "timeLimit": ("time_limit", _seconds),
@@ -170,6 +172,11 @@ TARGETS: Final[dict[str, str]] = {
     "rayWorker": "ray_worker",
     "celery": "celery",
 }
+ENVIRONMENT: Final[Fields] = {
+    **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
+    "indexSecret": ("index_secret", _same),
+    "pip": ("pip", _items),
+}
 RESOURCE: Final[Fields] = {
     "name": ("name", _same),
     "type": ("type", _same),
@@ -180,6 +187,7 @@ RESOURCE: Final[Fields] = {
     "gpu": ("gpu", _same),
     "image": ("image", _same),
     "team": ("team", _same),
+    "environment": ("environment", _same),
 }
 JOB: Final[Fields] = {
     "name": ("name", _same),
@@ -194,6 +202,7 @@ JOB: Final[Fields] = {
     "sequence": ("sequence", _count),
     "command": ("command", _items),
     "image": ("image", _same),
+    "environment": ("environment", _same),
     "env": ("env", _same),
     "team": ("team", _same),
     "priority": ("priority", _same),
@@ -299,6 +308,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["buckets"] = tuple(
         Bucket(**_fields(bucket, BUCKET, texts, (PREFIX + "buckets", index)))
         for index, bucket in enumerate(config.get(PREFIX + "buckets", ()))
+    )
+    made["environments"] = tuple(
+        Environment(**_fields(environment, ENVIRONMENT, texts, (PREFIX + "environments", index)))
+        for index, environment in enumerate(config.get(PREFIX + "environments", ()))
     )
     made["resources"] = tuple(
         _resource(resource, texts, (PREFIX + "resources", index), sealed)

@@ -8,6 +8,7 @@ from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job
+from modelyard.workloads.environments import image_with, run_environment
 from modelyard.workloads.pool import namespace_of, takes_any_place
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
     (found,) = [one for one in _sized(config) if any(other is job for other, _ in one.jobs)]
     pods = _pods(config, found)
     team = job.team or found.resource.team
+    environment = job.environment or found.resource.environment
     run = {
         **{key: pods[key] for key in ("cpu", "memory", "gpus", "products")},
         "name": name,
@@ -44,7 +46,8 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
         "namespace": _namespace(config, team),
         "queue": team,
         "priority": job.priority,
-        "image": job.image or pods["image"],
+        "image": image_with(config, environment, job.image or pods["image"]),
+        "environment": run_environment(config, environment),
         "command": list(job.command),
         "entrypoint": join(job.command),
         "env": dict(job.env),
