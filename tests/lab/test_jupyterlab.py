@@ -105,7 +105,7 @@ def test_a_notebook_is_submitted_and_its_result_opened(
     expect(listed).to_be_visible()
     ended.get_by_role("button", name="Open Result").click()
     shown = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-OutputArea-output")
-    expect(shown.filter(has_text=re.compile("^42$"))).to_be_visible()
+    expect(shown.filter(has_text=re.compile(r"^\s*42\s*$"))).to_be_visible()
     expect(shown.filter(has_text="ZeroDivisionError: division by zero")).to_be_visible()
     page.close()
 
