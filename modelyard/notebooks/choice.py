@@ -55,7 +55,7 @@ def offer(config: Config) -> Offer:
     return Offer(
         tuple(_flavors(config).values()),
         (("single", 1), ("multi_gpu", several)) if several > 1 else (("single", 1),),
-        tuple((team.name, tuple(_flavors_with_gpus(team))) for team in config.teams),
+        tuple((team.name, tuple(one.name for one in gpu_flavors(config, team))) for team in config.teams),
         tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value)) if config.teams else (),
     )
 

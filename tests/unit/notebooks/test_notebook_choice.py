@@ -100,7 +100,7 @@ def test_an_offer_has_what_can_be_chosen_and_nothing_else() -> None:
         found = choose(stack, Choice(flavor.name, None, allocation, team, priority))
         assert isinstance(found, Chosen) == (flavor.name in teams[team])
         assert not isinstance(found, Chosen) or found.gpus == gpus
-    assert teams == {"vision": ("a10", "a30-spot"), "cpu": ()}
+    assert teams == {"vision": ("a10",), "cpu": ()}
 
 
 def test_the_offer_of_a_stack_without_a_pool() -> None:

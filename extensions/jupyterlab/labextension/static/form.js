@@ -40,8 +40,8 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
     const card = choices.flavors.find(({ name }) => name === value('flavor'))?.card ?? 'GPU';
     fill(fields.allocation.control, [
       ...choices.allocations.map(({ name, gpus }) => [name, `${gpus} × ${card}: ${GPUS[name]} (${name})`]),
-      // Known from training tasks and looked for: it is told why it is not to be had.
-      ['partial', `½ × ${card}: only for tasks inside Ray's workers (partial)`, true],
+      // Known from training tasks and looked for, but pods have whole GPUs.
+      ['partial', `a part of one ${card} (partial): tasks inside Ray's workers only`, true],
     ]);
   };
   refill();
