@@ -8,6 +8,7 @@ from modelyard.cli.subverbs import add_subverbs
 
 SUB_VERBS: dict[str, Verb] = {
     "submit": Verb("job_submit", "start a job of a stack, or a notebook as a job"),
+    "choices": Verb("job_choices", "what a notebook can be submitted with"),
 }
 """Each with ``configure`` and ``run``, as a verb; the modules import what they work with only when they run."""
 

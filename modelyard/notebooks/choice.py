@@ -36,6 +36,30 @@ class Chosen(NamedTuple):
     priority: str | None
 
 
+class Offer(NamedTuple):
+    """Flavors, GPUs and queues of a stack: ``choose`` takes each, where the team has GPUs of the flavor."""
+
+    flavors: tuple[Flavor, ...]
+    """A single nameless one where the stack has none: nodes with the stack's card."""
+    allocations: tuple[tuple[Allocation, int], ...]
+    """Each with the whole GPUs of a pod."""
+    teams: tuple[tuple[str, tuple[str, ...]], ...]
+    """Each with the flavors that it has GPUs of."""
+    priorities: tuple[str, ...]
+    """The most urgent first; of queued jobs only."""
+
+
+def offer(config: Config) -> Offer:
+    """What a submission can choose."""
+    several = config.gpu.per_worker
+    return Offer(
+        tuple(_flavors(config).values()),
+        (("single", 1), ("multi_gpu", several)) if several > 1 else (("single", 1),),
+        tuple((team.name, tuple(one.name for one in gpu_flavors(config, team))) for team in config.teams),
+        tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value)) if config.teams else (),
+    )
+
+
 def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
     """The flavor, GPUs and queue of a submission, or everything that is wrong with the choice."""
     problems: list[Problem] = []
@@ -70,7 +94,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     if choice.device is not None and card is None:
         problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
         return None
-    known = {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
+    known = _flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
         problems.append(Problem(f"there is no flavor {choice.flavor}", instead(choice.flavor, names, "flavors")))
@@ -97,6 +121,10 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
         have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no card'})" for one in known.values())
         problems.append(Problem(f"nothing is of {what}", f"there is {have}"))
     return None
+
+
+def _flavors(config: Config) -> dict[str, Flavor]:
+    return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
 
 
 def _several(what: str) -> str:
