@@ -4,8 +4,8 @@ import gc
 import os
 import re
 import sys
-from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from argparse import SUPPRESS, ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from typing import NamedTuple, NoReturn
@@ -41,6 +41,7 @@ VERBS: dict[str, Verb] = {
     "size": Verb("size", "what jobs need, with every number of the estimate"),
     "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
     "job": Verb("job", "jobs of a cluster: submit one of a stack's, or a notebook"),
+    "pipeline": Verb("pipeline", "pipelines of a stack: show one, or submit a run"),
     "patches": Verb("patches", "the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),
     "explain": Verb("explain", "what a finding's code means and how to mend it"),
@@ -78,6 +79,22 @@ def global_options(parser: ArgumentParser) -> None:
         default=None,
         help="colours: auto (on a terminal, unless NO_COLOR is set), always, never",
     )
+
+
+def add_sub_verbs(parser: ArgumentParser, sub_verbs: Mapping[str, Verb]) -> None:
+    """Adds the sub-verbs of a verb; ``run_sub_verb`` of the arguments is what runs the one that was chosen."""
+    verbs = parser.add_subparsers(metavar="WHAT", required=True, parser_class=Parser)
+    for name, verb in sub_verbs.items():
+        module = import_module(f"modelyard.cli.{verb.module}")
+        sub = verbs.add_parser(name, help=verb.help, description=module.__doc__, formatter_class=Formatter)
+        before = set(map(id, sub._actions))
+        global_options(sub)
+        for action in sub._actions:
+            if id(action) not in before:
+                # What was said before the sub-verb counts, unless it is said again.
+                action.default = SUPPRESS
+        module.configure(sub)
+        sub.set_defaults(run_sub_verb=module.run)
 
 
 def verb_parser(name: str, prog: str = "modelyard") -> Parser:

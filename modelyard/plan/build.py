@@ -129,7 +129,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
 
 
 def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about jobs and resources."""
+    """The findings about jobs, resources and pipelines."""
     if stack.config.jobs or stack.config.resources:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.plan.jobs import check_job_room
@@ -138,6 +138,11 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         everything = sized(stack.config)
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
+    if stack.config.pipelines:
+        from modelyard.pipelines import check_pipelines
+        from modelyard.sizing import sized
+
+        yield from check_pipelines(stack, sized(stack.config))
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.pipelines import Pipeline
 from modelyard.stack.pool import Flavor, Priority, Team
 from modelyard.stack.remote import Bucket, Provider
 
@@ -226,6 +227,7 @@ class Config(NamedTuple):
     runtime: Runtime = Runtime()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
+    pipelines: tuple[Pipeline, ...] = ()
     notebooks: Notebooks = Notebooks()
     flavors: tuple[Flavor, ...] = ()
     teams: tuple[Team, ...] = ()
