@@ -62,6 +62,7 @@ class _Judge:
         for number in repeated(names):
             yield self._error(
                 "PIP001",
+                Severity.ERROR,
                 ("stages", number, "name"),
                 f"has the stage {names[number]} twice",
                 "give one of them another name, or drop it",
@@ -75,24 +76,27 @@ class _Judge:
         if not (self.pipeline.image or self.stack.config.runtime.image):
             yield self._error(
                 "PIP010",
+                Severity.ERROR,
                 (),
                 "has no image for the pod that starts its stages",
                 "set its image, or that of modelyard:runtime: any with Python 3",
             )
 
-    def _error(self, code: str, below: Path, summary: str, remedy: str, detail: str = "") -> Finding:
+    def _error(
+        self, code: str, severity: Severity, below: Path, summary: str, remedy: str, detail: str = ""
+    ) -> Finding:
         words = f"pipeline {self.pipeline.name} {summary}"
-        return self.stack.finding(code, Severity.ERROR, (*self.where, *below), words, remedy, detail=detail)
+        return self.stack.finding(code, severity, (*self.where, *below), words, remedy, detail=detail)
 
-    def _stage(self, code: str, number: int, key: str, summary: str, remedy: str) -> Finding:
+    def _stage(self, code: str, severity: Severity, number: int, key: str, summary: str, remedy: str) -> Finding:
         at: Path = ("stages", number, key) if key else ("stages", number)
-        return self._error(code, at, f"has the stage {self.stages[number].name}, which {summary}", remedy)
+        return self._error(code, severity, at, f"has the stage {self.stages[number].name}, which {summary}", remedy)
 
     def _runs(self, number: int, stage: Stage) -> Iterator[Finding]:
         """Whether there is something that the stage can run on this cluster."""
         if (stage.job is None) == (stage.rollout is None):
             what = "neither a job nor a rollout" if stage.job is None else "both a job and a rollout"
-            yield self._stage("PIP002", number, "", f"has {what}", "give one of the two")
+            yield self._stage("PIP002", Severity.ERROR, number, "", f"has {what}", "give one of the two")
         elif stage.job is not None:
             yield from self._runs_job(number, stage, stage.job)
         elif stage.rollout is not None:
@@ -103,21 +107,31 @@ class _Judge:
         runnable = [one.name for one in self.stack.config.jobs if one.command]
         if job is None:
             remedy = instead(name, runnable, "jobs with a command")
-            yield self._stage("PIP002", number, "job", f"runs the job {name}, which there is not", remedy)
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which there is not", remedy
+            )
             return
         if not job.command:
             remedy = "give the job a command, or roll out its resource: rollout"
-            yield self._stage("PIP002", number, "job", f"runs the job {name}, which has no command", remedy)
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which has no command", remedy
+            )
         one = self.by_job.get(id(job))
         if one is None:
             remedy = f"correct it first: modelyard check {self.stack.name}"
             yield self._stage(
-                "PIP002", number, "job", f"runs the job {name}, which is on no resource of its type", remedy
+                "PIP002",
+                Severity.ERROR,
+                number,
+                "job",
+                f"runs the job {name}, which is on no resource of its type",
+                remedy,
             )
             return
         if one.resource.remote is not None:
             yield self._stage(
                 "PIP003",
+                Severity.ERROR,
                 number,
                 "job",
                 f"runs the job {name} on the remote resource {one.resource.name}, not on this cluster",
@@ -125,7 +139,9 @@ class _Judge:
             )
         elif not (job.image or one.resource.image or self.stack.config.runtime.image):
             remedy = "set image of the job, of its resource, or of modelyard:runtime"
-            yield self._stage("PIP002", number, "job", f"runs the job {name}, which has no image", remedy)
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which has no image", remedy
+            )
         if not stage.needs and job.type in LOADING and one.size.gpus:
             yield self.stack.finding(
                 "PIP009",
@@ -141,22 +157,30 @@ class _Judge:
         served = [known for known, found in self.resources.items() if found.resource.type in SERVING]
         if one is None:
             remedy = instead(name, served, "resources that serve")
-            yield self._stage("PIP002", number, "rollout", f"rolls out to {name}, which is no resource", remedy)
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which is no resource", remedy
+            )
         elif one.resource.type not in SERVING:
             remedy = f"name a resource of type {' or '.join(SERVING)}"
             kind = one.resource.type
-            yield self._stage("PIP002", number, "rollout", f"rolls out to {name}, which is for {kind} jobs", remedy)
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which is for {kind} jobs", remedy
+            )
         elif one.resource.remote is not None:
             summary = f"rolls out to the remote resource {name}, not on this cluster"
-            yield self._stage("PIP003", number, "rollout", summary, "name a resource without remote")
+            yield self._stage("PIP003", Severity.ERROR, number, "rollout", summary, "name a resource without remote")
         elif not is_deployed(self.stack.config, one):
             remedy = "give it an image and a job without a command"
-            yield self._stage("PIP002", number, "rollout", f"rolls out to {name}, which has no pods", remedy)
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which has no pods", remedy
+            )
         if len(stage.reads) != 1:
             remedy = "reads: the one artefact that is the model"
-            yield self._stage("PIP002", number, "reads", f"rolls out {len(stage.reads)} artefacts", remedy)
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "reads", f"rolls out {len(stage.reads)} artefacts", remedy
+            )
         if stage.writes:
-            yield self._stage("PIP002", number, "writes", "rolls out and writes", "drop writes")
+            yield self._stage("PIP002", Severity.ERROR, number, "writes", "rolls out and writes", "drop writes")
 
     def _needs(self, number: int, stage: Stage) -> Iterator[Finding]:
         names = [one.name for one in self.stages]
@@ -164,10 +188,10 @@ class _Judge:
             at: Path = ("stages", number, "needs", place)
             told = f"has the stage {stage.name}, which needs "
             if name == stage.name:
-                yield self._error("PIP004", at, told + "itself", "drop it from needs")
+                yield self._error("PIP004", Severity.ERROR, at, told + "itself", "drop it from needs")
             elif name not in names:
                 remedy = instead(name, [one for one in names if one != stage.name], "stages")
-                yield self._error("PIP004", at, told + f"the stage {name}, which there is not", remedy)
+                yield self._error("PIP004", Severity.ERROR, at, told + f"the stage {name}, which there is not", remedy)
 
     def _circle(self) -> Iterator[Finding]:
         found = circle(self.stages)
@@ -175,6 +199,7 @@ class _Judge:
             number = next(index for index, stage in enumerate(self.stages) if stage.name == found[0])
             yield self._error(
                 "PIP005",
+                Severity.ERROR,
                 ("stages", number, "needs"),
                 f"can never run: {' needs '.join((*found, found[0]))}",
                 "drop one of these needs",
@@ -190,6 +215,7 @@ class _Judge:
                 if other is not None and other != stage.name:
                     yield self._error(
                         "PIP007",
+                        Severity.ERROR,
                         ("stages", number, "writes", place),
                         f"has {name} from {other} and from the stage {stage.name}: one would overwrite the other",
                         "give one of them another name",
@@ -209,10 +235,13 @@ class _Judge:
                     why = "and no stage writes it"
                     remedy = instead(name, [*writers, *pipeline.inputs], "artefacts")
                 at: Path = ("stages", number, "reads", place)
-                yield self._error("PIP006", at, f"has the stage {stage.name}, which reads {name}, {why}", remedy)
+                yield self._error(
+                    "PIP006", Severity.ERROR, at, f"has the stage {stage.name}, which reads {name}, {why}", remedy
+                )
         if writers and pipeline.artifacts is None:
             yield self._error(
                 "PIP008",
+                Severity.ERROR,
                 (),
                 f"writes {', '.join(sorted(writers))}, and says nowhere where to",
                 "set artifacts: a bucket and a prefix",
@@ -227,10 +256,13 @@ class _Judge:
         bucket = buckets.get(place.bucket)
         if bucket is None:
             remedy = instead(place.bucket, buckets, "buckets")
-            yield self._error("PIP008", at, f"has {what} in the bucket {place.bucket}, which there is not", remedy)
+            yield self._error(
+                "PIP008", Severity.ERROR, at, f"has {what} in the bucket {place.bucket}, which there is not", remedy
+            )
         elif PLATFORM not in bucket.reached_by:
             yield self._error(
                 "PIP008",
+                Severity.ERROR,
                 at,
                 f"has {what} in the bucket {bucket.name}, which the platform does not reach",
                 f"add {PLATFORM} to its reachedBy once pods here can read and write it, or name another",
@@ -246,6 +278,7 @@ class _Judge:
         if len(places) > 1:
             yield self._error(
                 "PIP011",
+                Severity.ERROR,
                 ("stages",),
                 f"has its stages in {len(places)} namespaces, and a run is in one",
                 "name the same team in all of their jobs and resources",
