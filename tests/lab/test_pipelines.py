@@ -123,10 +123,17 @@ def stages(env: Environment, run: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def reserved(env: Environment) -> int:
-    """Workloads that hold a part of the team's quota."""
-    queue = env.lab.request("GET", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/team-vision").body
-    return int(queue["status"]["reservingWorkloads"])
+def workloads(env: Environment, run: str) -> dict[str, bool]:
+    """Kueue's workloads of a run's stages: whether each holds a part of the team's quota."""
+    items = env.lab.request("GET", f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{SPACE}/workloads").body["items"]
+    found = {
+        one["metadata"]["ownerReferences"][0]["name"]: one.get("status", {}).get("conditions", ()) for one in items
+    }
+    return {
+        name: any(one["type"] == "QuotaReserved" and one["status"] == "True" for one in conditions)
+        for name, conditions in found.items()
+        if name.startswith(f"{run}-")
+    }
 
 
 def test_a_dry_run_makes_nothing(env: Environment) -> None:
@@ -134,13 +141,12 @@ def test_a_dry_run_makes_nothing(env: Environment) -> None:
 
 
 def test_stages_run_one_after_another_and_hold_nothing_while_they_wait(env: Environment) -> None:
-    before = reserved(env)
     run = submitted(env, "nightly")
     jobs = found(env, "jobs", run)
     assert set(jobs) == {"", "prepare", "train"}
     # Kueue has seen them, and admits none: a train that waits holds no GPU of the quota.
     env.lab.wait("Kueue to look at the stages", lambda: len(workloads(env, run)) == 2)
-    assert reserved(env) == before
+    assert not any(workloads(env, run).values())
     assert pods(env, run) == []
     (container,) = jobs["train"]["spec"]["template"]["spec"]["containers"]
     variables = {one["name"]: one.get("value") for one in container["env"]}
@@ -200,10 +206,3 @@ def test_who_starts_the_stages_may_touch_nothing_else(env: Environment) -> None:
     env.lab.kubectl("delete", "job", run, "--namespace", SPACE)
     kinds = ("jobs", "roles", "rolebindings", "serviceaccounts")
     env.lab.wait("the end of what the run owned", lambda: not any(found(env, kind, run) for kind in kinds))
-
-
-def workloads(env: Environment, run: str) -> list[str]:
-    """Kueue's workloads of a run's stages."""
-    items = env.lab.request("GET", f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{SPACE}/workloads").body["items"]
-    owners = (one["metadata"]["ownerReferences"][0]["name"] for one in items)
-    return [name for name in owners if name.startswith(f"{run}-")]
