@@ -1,6 +1,5 @@
 """The nodes and GPUs of a submission: by flavor, by card, by allocation mode. Nothing is ever half a GPU."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from modelyard.hardware import near_cards, resolve
@@ -8,6 +7,7 @@ from modelyard.notebooks.values import Problem
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
 from modelyard.stack.pool import Flavor, Team, Toleration
+from modelyard.workloads.pool import gpu_flavors
 
 _GPU_NODES = Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule")
 """GPU nodes usually have this taint; a stack without flavors says nothing of them."""
@@ -81,7 +81,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
         if choice.flavor in (None, flavor.name)
         and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
     ]
-    mine = [flavor for flavor in able if team is None or flavor.name in _flavors_with_gpus(team)]
+    mine = [flavor for flavor in able if team is None or flavor in gpu_flavors(config, team)]
     if len(mine) == 1:
         return mine[0]
     what = " and ".join(
@@ -90,7 +90,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     if mine:
         problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
     elif able and team is not None:
-        have = ", ".join(_flavors_with_gpus(team)) or "none"
+        have = ", ".join(one.name for one in gpu_flavors(config, team)) or "none"
         summary = f"team {team.name} has no GPUs of {what or 'any flavor'}"
         problems.append(Problem(summary, f"its quotas have GPUs of: {have}"))
     else:
@@ -101,10 +101,6 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
 
 def _several(what: str) -> str:
     return f"several flavors have {what}" if what else "the stack has several flavors and none was named"
-
-
-def _flavors_with_gpus(team: Team) -> Iterable[str]:
-    return [quota.flavor for quota in team.quotas if quota.gpus or quota.borrow != 0]
 
 
 def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int, Allocation]:

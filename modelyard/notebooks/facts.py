@@ -29,6 +29,7 @@ def notebook_facts(
             "priority": chosen.priority,
             "flavor": chosen.flavor.name or None,
             "nodes": node_labels(chosen.flavor) if chosen.flavor.name else {},
+            "anyPlace": team is not None and bool(chosen.flavor.topology),
             "products": _products(chosen),
             "tolerations": [
                 {key: value for key, value in one._asdict().items() if value is not None}

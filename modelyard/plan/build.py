@@ -19,7 +19,7 @@ from modelyard.plan.missing import unset
 from modelyard.plan.order import order
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch
-from modelyard.plan.queues import check_queues
+from modelyard.plan.queues import check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
 from modelyard.plan.scalers import check_scalers
 from modelyard.plan.sizes import check_sizes
@@ -98,6 +98,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
                 *check_sizes(stack, targets, by_deployment, chosen),
                 *check_placement(everything, by_deployment, room),
                 *check_quotas(everything, room.quotas),
+                *check_fixed(stack, targets),
                 *check_autoscaling(config, targets),
                 *check_scalers(targets, state.scalers),
             )

@@ -248,7 +248,12 @@ REMOTE: Final[Fields] = {
     "image": ("image", _same),
     "command": ("command", _items),
 }
-FLAVOR: Final[Fields] = {"name": ("name", _same), "gpu": ("gpu", _same), "labels": ("labels", _same)}
+FLAVOR: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "labels": ("labels", _same),
+    "topology": ("topology", _items),
+}
 TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
 QUOTA: Final[Fields] = {
     "flavor": ("flavor", _same),
@@ -257,6 +262,7 @@ QUOTA: Final[Fields] = {
     "gpus": ("gpus", _count),
     "borrow": ("borrow", _count),
     "lend": ("lend", _count),
+    "resource": ("resource", _same),
 }
 TEAM: Final[Fields] = {key: (key, _same) for key in ("name", "namespace", "cohort", "reclaim", "within")}
 PRIORITY: Final[Fields] = {"name": ("name", _same), "value": ("value", _count), "description": ("description", _line)}

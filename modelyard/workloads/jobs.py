@@ -2,22 +2,25 @@
 
 from collections.abc import Mapping
 from shlex import join
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
-from modelyard.workloads.pool import namespace_of
+from modelyard.workloads.pool import namespace_of, takes_any_place
 
 if TYPE_CHECKING:
     from modelyard.sizing import Sized
+
+RAY_HEAD: Final[Mapping[str, str]] = {"cpu": "2", "memory": "16Gi"}
+"""Of the head of a job's own Ray cluster, which runs no task: a convention of modelyard."""
 
 
 def resource_facts(config: Config) -> dict[str, Any]:
     """The pods of the resources that have an image and work to do, as plain JSON-like values."""
     # Most stacks have none, and the formulas are an import of their own.
-    deployed = [_pods(config, one) for one in _sized(config) if is_deployed(config, one)]
+    deployed = [_deployed(config, one) for one in _sized(config) if is_deployed(config, one)]
     return {"resources": {"deployed": bool(deployed), "pods": deployed}}
 
 
@@ -48,6 +51,8 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
         "workers": 1 if job.trials is not None else pods["workers"],
         "leastWorkers": job.least_workers,
         "together": job.together,
+        "anyPlace": job.together is None and _takes_any_place(config, team, pods),
+        "head": dict(RAY_HEAD) if job.engine == "ray" else None,
         "trials": job.trials,
         "timeLimit": job.time_limit,
         "retries": job.retries,
@@ -88,6 +93,11 @@ def _team_of(one: "Sized") -> str | None:
     return one.resource.team or (one.jobs[0][0].team if one.own else None)
 
 
+def _deployed(config: Config, one: "Sized") -> dict[str, Any]:
+    pods = _pods(config, one)
+    return {**pods, "anyPlace": _takes_any_place(config, pods["queue"], pods)}
+
+
 def _sized(config: Config) -> "tuple[Sized, ...]":
     if not (config.jobs or config.resources):
         return ()
@@ -113,6 +123,11 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "products": list(_products(config, resource.gpu)) if size.gpus else [],
         "jobs": [job.name for job, _ in one.jobs if not job.command],
     }
+
+
+def _takes_any_place(config: Config, team: str | None, pods: Mapping[str, Any]) -> bool:
+    found = next((one for one in config.teams if one.name == team), None)
+    return found is not None and takes_any_place(config, found, pods["gpus"], pods["products"])
 
 
 def _products(config: Config, named: str | None) -> tuple[str, ...]:
