@@ -42,6 +42,7 @@ VERBS: dict[str, Verb] = {
     "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
     "environment": Verb("environment", "Python environments of jobs: lock, build, list, show"),
     "job": Verb("job", "jobs of a cluster: submit one of a stack's, or a notebook"),
+    "pipeline": Verb("pipeline", "pipelines of a stack: show one, or submit a run"),
     "patches": Verb("patches", "the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),
     "explain": Verb("explain", "what a finding's code means and how to mend it"),

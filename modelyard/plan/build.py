@@ -130,7 +130,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
 
 
 def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about jobs and resources."""
+    """The findings about jobs, resources and pipelines."""
     if stack.config.jobs or stack.config.resources:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.plan.jobs import check_job_room
@@ -143,6 +143,11 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         from modelyard.environments import check_environments
 
         yield from check_environments(stack, state.nodes)
+    if stack.config.pipelines:
+        from modelyard.pipelines import check_pipelines
+        from modelyard.sizing import sized
+
+        yield from check_pipelines(stack, sized(stack.config))
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 

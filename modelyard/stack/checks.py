@@ -146,10 +146,12 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
     places: list[tuple[Path, Any]] = [
         ((PREFIX + section, key), config.get(PREFIX + section)) for section, key in _DURATIONS
     ]
-    jobs = config.get(PREFIX + "jobs")
-    places += [
-        ((PREFIX + "jobs", index, "within"), job) for index, job in enumerate(jobs if isinstance(jobs, list) else ())
-    ]
+    for section, key in (("jobs", "within"), ("pipelines", "keep")):
+        items = config.get(PREFIX + section)
+        places += [
+            ((PREFIX + section, index, key), item)
+            for index, item in enumerate(items if isinstance(items, list) else ())
+        ]
     resources = config.get(PREFIX + "resources")
     places += [
         ((PREFIX + "resources", index, "remote", "timeLimit"), resource.get("remote"))

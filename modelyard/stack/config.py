@@ -12,6 +12,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.pipelines import Pipeline
 from modelyard.stack.pool import Flavor, Priority, Team
 from modelyard.stack.remote import Bucket, Provider
 
@@ -228,6 +229,7 @@ class Config(NamedTuple):
     runtime: Runtime = Runtime()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
+    pipelines: tuple[Pipeline, ...] = ()
     notebooks: Notebooks = Notebooks()
     flavors: tuple[Flavor, ...] = ()
     teams: tuple[Team, ...] = ()

@@ -40,6 +40,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
     "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
+    "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
     "image": ("the name of an image", "write registry/repository:tag"),

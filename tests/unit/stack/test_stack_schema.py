@@ -21,6 +21,7 @@ from modelyard.stack.decode import (
     JOBS,
     MODEL,
     PATCH,
+    PIPELINE,
     PLACE,
     PRIORITY,
     PROVIDER,
@@ -28,6 +29,7 @@ from modelyard.stack.decode import (
     REMOTE,
     RESOURCE,
     SECTIONS,
+    STAGE,
     TARGETS,
     TEAM,
     TOLERATION,
@@ -82,6 +84,8 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["cluster"]["properties"]) == set(CLUSTER)
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
+    assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
+    assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
@@ -97,6 +101,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "environments",
         "resources",
         "jobs",
+        "pipelines",
         "flavors",
         "teams",
         "priorities",
