@@ -11,11 +11,10 @@ import yaml
 
 from modelyard.cluster import ObjectKey
 from modelyard.workloads.facts import KEDA_QUERIES
-from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
+from tests.lab.environment import NAMESPACE, Environment, comparable, environment
 from tests.lab.prometheus import QUEUE, Running, prometheus
 
-HEAD, RAY, CELERY = (
-    "deployment-ray-head",
+RAY, CELERY = (
     "deployment-ray-model-training-worker",
     "deployment-model-training-tasks-gpu",
 )
@@ -82,6 +81,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("prometheus")
     with prometheus(folder, work) as server, environment("dev", tmp_path_factory.mktemp("keda")) as env:
         env.lab.start_operators("keda")
+        del env.env["MODELYARD_NO_DRAIN"]
         made = Site(env, server, work)
         made.asks(0)
         query = "sum(training_tasks) or vector(0)"
@@ -91,10 +91,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             patches=[{"name": f"keda-{side}", "params": {"queries": [quick(side)]}} for side in ("ray", "celery")],
         )
         yield made
-
-
-def spec_of(body: Object) -> Any:
-    return body["spec"]
 
 
 def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -> None:
@@ -177,7 +173,7 @@ def test_destroy_leaves_nothing_of_it(site: Site) -> None:
     site.config(autoscaling=site.keda())
     env.modelyard("apply", "dev", "--yes", "--no-drain")
     assert None not in [env.get(key) for key in SCALERS]
-    env.modelyard("destroy", "dev", "--yes", "--no-drain")
+    env.modelyard("destroy", "dev", "--yes")
     assert [env.get(key) for key in SCALERS] == [None, None]
     env.lab.wait("KEDA's autoscaler to go", lambda: not env.found("apis/autoscaling/v2/…/horizontalpodautoscalers"))
     annotations = env.deployment(RAY)["metadata"].get("annotations", {})

@@ -275,3 +275,13 @@ def test_what_is_kept_of_autoscalers_tells_whose_they_are() -> None:
     assert kept[1]["metadata"]["annotations"] == {PAUSED: "0"}
     (found,) = scalers_of(kept)
     assert (found.name, found.made_by) == ("keda-hpa", "ray-training")
+
+
+def test_more_pods_than_the_nodes_hold_are_told(dev: Any) -> None:
+    def found(most: int) -> list[Any]:
+        return [one for one in keda(dev, max_replicas=most).plan().findings if one.code == "RES101"]
+
+    assert found(2) == []
+    (one,) = found(9)
+    assert (one.severity, one.field) == (Severity.WARNING, "autoscaling.maxReplicas")
+    assert one.summary == f"{RAY} may grow to 9 pods and the nodes can hold 2"
