@@ -124,6 +124,13 @@ class Autoscaling(NamedTuple):
     queries: Queries = "valid"
     scrape_interval: int = 30
     """Seconds between two samples of what the queries ask for. The default is that of the Prometheus Operator."""
+    prometheus: str | None = None
+    """Address of the server that KEDA asks; set in mode keda."""
+    polling_interval: int = 30
+    """Seconds between two questions of KEDA; the default is KEDA's."""
+    cooldown_period: int = 300
+    """Seconds without work after which KEDA takes a side to no pods; the default is KEDA's. A pod with a job in it has
+    its grace period on top."""
 
 
 class RayJobs(NamedTuple):

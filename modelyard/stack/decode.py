@@ -131,6 +131,9 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "maxReplicas": ("max_replicas", _count),
             "queries": ("queries", _same),
             "scrapeInterval": ("scrape_interval", _seconds),
+            "prometheus": ("prometheus", _same),
+            "pollingInterval": ("polling_interval", _seconds),
+            "cooldownPeriod": ("cooldown_period", _seconds),
         },
     ),
     "notebooks": (

@@ -157,9 +157,6 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
     if True in allowed:
         remedy = "write true or false"
         return Mistake(path, codes.KIND, f"{full} is {said}; it is either true or false", remedy)
-    if value == "keda" and full == "autoscaling.mode":
-        summary = "autoscaling.mode keda is not available in this version"
-        return Mistake(path, codes.UNAVAILABLE, summary, "use annotations, or none")
     if full == "kubernetesVersion" and isinstance(value, int | float) and not isinstance(value, bool):
         return _unquoted(path, texts.get(path, str(value)), value, texts)
     words = [str(word) for word in allowed]
