@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library, render_base, select_for_job
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.partitions import slice_of
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job
 from modelyard.stack.names import fresh, instead
@@ -91,6 +92,10 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
         where = (*where, "resource")
         summary = f"is on the remote resource {resource.name}, which is not the platform's cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
+    elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
+        where = (*where, "resource")
+        summary = f"is on {resource.name}, whose slices are none that a partition has"
+        remedy = f"correct it first: modelyard check {stack.name}"
     elif not (job.image or (resource is not None and resource.image) or stack.config.runtime.image):
         summary = "has no image to run in"
         remedy = "set image of the job, of its resource, or of modelyard:runtime"

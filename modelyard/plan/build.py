@@ -129,15 +129,21 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
 
 
 def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about jobs and resources."""
+    """The findings about jobs, resources, and the partitions that these are on."""
+    if stack.config.partitions:
+        from modelyard.plan.partitions import check_partitions
+
+        yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.plan.jobs import check_job_room
+        from modelyard.plan.partitions import check_slice_quotas
         from modelyard.sizing import check_jobs, sized
 
         everything = sized(stack.config)
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
+        yield from check_slice_quotas(stack, everything)
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 

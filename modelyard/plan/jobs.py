@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from modelyard.cluster.state import GPU_RESOURCE, Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, products, resolve
+from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.plan.capacity import MANY, PRODUCT_LABEL, amount, obstacle, on_node
 from modelyard.plan.pods import Pods
 from modelyard.sizing import Sized
@@ -26,6 +27,10 @@ class _Ask(NamedTuple):
     workers: int
     """That start together, or not at all."""
     together: str | None
+    resource: str = GPU_RESOURCE
+    """By which its GPUs are called."""
+    selector: tuple[tuple[str, str], ...] = ()
+    """Labels of nodes with its slices."""
 
 
 def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node]) -> Iterator[Finding]:
@@ -42,7 +47,7 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
     for lender in config.teams:
         for quota in lender.quotas:
             lends[lender.cohort, quota.flavor] += quota.gpus
-    keys = {PRODUCT_LABEL, *(key for flavor in config.flavors for key in node_labels(flavor))}
+    keys = {PRODUCT_LABEL, CONFIG_LABEL, *(key for flavor in config.flavors for key in node_labels(flavor))}
     kinds = _Kinds(tuple(nodes), frozenset(keys), config.flavors)
     told: dict[_Ask, tuple[str, str] | None] = {}
     for index, job in enumerate(config.jobs):
@@ -53,7 +58,8 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
         team = teams.get(ask.team or "")
         if ask.team is not None and team is None:
             continue  # It is told that there is no such team.
-        if team is not None and (short := _quota(ask, team, lends)) is not None:
+        # Quotas of GPUs say nothing of slices with a name of their own.
+        if team is not None and ask.resource == GPU_RESOURCE and (short := _quota(ask, team, lends)) is not None:
             yield stack.finding(
                 "RES213",
                 Severity.ERROR,
@@ -107,9 +113,10 @@ class _Kinds:
 
 
 def _ask(config: Config, job: Job, one: Sized) -> _Ask:
-    size, resource = one.size, one.resource
-    amounts = {"cpu": size.cpu, "memory": size.memory, GPU_RESOURCE: Fraction(size.gpus)}
-    card = resolve(resource.gpu or config.gpu.model) if size.gpus else None
+    size, resource, part = one.size, one.resource, one.part
+    name = part.resource if part is not None else GPU_RESOURCE
+    amounts = {"cpu": size.cpu, "memory": size.memory, name: Fraction(size.gpus)}
+    card = resolve(resource.gpu or config.gpu.model) if size.gpus and part is None else None
     workers = 1 if job.trials is not None else job.least_workers or size.workers
     return _Ask(
         job.team or resource.team,
@@ -117,11 +124,13 @@ def _ask(config: Config, job: Job, one: Sized) -> _Ask:
         products(card) if isinstance(card, Card) else (),
         workers,
         job.together,
+        name,
+        tuple(part.nodes.items()) if part is not None else (),
     )
 
 
 def _gpus(ask: _Ask) -> int:
-    return int(dict(ask.requests)[GPU_RESOURCE])
+    return int(dict(ask.requests)[ask.resource])
 
 
 def _quota(ask: _Ask, team: Team, lends: Mapping[tuple[str | None, str], int]) -> tuple[int, int] | None:
@@ -174,8 +183,10 @@ def _pods(ask: _Ask, flavor: Flavor | None) -> Pods:
     spec: dict[str, Any] = {"tolerations": [one._asdict() for one in flavor.tolerations] if flavor is not None else []}
     if _gpus(ask):
         spec["tolerations"].append({"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"})
+    if ask.selector:
+        spec["nodeSelector"] = dict(ask.selector)
     if ask.products:
         rule = {"key": PRODUCT_LABEL, "operator": "In", "values": list(ask.products)}
         terms = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    return Pods(spec, dict(ask.requests), _gpus(ask))
+    return Pods(spec, dict(ask.requests), _gpus(ask) if ask.resource == GPU_RESOURCE else 0)

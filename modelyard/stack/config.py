@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Priority, Team
 from modelyard.stack.remote import Bucket, Provider
 
@@ -228,6 +229,7 @@ class Config(NamedTuple):
     jobs: tuple[Job, ...] = ()
     notebooks: Notebooks = Notebooks()
     flavors: tuple[Flavor, ...] = ()
+    partitions: tuple[Partition, ...] = ()
     teams: tuple[Team, ...] = ()
     priorities: tuple[Priority, ...] = ()
     patches: tuple[PatchChoice, ...] = ()

@@ -28,6 +28,7 @@ from modelyard.stack.config import (
 )
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
 from modelyard.stack.schema import PREFIX
@@ -50,6 +51,10 @@ def _line(value: Any, _: str | None) -> str:
 
 def _count(value: Any, _: str | None) -> int:
     return int(value)
+
+
+def _counts(value: Any, _: str | None) -> dict[str, int]:
+    return {key: int(count) for key, count in value.items()}
 
 
 def _flag(value: Any, _: str | None) -> bool:
@@ -178,6 +183,9 @@ RESOURCE: Final[Fields] = {
     "memory": ("memory", _quantity),
     "gpus": ("gpus", _count),
     "gpu": ("gpu", _same),
+    "partition": ("partition", _same),
+    "slice": ("slice", _same),
+    "grow": ("grow", _flag),
     "image": ("image", _same),
     "team": ("team", _same),
 }
@@ -239,6 +247,17 @@ REMOTE: Final[Fields] = {
     "command": ("command", _items),
 }
 FLAVOR: Final[Fields] = {"name": ("name", _same), "gpu": ("gpu", _same), "labels": ("labels", _same)}
+PARTITION: Final[Fields] = {
+    "name": ("name", _same),
+    "mode": ("mode", _same),
+    "flavor": ("flavor", _same),
+    "gpu": ("gpu", _same),
+    "layout": ("layout", _counts),
+    "strategy": ("strategy", _same),
+    "replicas": ("replicas", _count),
+    "rename": ("rename", _flag),
+    "failRequestsGreaterThanOne": ("one_each", _flag),
+}
 TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
 QUOTA: Final[Fields] = {
     "flavor": ("flavor", _same),
@@ -304,6 +323,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
         for index, flavor in enumerate(config.get(PREFIX + "flavors", ()))
+    )
+    made["partitions"] = tuple(
+        Partition(**_fields(partition, PARTITION, texts, (PREFIX + "partitions", index)))
+        for index, partition in enumerate(config.get(PREFIX + "partitions", ()))
     )
     made["teams"] = tuple(
         _with_list(Team, team, TEAM, "quotas", Quota, QUOTA, texts, (PREFIX + "teams", index))

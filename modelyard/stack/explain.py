@@ -42,6 +42,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
+    "mig-profile": ("a profile of MIG", "write it like 1g.10gb"),
     "image": ("the name of an image", "write registry/repository:tag"),
     "patch-version": ("a version of a patch", "write v1, v2, …"),
 }

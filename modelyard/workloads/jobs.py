@@ -8,6 +8,7 @@ from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job
+from modelyard.workloads.partitions import gpu_facts
 from modelyard.workloads.pool import namespace_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
     pods = _pods(config, found)
     team = job.team or found.resource.team
     run = {
-        **{key: pods[key] for key in ("cpu", "memory", "gpus", "products")},
+        **{key: pods[key] for key in ("cpu", "memory", "gpus", "gpuResource", "nodes", "products")},
         "name": name,
         "job": job.name,
         "stack": stack,
@@ -87,7 +88,9 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "cpu": quantity.cpu(size.cpu),
         "memory": quantity.memory(size.memory),
         "gpus": size.gpus,
-        "products": list(_products(config, resource.gpu)) if size.gpus else [],
+        **gpu_facts(one.part),
+        # Nodes with slices may have another product label than nodes with whole cards.
+        "products": list(_products(config, resource.gpu)) if size.gpus and one.part is None else [],
         "jobs": [job.name for job, _ in one.jobs if not job.command],
     }
 

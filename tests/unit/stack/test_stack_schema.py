@@ -19,6 +19,7 @@ from modelyard.stack.decode import (
     JOB,
     JOBS,
     MODEL,
+    PARTITION,
     PATCH,
     PLACE,
     PRIORITY,
@@ -82,6 +83,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
+    assert set(SCHEMA["$defs"]["partition"]["properties"]) == set(PARTITION)
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
     assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
     assert set(SCHEMA["$defs"]["quota"]["properties"]) == set(QUOTA)
@@ -95,6 +97,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "resources",
         "jobs",
         "flavors",
+        "partitions",
         "teams",
         "priorities",
         "patches",
