@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from modelyard.hardware.partitions import WHOLE, Slice
+from modelyard.hardware.partitions import RESERVED, WHOLE, Slice
 from modelyard.stack.config import Config
 from modelyard.stack.partitions import Partition, PartitionMode
 
@@ -12,10 +12,12 @@ _SHARING: Final[dict[PartitionMode, str | None]] = {"mig": None, "mps": "mps", "
 
 def partition_facts(config: Config) -> dict[str, Any]:
     """The facts, as plain JSON-like values."""
+    # Each name is a key of one mapping; that one is there twice is told.
+    named = {one.name: one for one in config.partitions if one.name not in RESERVED}
     return {
         "partitions": {
             "declared": bool(config.partitions),
-            "configs": [_config(one) for one in config.partitions],
+            "configs": [_config(one) for one in named.values()],
         }
     }
 
