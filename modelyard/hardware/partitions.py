@@ -48,7 +48,10 @@ class Slice(NamedTuple):
         """The card with the slice's memory, for who counts what fits on it."""
         if self.card is None or self.memory_gb is None:
             return None
-        return self.card._replace(memory_gb=max(self.memory_gb, _LEAST_MEMORY))
+        what = f"{self.profile.name} slice" if self.profile is not None else f"{self.partition.mode} share"
+        return self.card._replace(
+            name=f"{what} of the {self.card.short}", memory_gb=max(self.memory_gb, _LEAST_MEMORY), members=()
+        )
 
     @property
     def nodes(self) -> dict[str, str]:

@@ -83,5 +83,5 @@ def test_size_counts_with_the_memory_of_the_slice(divided: Any, run: Any) -> Non
 modelyard:jobs: [{name: talk, type: llm-serving, resource: chat, model: {parameters: 7G}}]"""
     )
     result = run("size", "dev", "chat")
-    assert "GPU memory ÷ 10 GB of the" in result.words
+    assert "GPU memory ÷ 10 GB of the 1g.10gb slice of the A100 80GB" in result.words
     assert "PAR014" in run("check", "dev").errors
