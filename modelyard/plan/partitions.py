@@ -84,7 +84,9 @@ def _labelled(
     busy = [pod for pod in state.pods if pod.node in names and any(_is_gpu(key) for key in pod.requests)]
     where = f"nodes that could: {_some(names)}" if names else "no node has its card or its flavor's labels"
     stops = (
-        f"; setting it ends what runs on their GPUs, {len(busy)} pod{'s' if len(busy) != 1 else ''} now" if busy else ""
+        f"; {len(busy)} pod{'s run' if len(busy) != 1 else ' runs'} on their GPUs now, and would not outlive it"
+        if busy
+        else ""
     )
     yield stack.finding(
         "PAR015",

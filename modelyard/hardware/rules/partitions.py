@@ -280,7 +280,7 @@ def _clients(stack: Stack, where: Path, partition: Partition, card: Card) -> Ite
 def _isolation(stack: Stack, index: int, partition: Partition) -> Finding:
     brief, full = ISOLATION[partition.mode]
     also = (
-        f" Setting the labels {CONFIG_LABEL} and {MIG_LABEL} of a node ends the pods on its GPUs: modelyard never does."
+        f" A new layout needs GPUs without pods: drain a node before you set its labels {CONFIG_LABEL} and {MIG_LABEL}."
         if partition.mode == "mig"
         else ""
     )

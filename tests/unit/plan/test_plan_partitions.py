@@ -351,7 +351,9 @@ def test_memory_is_held_against_the_slice(dev: Any, resource: Resource, paramete
 def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> None:
     site = dev.asking(partitions=(SHARED,))
     (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
-    assert told.detail == "nodes that could: dev-gpu-1, dev-gpu-2; setting it ends what runs on their GPUs, 1 pod now"
+    assert (
+        told.detail == "nodes that could: dev-gpu-1, dev-gpu-2; 1 pod runs on their GPUs now, and would not outlive it"
+    )
     assert "kubectl label node NODE nvidia.com/device-plugin.config=shared" in told.remedy
     labelled = with_nodes(site, sliced("new", "shared", {"nvidia.com/gpu.shared": 4}))
     assert found(labelled, "PAR015", "PAR016") == []
