@@ -9,6 +9,7 @@ from lightkube import Client
 from modelyard.cluster.connection import TIMEOUT, ClusterError, ask_server, transport
 from modelyard.cluster.patience import status
 
+_NONE: Final = (400, 404, 500, 502, 503, 504)
 _QUIET: Final = httpx2.Timeout(TIMEOUT, read=None)
 """Whoever follows waits for the next line for as long as it takes."""
 
@@ -27,7 +28,7 @@ class LogRequest(NamedTuple):
 
 
 class NoLogError(Exception):
-    """The API server has no log to show: its own words."""
+    """There is no log to show: the API server's own words."""
 
 
 def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
@@ -35,7 +36,7 @@ def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
 
     Raises:
         ClusterError: the API server does not answer, or not to us.
-        NoLogError: the container has not started, or is gone.
+        NoLogError: the container has not started, or is gone, or its node does not answer.
     """
     path = f"/api/v1/namespaces/{wanted.namespace}/pods/{wanted.pod}/log"
     params = {"container": wanted.container}
@@ -48,7 +49,8 @@ def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
     try:
         if not answer.is_success:
             answer.read()
-            if answer.status_code in (400, 404) and (words := status(answer).get("message")):
+            # The API server asks the node, and a node that does not answer is none of the API server's own failures.
+            if answer.status_code in _NONE and (words := status(answer).get("message")):
                 raise NoLogError(str(words))
             ask_server(answer.raise_for_status, f"pods/log of {wanted.pod}")
         yield from _lines(answer.iter_bytes())

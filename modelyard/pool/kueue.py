@@ -47,6 +47,7 @@ class Queues:
 
     def __init__(self, objects: PoolObjects, config: Config) -> None:
         self.there = objects.kueue
+        self._unread = "localqueues" in objects.unread
         self.teams = {f"team-{team.name}": team for team in config.teams}
         self.bodies = {str(body["metadata"]["name"]): body for body in objects.queues}
         self.local = {
@@ -65,7 +66,7 @@ class Queues:
         if body is not None:
             return str(body["spec"].get("clusterQueue") or "") or None
         # Who may not read local queues knows the stack's own.
-        return f"team-{local}" if not self.local and f"team-{local}" in self.teams else None
+        return f"team-{local}" if self._unread and f"team-{local}" in self.teams else None
 
     def team_of(self, queue: str | None) -> str | None:
         """The team whose queue it is: the stack's name for it, else the queue's."""

@@ -38,8 +38,9 @@ class PoolView(NamedTuple):
     """Lists that these credentials may not read."""
 
     def of_team(self, team: str) -> "PoolView":
-        """The same, with what one team has and waits for; products and nodes stay whole."""
+        """The same, with what one team has and waits for, and the nodes where it has something; products stay whole."""
         return self._replace(
+            nodes=tuple(one for one in self.nodes if any(owner.team == team for owner in one.owners)),
             takers=tuple(one for one in self.takers if one.owner.team == team),
             waiters=tuple(one for one in self.waiters if one.owner.team == team),
             queues=tuple(one for one in self.queues if team in (one.team, one.name)),

@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
 def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
     """Products, owners, queues, what waits, and nodes; each with a head, and none that would be empty."""
-    if not view.nodes:
+    if not view.products:
         return ["no node of the cluster has GPUs", *_notes(view, asked, style)]
     lines = [_summary(view, asked, style)]
     for head, rows, title in (
@@ -95,7 +95,7 @@ def _queues(queues: Iterable[QueueUse]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for queue in queues:
         for number, quota in enumerate(queue.quotas):
-            waits = f"{queue.waiting_gpus} in {queue.waiting}" if queue.waiting else "0"
+            waits = f"{queue.waiting_gpus} in {plural(queue.waiting, 'workload')}" if queue.waiting else "0"
             rows.append(
                 (
                     "" if number else queue.team or queue.name,

@@ -135,9 +135,13 @@ def test_where_kueue_says_nothing(ask: Any, objects: Any, said: str, help_: str)
 
 def test_a_queue_that_there_is_not_or_that_admits_nothing(ask: Any) -> None:
     body = job("a-11111", suspend=True)
-    found = ask(body, workloads=[workload(body)], local_queues=[local_queue("other")])
-    assert "namespace vision has no queue vision" in words(found)
-    assert found.helps[0] == "make the team's queues: modelyard apply dev"
+    for there in ([local_queue("other")], []):
+        found = ask(body, workloads=[workload(body)], local_queues=there)
+        assert "namespace vision has no queue vision" in words(found)
+        assert found.helps[0] == "make the team's queues: modelyard apply dev"
+    # Who may not read them knows the stack's own.
+    unread = ask(body, workloads=[workload(body)], local_queues=[], unread=("localqueues",))
+    assert "place 1 of 1 in queue team-vision" in words(unread)
     inactive = condition("Active", False, message="references missing ResourceFlavor(s): a10")
     found = ask(body, workloads=[workload(body)], queues=[cluster_queue("team-vision", active=inactive)])
     assert "queue team-vision admits nothing: references missing ResourceFlavor(s): a10" in words(found)
