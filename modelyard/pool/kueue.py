@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cluster.gathered import PoolObjects
+from modelyard.cluster.gathered import RUN, PoolObjects
 from modelyard.cluster.state import amounts
-from modelyard.pool.objects import asks_for, condition, is_gpu, is_true, made_by
+from modelyard.pool.objects import asks_for, condition, is_gpu, is_true, labels_of, made_by
 from modelyard.pool.values import QueueUse, QuotaUse
 from modelyard.stack.config import Config
 
@@ -59,6 +59,13 @@ class Queues:
             self._namespaces.setdefault(team.namespace or team.name, set()).add(team.name)
         self.works = tuple(self._work(body) for body in objects.workloads)
         self.by_uid = {uid: work for work in self.works for uid in work.uids}
+        self.by_run = {
+            (work.namespace, run): work
+            for work in self.works
+            for part in (work.body.get("spec") or _NOTHING).get("podSets") or ()
+            if (run := labels_of(part.get("template") or _NOTHING).get(RUN))
+        }
+        """By namespace and run: pods of a Ray cluster are not made by what the workload stands for."""
 
     def queue_of(self, namespace: str, local: str) -> str | None:
         """The ClusterQueue that a local queue leads to."""

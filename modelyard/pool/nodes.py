@@ -29,7 +29,7 @@ class Places(NamedTuple):
     empty: int
     """The same, if nothing else ran there."""
     refuses: tuple[Refuses, ...]
-    """Those of the most nodes first."""
+    """Nodes that take a pod later first, then those of the most nodes."""
 
 
 class Floor:
@@ -62,5 +62,7 @@ class Floor:
                 reasons.setdefault((words, bool(whole)), []).append(node.name)
         found = [Refuses(reason, tuple(names), later) for (reason, later), names in reasons.items()]
         return Places(
-            min(room, most), min(empty, most), tuple(sorted(found, key=lambda one: (-len(one.nodes), one.reason)))
+            min(room, most),
+            min(empty, most),
+            tuple(sorted(found, key=lambda one: (not one.later, -len(one.nodes), one.reason))),
         )

@@ -32,6 +32,7 @@ def _team(pod: Mapping[str, Any], namespace: str, queues: Queues) -> str | None:
     labels = labels_of(pod)
     local = labels.get(QUEUE) or labels.get(LOCAL_QUEUE)
     queue = queues.queue_of(namespace, local) if local else None
-    if queue is None and (work := queues.by_uid.get(str(made_by(pod).get("uid") or ""))) is not None:
+    work = queues.by_uid.get(str(made_by(pod).get("uid") or "")) or queues.by_run.get((namespace, labels.get(RUN, "")))
+    if queue is None and work is not None:
         queue = work.queue
     return queues.team_of(queue) or queues.team_in(namespace)

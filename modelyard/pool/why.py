@@ -152,8 +152,8 @@ def _queued(run: Run, part: Part, told: _Told, known: Known) -> None:
                 "wait some seconds; where it stays so, see whether Kueue runs: kubectl -n kueue-system get pods"
             )
         else:
-            _in_queue(run, work, told, known)
             _evicted(part, told, known)
+            _in_queue(run, work, told, known)
             _room(work, told, known)
 
 

@@ -194,6 +194,7 @@ def test_the_team_is_that_of_the_queue_then_that_of_the_namespace(view: Any) -> 
         nodes=[node("n", gpus=4)],
         pods=[
             pod("a", "n", namespace="somewhere", owner=("Job", "x-11111", "uid-of-x-11111")),
+            pod("w", "n", namespace="somewhere", run="x-11111", owner=("RayCluster", "x-11111-z", "other")),
             pod("b", "n", namespace="speech-ml"),
             pod("c", "n", namespace="elsewhere"),
         ],
@@ -203,6 +204,7 @@ def test_the_team_is_that_of_the_queue_then_that_of_the_namespace(view: Any) -> 
         kueue=True,
     )
     assert [(one.owner.namespace, one.owner.team) for one in found.takers] == [
+        ("somewhere", "research"),
         ("somewhere", "research"),
         ("speech-ml", "speech"),
         ("elsewhere", None),
