@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from modelyard.catalog import Library, render_base, select_for_job
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.jobs import Engine, Job
+from modelyard.stack.jobs import Engine, Job, Resource
 from modelyard.stack.names import fresh, instead
 from modelyard.workloads import facts, job_facts, workloads
 
@@ -24,6 +24,8 @@ class Submission(NamedTuple):
     findings: tuple[Finding, ...]
     template: str = ""
     """The patch version that it was rendered from."""
+    remote: str = ""
+    """Name of the remote resource on whose cluster it runs; empty: the platform's."""
 
 
 def run_name(job: str) -> str:
@@ -73,12 +75,33 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         return Submission((), (finding,))
     if problem := _unfit(stack, index, job):
         return Submission((), (problem,))
-    return submission(stack, library, TEMPLATES[job.engine], job_facts(stack.config, job, run, stack.name))
+    given = job_facts(stack.config, job, run, stack.name)
+    resource = _resource(stack, job)
+    if resource is None or resource.remote is None:
+        return submission(stack, library, TEMPLATES[job.engine], given)
+    from modelyard.remote.cluster import cluster_run, unfit
+
+    if (wrong := unfit(stack.config, resource, job, given["run"]["workers"])) is not None:
+        finding = stack.finding("RES214", Severity.ERROR, ("jobs", index), f"job {job.name} {wrong[0]}", wrong[1])
+        return Submission((), (finding,))
+    there = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
+    return submission(stack, library, TEMPLATES[job.engine], there)._replace(remote=resource.name)
+
+
+def _resource(stack: Stack, job: Job) -> Resource | None:
+    return next((one for one in stack.config.resources if one.name == job.resource), None)
+
+
+def _has_image(stack: Stack, job: Job, resource: Resource | None) -> bool:
+    """Whether it is said what a job runs in."""
+    remote = resource.remote.image if resource is not None and resource.remote is not None else None
+    return bool(job.image or (resource is not None and resource.image) or remote or stack.config.runtime.image)
 
 
 def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
     """Why a job cannot be submitted."""
-    resource = next((one for one in stack.config.resources if one.name == job.resource), None)
+    resource = _resource(stack, job)
+    remote = resource.remote if resource is not None else None
     where: Path = ("jobs", index)
     if not job.command:
         summary = "has no command, so there is nothing to run once"
@@ -87,11 +110,11 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
         where = (*where, "resource")
         summary = "is on no resource of its type"
         remedy = f"correct it first: modelyard check {stack.name}"
-    elif resource is not None and resource.remote is not None:
+    elif resource is not None and remote is not None and remote.cluster is None:
         where = (*where, "resource")
-        summary = f"is on the remote resource {resource.name}, which is not the platform's cluster"
+        summary = f"is on the remote resource {resource.name}, which has a machine for each job and no cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
-    elif not (job.image or (resource is not None and resource.image) or stack.config.runtime.image):
+    elif not _has_image(stack, job, resource):
         summary = "has no image to run in"
         remedy = "set image of the job, of its resource, or of modelyard:runtime"
     else:
