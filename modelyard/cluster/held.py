@@ -38,6 +38,15 @@ def held_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, He
     Raises:
         StateError: there is no engine, no way to the state, or nobody can read it.
     """
+    return held_sides(root, stack).get(remote, {})
+
+
+def held_sides(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
+    """The same by name of the remote cluster; under the empty name the platform's.
+
+    Raises:
+        StateError: there is no engine, no way to the state, or nobody can read it.
+    """
     command = ("pulumi", "stack", "export", "--non-interactive", "--stack", stack)
     variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
     try:
@@ -60,7 +69,8 @@ def held_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, He
             return {}
         raise StateError(said or f"pulumi stack export ended with {done.returncode}")
     try:
-        return held_in((json.loads(done.stdout)["deployment"] or {}).get("resources") or (), remote)
+        resources = (json.loads(done.stdout)["deployment"] or {}).get("resources") or ()
+        return {side: held_in(resources, side) for side in ("", *sorted({*map(side_of, resources)} - {""}))}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"it is not what an apply writes: it lacks {error}") from error
 

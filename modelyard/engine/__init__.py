@@ -5,7 +5,7 @@ the engine's state says was applied. It is the only package that imports Pulumi,
 nothing.
 """
 
-from modelyard.engine.applied import AppliedStack, applied_sides, applied_stack
+from modelyard.engine.applied import AppliedStack, applied_stack
 from modelyard.engine.automation import Outcome, apply, destroy
 from modelyard.engine.failure import EngineError, NothingAppliedError, StaleError, StoppedError
 from modelyard.engine.stopping import Stopping
@@ -18,7 +18,6 @@ __all__ = [
     "StaleError",
     "StoppedError",
     "Stopping",
-    "applied_sides",
     "applied_stack",
     "apply",
     "destroy",

@@ -23,15 +23,12 @@ class AppliedStack(NamedTuple):
     targets: tuple[Applied, ...]
     forgotten: tuple[ObjectKey, ...] = ()
     """Whole objects that a refresh did not find and took out of the state: no destroy would delete them."""
+    remotes: Mapping[str, "AppliedStack"] = {}
+    """The same by name of each remote cluster to which something was applied."""
 
 
 def applied_stack(root: Path, stack: str) -> AppliedStack:
-    """What was applied of a stack to the platform's cluster; see :func:`applied_sides`."""
-    return applied_sides(root, stack)[""]
-
-
-def applied_sides(root: Path, stack: str) -> dict[str, AppliedStack]:
-    """What was applied of a stack, by the name of the remote cluster; under the empty name the platform's.
+    """What was applied of a stack.
 
     Raises:
         NothingAppliedError: the state does not know the stack.
@@ -41,7 +38,8 @@ def applied_sides(root: Path, stack: str) -> dict[str, AppliedStack]:
         run.select(root, stack, create=False)
     try:
         names = {side_of(one) for one in run.state.get("resources") or ()}
-        return {name: from_state(run.state, name) for name in sorted({"", *names})}
+        far = {name: from_state(run.state, name) for name in sorted(names - {""})}
+        return from_state(run.state)._replace(remotes=far)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EngineError(
             f"the state of {stack} is not what an apply writes: it lacks {error}", "apply it again with this modelyard"

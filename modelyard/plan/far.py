@@ -1,36 +1,39 @@
 """The live starting states of a stack's remote clusters."""
 
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.catalog import Library
 from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.cluster.connection import ClusterError, connect
 from modelyard.cluster.dryrun import dry_run
-from modelyard.cluster.held import StateError, held_objects
-from modelyard.cluster.live import objects_of, snapshot, state_of
+from modelyard.cluster.live import identity, objects_of, serves, snapshot, state_of
+from modelyard.cluster.state import Held
 from modelyard.findings import Finding
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.project import objects_about
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, chosen_for, remote_stack, wrong_cluster
 from modelyard.stack.config import Stack
-from modelyard.workloads.remote import RemoteCluster, remote_clusters
+from modelyard.workloads.remote import RemoteCluster, queue_of, remote_clusters
 
 if TYPE_CHECKING:
     from lightkube import Client
 
+KUEUE = "kueue.x-k8s.io/v1beta2"
+"""What keeps to a quota."""
+
 
 def live_remotes(
-    root: Path, stack: Stack, library: Library, own: ClusterState
+    stack: Stack, library: Library, own: ClusterState, sides: Mapping[str, Mapping[ObjectKey, Held]] | None
 ) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
     """Where the plans of a stack's remote clusters start, and what is wrong with the way there.
 
     Args:
-        root: the project's folder.
         stack: whose clusters they are.
         library: the project's patches.
         own: the starting state of the platform's cluster, which none of them may be.
+        sides: what the engine's state has of each; None where it cannot be read.
 
     Raises:
         ClusterError: one of them is out of reach.
@@ -40,25 +43,18 @@ def live_remotes(
         if remote.cluster.context is None:
             continue  # It is told that nothing of it is planned.
         client = remote_client(remote)
-        if what := leads_elsewhere(remote, client):
-            findings.append(wrong_cluster(stack, remote, what, "correct context or controller"))
-            continue
         try:
+            what, remedy = unfit_cluster(remote, client, own)
+            if what:
+                findings.append(wrong_cluster(stack, remote, what, remedy))
+                continue
             state = remote_state(stack, library, remote, client)
-            # Where the state cannot be read it is told of the platform's cluster already, and nothing is applied.
-            held = held_objects(root, stack.name, remote.name)
-        except StateError:
-            held = None
+            if sides is not None:
+                held = sides.get(remote.name, {})
+                left = objects_of(client, [key for key in held if key not in state.objects])
+                state = state._replace(objects={**state.objects, **left}, held=held)
         except ClusterError as error:
             raise ClusterError(f"remote cluster {remote.name}: {error.summary}", error.remedy) from error
-        if held is not None:
-            left = objects_of(client, [key for key in held if key not in state.objects])
-            state = state._replace(objects={**state.objects, **left}, held=held)
-        if state.identity == own.identity:
-            what = f"context {remote.cluster.context} of {remote.name} leads to the platform's own cluster"
-            remedy = "name the context of the other cluster; jobs that are to run here need no remote"
-            findings.append(wrong_cluster(stack, remote, what, remedy))
-            continue
         starts.append(RemoteStart(remote, state, partial(dry_run, client, manager=FIELD_MANAGER)))
     return tuple(starts), tuple(findings)
 
@@ -82,6 +78,25 @@ def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:
         return ""
     context, controller = remote.cluster.context, remote.cluster.controller
     return f"context {context} leads to {server}, and controller of {remote.name} is {controller}"
+
+
+def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) -> tuple[str, str]:
+    """Why nothing can be planned on what a context leads to, and what to do; empty where it can.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    if what := leads_elsewhere(remote, client):
+        return what, "correct context or controller"
+    if identity(client) == own.identity:
+        what = f"context {remote.cluster.context} of {remote.name} leads to the platform's own cluster"
+        return what, "name the context of the other cluster; jobs that are to run here need no remote"
+    if any(queue_of(one) for one in remote.resources) and not serves(client, KUEUE):
+        return (
+            f"remote cluster {remote.name} has no {KUEUE}",
+            "install Kueue there, or drop quota: its jobs start at once",
+        )
+    return "", ""
 
 
 def remote_state(stack: Stack, library: Library, remote: RemoteCluster, client: "Client") -> ClusterState:

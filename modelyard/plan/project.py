@@ -13,7 +13,7 @@ from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_n
 from modelyard.findings import Finding, Severity
 from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER
-from modelyard.plan.remotes import RemoteStart
+from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load, project_name
@@ -105,7 +105,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
-    with reading_held(root, stack) as held:
+    with _reading_sides(root, stack) as sides:
         # Imports take as long as the engine's answer.
         from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.counting import Counter
@@ -113,13 +113,15 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
 
         client = connect(stack.context)
         counter = Counter(transport(client))
-        state, notes = read_live(root, stack, client, held)
+        state, notes = read_live(root, stack, client, lambda: sides().get("", {}))
+        known = sides() if state.held is not None else None
     starts: tuple[RemoteStart, ...] = ()
     if any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources):
         from modelyard.plan.far import live_remotes
 
-        starts, wrong = live_remotes(root, stack, library_of(root), state)
+        starts, wrong = live_remotes(stack, library_of(root), state, known)
         notes = (*notes, *wrong)
+    notes = (*notes, *dropped_remotes(stack, known or {}, (start.remote.name for start in starts)))
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, library_of(root), state, today, ask, starts)
     compared = _compared(root, stack, state, plan)
@@ -152,12 +154,19 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
 @contextmanager
 def reading_held(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[ObjectKey, Held]]]":
     """Begins to read what the engine's state has of a stack; what comes with it waits for the answer."""
+    with _reading_sides(root, stack) as sides:
+        yield lambda: sides().get("", {})
+
+
+@contextmanager
+def _reading_sides(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[str, Mapping[ObjectKey, Held]]]]":
+    """The same of all of its clusters."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from modelyard.cluster.held import held_objects
+    from modelyard.cluster.held import held_sides
 
     with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(held_objects, root, stack.name).result
+        yield pool.submit(held_sides, root, stack.name).result
 
 
 def read_live(

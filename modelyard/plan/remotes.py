@@ -5,11 +5,12 @@ to it. It has its own identity, starting state and order; its findings stand amo
 with the cluster's.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.catalog import Library, Selected, select
 from modelyard.cluster import Answer, Ask, ClusterState, Deletion, ObjectKey, Question, key_of
+from modelyard.cluster.state import Held
 from modelyard.findings import Finding, Severity
 from modelyard.plan.objects import planned_objects
 from modelyard.plan.values import Plan, Step, TargetPlan
@@ -109,6 +110,13 @@ def _steps(targets: Sequence[TargetPlan]) -> Iterator[Step]:
 def _named(finding: Finding, remote: RemoteCluster) -> Finding:
     if not finding.target:
         return finding
+    if finding.code == "OWN004":
+        # There is no mode to choose on a remote cluster: all of it is the stack's own, or is not asked for.
+        remedy = "name a namespace that is the stack's alone"
+        if finding.target == remote.cluster.namespace:
+            remedy = "set createNamespace to false, or name a namespace that is not there yet"
+        summary = f"{finding.target} is there already, and not the stack's own"
+        finding = finding._replace(summary=summary, field="resources", remedy=remedy)
     return finding._replace(target=f"{remote.name}/{finding.target}", summary=f"on {remote.name}: {finding.summary}")
 
 
@@ -131,3 +139,23 @@ def _has_place(question: Question, state: ClusterState) -> bool:
 def wrong_cluster(stack: Stack, remote: RemoteCluster, what: str, remedy: str) -> Finding:
     """The finding about a context that does not lead where the stack file says."""
     return stack.finding("REM013", Severity.ERROR, (*remote.path, "context"), what, remedy)
+
+
+def dropped_remotes(
+    stack: Stack, sides: Mapping[str, Mapping[ObjectKey, Held]], planned: Iterable[str]
+) -> Iterator[Finding]:
+    """What is to be said of remote clusters that have something of the stack and are not planned any more.
+
+    The engine deletes at the end of a run what no plan has.
+    """
+    for name in sorted(sides.keys() - {"", *planned}):
+        held = sorted(key.name for key, one in sides[name].items() if one.managed)
+        if not held:
+            continue
+        yield stack.finding(
+            "REM014",
+            Severity.WARNING,
+            ("resources",),
+            f"remote cluster {name} is not planned any more: an apply deletes {', '.join(held)} there",
+            "let its jobs end first; to keep it, put the resource with its remote.cluster and context back",
+        )

@@ -12,7 +12,7 @@ from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, repeated
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Remote
 
-CODES = tuple(f"REM{number:03}" for number in range(1, 14))
+CODES = tuple(f"REM{number:03}" for number in range(1, 15))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
