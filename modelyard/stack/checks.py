@@ -116,7 +116,7 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
                 continue
             text = given(value, at, texts)
             if key == "cpu":
-                most = MOST_QUOTA if "quotas" in path else MOST_CPU
+                most = MOST_QUOTA if {"quotas", "quota"} & set(path) else MOST_CPU
                 if amount > most:
                     summary = f"{name(at)} is {text}: more than {most} cores"
                     yield Mistake(at, codes.QUANTITY, summary, "500M is 500 million cores, 500m half a core")
@@ -145,6 +145,9 @@ def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]
                 yield path, item
                 if isinstance(model := item.get("model"), dict):
                     yield (*path, "model"), model
+                cluster = (item.get("remote") or {}).get("cluster") if isinstance(item.get("remote"), dict) else None
+                if isinstance(cluster, dict) and isinstance(quota := cluster.get("quota"), dict):
+                    yield (*path, "remote", "cluster", "quota"), quota
                 quotas = item.get("quotas")
                 for number, quota in enumerate(quotas if isinstance(quotas, list) else ()):
                     if isinstance(quota, dict):

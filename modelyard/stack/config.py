@@ -265,6 +265,8 @@ class Stack(NamedTuple):
     """1-based line and column of every key and list item, by path in the file's own spelling."""
     project: str = ""
     """Name of the project in Pulumi.yaml; empty where nobody asked."""
+    remote: str = ""
+    """Name of the remote cluster whose side of the stack this is; empty: the platform's."""
 
     @property
     def full_name(self) -> str:

@@ -32,7 +32,7 @@ from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
-from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
+from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
 from modelyard.stack.schema import PREFIX
 
 RAY_DEFAULT_SINCE = (23, 7)
@@ -259,7 +259,11 @@ CLUSTER: Final[Fields] = {
     "namespace": ("namespace", _same),
     "credentials": ("credentials", _same),
     "credentialsSecret": ("credentials_secret", _same),
+    "createNamespace": ("create_namespace", _same),
+    "readSecret": ("read_secret", _same),
+    "writeSecret": ("write_secret", _same),
 }
+REMOTE_QUOTA: Final[Fields] = {"cpu": ("cpu", _quantity), "memory": ("memory", _quantity), "gpus": ("gpus", _same)}
 REMOTE: Final[Fields] = {
     "provider": ("provider", _same),
     "instanceType": ("instance_type", _same),
@@ -448,9 +452,18 @@ def _remote(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path, sec
     data = {key: Place(**_fields(value, PLACE, {}, path)) for key, value in given.get("data", {}).items()}
     return Remote(
         None if model is None else Place(**_fields(model, PLACE, {}, path)),
-        None if cluster is None else Cluster(**_fields(_sealed(cluster, at, secrets), CLUSTER, texts, at)),
+        None if cluster is None else _cluster(_sealed(cluster, at, secrets), texts, at),
         **_fields(flat, REMOTE, texts, path),
         data=Data(**data),
+    )
+
+
+def _cluster(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Cluster:
+    flat = {key: value for key, value in given.items() if key in CLUSTER}
+    quota = given.get("quota")
+    return Cluster(
+        **_fields(flat, CLUSTER, texts, path),
+        quota=None if quota is None else RemoteQuota(**_fields(quota, REMOTE_QUOTA, texts, (*path, "quota"))),
     )
 
 

@@ -28,6 +28,7 @@ from modelyard.stack.decode import (
     PROVIDER,
     QUOTA,
     REMOTE,
+    REMOTE_QUOTA,
     RESOURCE,
     SECTIONS,
     STAGE,
@@ -82,7 +83,8 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["provider"]["properties"]) == set(PROVIDER)
     assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
     assert set(SCHEMA["$defs"]["place"]["properties"]) == set(PLACE)
-    assert set(SCHEMA["$defs"]["cluster"]["properties"]) == set(CLUSTER)
+    assert set(SCHEMA["$defs"]["cluster"]["properties"]) == {*CLUSTER, "quota"}
+    assert set(SCHEMA["$defs"]["remoteQuota"]["properties"]) == set(REMOTE_QUOTA)
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
     assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
