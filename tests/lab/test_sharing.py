@@ -50,7 +50,7 @@ STACK: dict[str, Any] = {
             "smaller": {"resource": "four", "team": "vision", "leastWorkers": 2},
             "near": {"resource": "two", "team": "vision", "together": RACK},
             "scattered": {"resource": "four", "team": "vision", "together": RACK},
-            "ray": {"resource": "two", "team": "vision", "engine": "ray", "timeLimit": "15s"},
+            "ray": {"resource": "two", "team": "vision", "engine": "ray", "timeLimit": "20s"},
             "apart": {"resource": "old", "team": "robots"},
             "clean": {"resource": "none", "team": "robots", "type": "dataset"},
             "sort": {"resource": "none", "team": "vision", "type": "dataset"},
@@ -243,6 +243,24 @@ def test_workers_together_are_in_one_rack_or_wait(env: Environment, runs: Runs) 
     assert nodes_of(lab, near) in (["a30-1", "a30-2"], ["a30-3", "a30-4"])
 
 
+def test_a_flavor_with_a_topology_takes_only_who_asks_for_a_place(env: Environment, runs: Runs) -> None:
+    """So the runs of modelyard that say no ``together`` ask for any place."""
+    run = runs.submit("single")
+    runs.holds(run, 1)
+    (job,) = items(env.lab, "/apis/batch/v1/namespaces/speech/jobs")
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    pod = {"restartPolicy": "Never", "tolerations": [TAINT], "containers": [container]}
+    bare = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "bare", "labels": {"kueue.x-k8s.io/queue-name": "speech", "modelyard.dev/run": "bare"}},
+        "spec": {"suspend": True, "template": {"spec": pod}},
+    }
+    assert env.lab.request("POST", "/apis/batch/v1/namespaces/speech/jobs", bare).status == 201
+    runs.names.append("bare")
+    env.lab.wait("a reason to wait", lambda: "only TopologyAwareScheduling" in waiting(env.lab, "bare"))
+
+
 def test_a_ray_cluster_is_on_the_right_nodes_and_leaves_them(env: Environment, runs: Runs) -> None:
     lab = env.lab
     run = runs.submit("ray")
@@ -261,7 +279,7 @@ def test_a_ray_cluster_is_on_the_right_nodes_and_leaves_them(env: Environment, r
         if queue["metadata"]["name"] == "team-vision"
     ]
     assert used == 2
-    # Its time is over after 15 seconds, and with it the cluster is.
+    # Its time is over after 20 seconds, and with it the cluster is.
     lab.wait("the end of its pods", lambda: not pods(lab, run))
     lab.wait("its quota", lambda: not items(lab, "/apis/ray.io/v1/rayclusters"))
 
