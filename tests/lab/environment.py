@@ -31,6 +31,7 @@ PLURALS = {
     ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"): "apis/kueue.x-k8s.io/v1beta2/resourceflavors",
     ("kueue.x-k8s.io/v1beta2", "ClusterQueue"): "apis/kueue.x-k8s.io/v1beta2/clusterqueues",
     ("kueue.x-k8s.io/v1beta2", "LocalQueue"): "apis/kueue.x-k8s.io/v1beta2/namespaces/{}/localqueues",
+    ("kueue.x-k8s.io/v1beta2", "Topology"): "apis/kueue.x-k8s.io/v1beta2/topologies",
     ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"): "apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses",
 }
 CARDS = {"dev": "NVIDIA-A10", "staging": "NVIDIA-A100-SXM4-40GB", "prod": "NVIDIA-A30"}
