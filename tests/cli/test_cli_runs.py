@@ -285,6 +285,23 @@ def test_rights_that_are_missing(cluster: ApiServer, run: Any) -> None:
     assert run("gpus", "--live", "dev").code == 3
 
 
+def test_whoever_sees_only_their_team_is_told_why_all_the_same(cluster: ApiServer, run: Any) -> None:
+    cluster.forbidden = {"nodes", "pods@", "clusterqueues", "resourceflavors"}
+    cluster.forbidden |= {
+        f"{plural}@{place}" for plural in ("jobs", "workloads", "localqueues") for place in ("", "speech")
+    }
+    result = run("job", "why", "dev", WAITING)
+    assert result.code == 0
+    for part in (
+        "place 1 of 1 in queue team-vision",
+        "quotas are not known",
+        "1 more needed",
+        "may not list the cluster's nodes and pods, so room is not known",
+        f"its queue is held by {RUNNING} of vision (2 GPUs",
+    ):
+        assert part in result.words
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
