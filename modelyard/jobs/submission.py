@@ -1,6 +1,7 @@
 """The objects that a submission makes."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Final
 
 from modelyard.catalog import Library
@@ -8,6 +9,8 @@ from modelyard.environments.rules import environment_of
 from modelyard.findings import Finding, Severity
 from modelyard.jobs.environment import job_environment
 from modelyard.jobs.template import Submission, submission
+from modelyard.sizing import check_jobs, sized
+from modelyard.stack import apply_waivers
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job
 from modelyard.stack.names import fresh, instead
@@ -24,7 +27,7 @@ def run_name(job: str) -> str:
     return fresh(job, LONGEST_RUN, "run")
 
 
-def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submission:
+def job_submission(stack: Stack, library: Library, name: str, run: str, today: date | None = None) -> Submission:
     """What a submission of one of the stack's jobs makes.
 
     Args:
@@ -32,6 +35,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         library: the project's patches.
         name: of the job.
         run: name of the run, see :func:`run_name`.
+        today: the day on which waivers are looked at; None: none counts.
     """
     index, job = next(((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name), (-1, None))
     if job is None:
@@ -48,10 +52,21 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
     if problem := _unfit(stack, index, job):
         return Submission((), (problem,))
     environment, wrong = job_environment(stack, job)
-    if wrong:
-        return Submission((), wrong)
+    found = _errors(stack, job)
+    # Nobody can waive that packages are there.
+    if wrong or any(one.blocks for one in (apply_waivers(found, stack, today) if today is not None else found)):
+        return Submission((), (*found, *wrong))
     made = submission(stack, library, TEMPLATES[job.engine], job_facts(stack.config, job, run, stack.name))
     return made._replace(environment=environment)
+
+
+def _errors(stack: Stack, job: Job) -> tuple[Finding, ...]:
+    """The errors about a job and its resource: after them it would wait for ever, or run where it should not."""
+    config = stack.config
+    mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name == job.name}
+    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name == job.resource}
+    found = check_jobs(stack, sized(config))
+    return tuple(one for one in found if one.blocks and one.field.partition(".")[0] in mine)
 
 
 def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:

@@ -148,7 +148,9 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
     ]
     jobs = config.get(PREFIX + "jobs")
     places += [
-        ((PREFIX + "jobs", index, "within"), job) for index, job in enumerate(jobs if isinstance(jobs, list) else ())
+        ((PREFIX + "jobs", index, key), job)
+        for index, job in enumerate(jobs if isinstance(jobs, list) else ())
+        for key in ("within", "timeLimit", "keep")
     ]
     resources = config.get(PREFIX + "resources")
     places += [
