@@ -6,6 +6,7 @@ again as soon as it has ended. A notebook's result is a new notebook beside it.
 
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
@@ -50,7 +51,7 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     name = run_name(args.what)
-    made = job_submission(stack, library_of(root), args.what, name)
+    made = job_submission(stack, library_of(root), args.what, name, date.today())
     return send(stack, name, made, args)
 
 

@@ -1,6 +1,7 @@
 """The objects that a submission makes."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Final
 
 from modelyard.catalog import Library
@@ -9,6 +10,8 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
 from modelyard.jobs.environment import job_environment
 from modelyard.jobs.template import Submission, submission
+from modelyard.sizing import check_jobs, sized
+from modelyard.stack import apply_waivers
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource
 from modelyard.stack.names import fresh, instead
@@ -25,7 +28,7 @@ def run_name(job: str) -> str:
     return fresh(job, LONGEST_RUN, "run")
 
 
-def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submission:
+def job_submission(stack: Stack, library: Library, name: str, run: str, today: date | None = None) -> Submission:
     """What a submission of one of the stack's jobs makes.
 
     Args:
@@ -33,6 +36,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         library: the project's patches.
         name: of the job.
         run: name of the run, see :func:`run_name`.
+        today: the day on which waivers are looked at; None: none counts.
     """
     index, job = next(((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name), (-1, None))
     if job is None:
@@ -48,12 +52,16 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         return Submission((), (finding,))
     if problem := _unfit(stack, index, job):
         return Submission((), (problem,))
+    found = _errors(stack, job)
+    if any(one.blocks for one in (apply_waivers(found, stack, today) if today is not None else found)):
+        return Submission((), found)
     given = job_facts(stack.config, job, run, stack.name)
     resource = _resource(stack, job)
     if resource is None or resource.remote is None:
         environment, problems = job_environment(stack, job)
         if problems:
-            return Submission((), problems)
+            # Nobody can waive that packages are there.
+            return Submission((), (*found, *problems))
         made = submission(stack, library, TEMPLATES[job.engine], given)
         return made._replace(environments=(environment,) if environment is not None else ())
     from modelyard.remote.cluster import cluster_run, unfit
@@ -74,6 +82,15 @@ def _has_image(stack: Stack, job: Job, resource: Resource | None) -> bool:
     remote = resource.remote.image if resource is not None and resource.remote is not None else None
     named = job.image or (resource is not None and resource.image) or remote or stack.config.runtime.image
     return bool(named) or environment_of(job, resource) is not None
+
+
+def _errors(stack: Stack, job: Job) -> tuple[Finding, ...]:
+    """The errors about a job and its resource: after them it would wait for ever, or run where it should not."""
+    config = stack.config
+    mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name == job.name}
+    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name == job.resource}
+    found = check_jobs(stack, sized(config))
+    return tuple(one for one in found if one.blocks and one.field.partition(".")[0] in mine)
 
 
 def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:

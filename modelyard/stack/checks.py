@@ -167,11 +167,12 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
     places: list[tuple[Path, Any]] = [
         ((PREFIX + section, key), config.get(PREFIX + section)) for section, key in _DURATIONS
     ]
-    for section, key in (("jobs", "within"), ("pipelines", "keep")):
+    for section, keys in (("jobs", ("within", "timeLimit", "keep")), ("pipelines", ("keep",))):
         items = config.get(PREFIX + section)
         places += [
             ((PREFIX + section, index, key), item)
             for index, item in enumerate(items if isinstance(items, list) else ())
+            for key in keys
         ]
     resources = config.get(PREFIX + "resources")
     places += [
