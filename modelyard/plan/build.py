@@ -6,7 +6,7 @@ from typing import Any
 
 from modelyard import __version__, merge
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base, select
-from modelyard.cluster import Ask, ClusterState, ObjectKey, key_of
+from modelyard.cluster import Ask, ClusterState, Node, ObjectKey, key_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import check
 from modelyard.hardware.limits import CELERY_GPUS
@@ -51,6 +51,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         *check_nodes(stack, state.nodes),
         *_of_jobs(stack, state),
         *check_queues(stack, state.nodes),
+        *_of_node_pools(stack, state),
     ]
     chosen, problems = select(library, stack, known)
     findings.extend(problems)
@@ -99,7 +100,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
                 *arranged.findings,
                 *check_drains(config, waits),
                 *check_sizes(stack, targets, by_deployment, chosen),
-                *check_placement(everything, by_deployment, room),
+                *check_placement(everything, by_deployment, room, _growth(config)),
                 *check_quotas(everything, room.quotas),
                 *check_autoscaling(config, targets),
                 *check_scalers(targets, staying(deleted, state.scalers)),
@@ -156,6 +157,24 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         from modelyard.remote import check_remote
 
         yield from check_remote(stack)
+
+
+def _of_node_pools(stack: Stack, state: ClusterState) -> Iterator[Finding]:
+    """The findings about node pools."""
+    if stack.config.node_pools:
+        # Most stacks have none, and the tables of machines are long.
+        from modelyard.plan.nodepools import check_node_pools
+
+        yield from check_node_pools(stack, state.nodes)
+
+
+def _growth(config: Config) -> tuple[Node, ...]:
+    """The nodes that may be added, one of each kind."""
+    if not config.node_pools:
+        return ()
+    from modelyard.plan.nodepools import possible_nodes
+
+    return possible_nodes(config.node_pools)
 
 
 def _wishes(

@@ -9,6 +9,7 @@ from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, repeated
 from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads import node_labels
+from modelyard.workloads.nodepools import POOL, gives, is_for_pools
 
 MANY = 4
 """Nodes that a finding names before it only counts."""
@@ -114,7 +115,10 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
             for quota in team.quotas
             if quota.flavor == flavor.name and quota.gpus
         ]
-        if not fitting:
+        pools = [pool for pool in stack.config.node_pools if gives(pool, wanted)]
+        if not fitting and not pools:
+            if is_for_pools(wanted, stack.config.node_pools) and stack.config.node_pools:
+                continue  # that is an error of its own
             yield stack.finding(
                 "QUE005",
                 Severity.WARNING,
@@ -124,7 +128,9 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue
-        have = int(sum(node.allocatable.get(GPU_RESOURCE, 0) for node in fitting))
+        # Of nodes that Karpenter adds there may be more than now.
+        lasting = [node for node in fitting if node.labels.get(POOL) not in {pool.name for pool in pools}]
+        have = int(sum(node.allocatable.get(GPU_RESOURCE, 0) for node in lasting)) + sum(pool.gpus for pool in pools)
         promised = sum(gpus for _, gpus in shares)
         if promised > have:
             names = ", ".join(f"{name} {gpus}" for name, gpus in shares[:MANY])

@@ -168,6 +168,11 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
     places += [
         ((PREFIX + "jobs", index, "within"), job) for index, job in enumerate(jobs if isinstance(jobs, list) else ())
     ]
+    pools = config.get(PREFIX + "nodePools")
+    places += [
+        ((PREFIX + "nodePools", index, "idle"), pool)
+        for index, pool in enumerate(pools if isinstance(pools, list) else ())
+    ]
     resources = config.get(PREFIX + "resources")
     places += [
         ((PREFIX + "resources", index, "remote", "timeLimit"), resource.get("remote"))

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.stack.jobs import Job, Resource, Runtime
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Team
 from modelyard.stack.remote import Bucket, Provider
@@ -234,6 +235,7 @@ class Config(NamedTuple):
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
     notebooks: Notebooks = Notebooks()
+    node_pools: tuple[NodePool, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     teams: tuple[Team, ...] = ()
     priorities: tuple[Priority, ...] = ()

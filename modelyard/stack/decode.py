@@ -27,6 +27,7 @@ from modelyard.stack.config import (
     Waiver,
 )
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
@@ -241,6 +242,20 @@ REMOTE: Final[Fields] = {
     "image": ("image", _same),
     "command": ("command", _items),
 }
+NODE_POOL: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "gpus": ("gpus", _count),
+    "nodeClass": ("node_class", _same),
+    "cloud": ("cloud", _same),
+    "region": ("region", _same),
+    "zones": ("zones", _items),
+    "types": ("types", _items),
+    "capacity": ("capacity", _same),
+    "idle": ("idle", _seconds),
+    "taint": ("taint", _flag),
+    "labels": ("labels", _same),
+}
 FLAVOR: Final[Fields] = {"name": ("name", _same), "gpu": ("gpu", _same), "labels": ("labels", _same)}
 TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
 QUOTA: Final[Fields] = {
@@ -303,6 +318,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     )
     made["jobs"] = tuple(
         _job(job, texts, (PREFIX + "jobs", index)) for index, job in enumerate(config.get(PREFIX + "jobs", ()))
+    )
+    made["node_pools"] = tuple(
+        NodePool(**_fields(pool, NODE_POOL, texts, (PREFIX + "nodePools", index)))
+        for index, pool in enumerate(config.get(PREFIX + "nodePools", ()))
     )
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))

@@ -28,7 +28,18 @@ _MISNAMED = re.compile(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
 _STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
-_LISTS = ("providers", "buckets", "resources", "jobs", "flavors", "teams", "priorities", "patches", "waivers")
+_LISTS = (
+    "providers",
+    "buckets",
+    "resources",
+    "jobs",
+    "nodePools",
+    "flavors",
+    "teams",
+    "priorities",
+    "patches",
+    "waivers",
+)
 _MAPPINGS = (
     *("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery"),
     *("autoscaling", "drain", "targets", "notebooks", "policy"),

@@ -19,6 +19,7 @@ from modelyard.stack.decode import (
     JOB,
     JOBS,
     MODEL,
+    NODE_POOL,
     PATCH,
     PLACE,
     PRIORITY,
@@ -33,6 +34,7 @@ from modelyard.stack.decode import (
     WAIVER,
 )
 from modelyard.stack.jobs import JOB_TYPES, Job, Model, Precision, Resource
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.schema import FILE
 
@@ -81,6 +83,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
+    assert set(SCHEMA["$defs"]["nodePool"]["properties"]) == set(NODE_POOL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
     assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
@@ -94,6 +97,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "buckets",
         "resources",
         "jobs",
+        "nodePools",
         "flavors",
         "teams",
         "priorities",
@@ -208,6 +212,7 @@ def test_lists_of_jobs_have_the_same_defaults_and_choices_in_schema_and_code() -
         ("resource", Resource, RESOURCE),
         ("job", Job, JOB),
         ("model", Model, MODEL),
+        ("nodePool", NodePool, NODE_POOL),
         ("flavor", Flavor, FLAVOR),
         ("toleration", Toleration, TOLERATION),
         ("team", Team, TEAM),
