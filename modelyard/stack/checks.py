@@ -167,7 +167,11 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
     places: list[tuple[Path, Any]] = [
         ((PREFIX + section, key), config.get(PREFIX + section)) for section, key in _DURATIONS
     ]
-    for section, keys in (("jobs", ("within", "timeLimit", "keep")), ("pipelines", ("keep",))):
+    for section, keys in (
+        ("jobs", ("within", "timeLimit", "keep")),
+        ("pipelines", ("keep",)),
+        ("nodePools", ("idle",)),
+    ):
         items = config.get(PREFIX + section)
         places += [
             ((PREFIX + section, index, key), item)

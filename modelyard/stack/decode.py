@@ -28,6 +28,7 @@ from modelyard.stack.config import (
 )
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
@@ -272,6 +273,20 @@ REMOTE: Final[Fields] = {
     "image": ("image", _same),
     "command": ("command", _items),
 }
+NODE_POOL: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "gpus": ("gpus", _count),
+    "nodeClass": ("node_class", _same),
+    "cloud": ("cloud", _same),
+    "region": ("region", _same),
+    "zones": ("zones", _items),
+    "types": ("types", _items),
+    "capacity": ("capacity", _same),
+    "idle": ("idle", _seconds),
+    "taint": ("taint", _flag),
+    "labels": ("labels", _same),
+}
 FLAVOR: Final[Fields] = {
     "name": ("name", _same),
     "gpu": ("gpu", _same),
@@ -359,6 +374,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["pipelines"] = tuple(
         _pipeline(pipeline, texts, (PREFIX + "pipelines", index))
         for index, pipeline in enumerate(config.get(PREFIX + "pipelines", ()))
+    )
+    made["node_pools"] = tuple(
+        NodePool(**_fields(pool, NODE_POOL, texts, (PREFIX + "nodePools", index)))
+        for index, pool in enumerate(config.get(PREFIX + "nodePools", ()))
     )
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
