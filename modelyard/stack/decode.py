@@ -26,10 +26,13 @@ from modelyard.stack.config import (
     Training,
     Waiver,
 )
+from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.partitions import Partition
+from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
-from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
+from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
 from modelyard.stack.schema import PREFIX
 
 RAY_DEFAULT_SINCE = (23, 7)
@@ -50,6 +53,10 @@ def _line(value: Any, _: str | None) -> str:
 
 def _count(value: Any, _: str | None) -> int:
     return int(value)
+
+
+def _counts(value: Any, _: str | None) -> dict[str, int]:
+    return {key: int(count) for key, count in value.items()}
 
 
 def _flag(value: Any, _: str | None) -> bool:
@@ -129,6 +136,9 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "maxReplicas": ("max_replicas", _count),
             "queries": ("queries", _same),
             "scrapeInterval": ("scrape_interval", _seconds),
+            "prometheus": ("prometheus", _same),
+            "pollingInterval": ("polling_interval", _seconds),
+            "cooldownPeriod": ("cooldown_period", _seconds),
         },
     ),
     "notebooks": (
@@ -138,6 +148,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "image": ("image", _same),
             "claim": ("claim", _same),
             "path": ("path", _same),
+            "environment": ("environment", _same),
             "cpu": ("cpu", _quantity),
             "memory": ("memory", _quantity),
             "timeLimit": ("time_limit", _seconds),
@@ -170,6 +181,11 @@ TARGETS: Final[dict[str, str]] = {
     "rayWorker": "ray_worker",
     "celery": "celery",
 }
+ENVIRONMENT: Final[Fields] = {
+    **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
+    "indexSecret": ("index_secret", _same),
+    "pip": ("pip", _items),
+}
 RESOURCE: Final[Fields] = {
     "name": ("name", _same),
     "type": ("type", _same),
@@ -178,8 +194,12 @@ RESOURCE: Final[Fields] = {
     "memory": ("memory", _quantity),
     "gpus": ("gpus", _count),
     "gpu": ("gpu", _same),
+    "partition": ("partition", _same),
+    "slice": ("slice", _same),
+    "grow": ("grow", _flag),
     "image": ("image", _same),
     "team": ("team", _same),
+    "environment": ("environment", _same),
 }
 JOB: Final[Fields] = {
     "name": ("name", _same),
@@ -194,6 +214,7 @@ JOB: Final[Fields] = {
     "sequence": ("sequence", _count),
     "command": ("command", _items),
     "image": ("image", _same),
+    "environment": ("environment", _same),
     "env": ("env", _same),
     "team": ("team", _same),
     "priority": ("priority", _same),
@@ -214,6 +235,15 @@ MODEL: Final[Fields] = {
     "headSize": ("head_size", _count),
     "activation": ("activation", _quantity),
 }
+STAGE: Final[Fields] = {
+    "name": ("name", _same),
+    "job": ("job", _same),
+    "rollout": ("rollout", _same),
+    "needs": ("needs", _items),
+    "reads": ("reads", _items),
+    "writes": ("writes", _items),
+}
+PIPELINE: Final[Fields] = {"name": ("name", _same), "image": ("image", _same), "keep": ("keep", _seconds)}
 PROVIDER: Final[Fields] = {
     "name": ("name", _same),
     "kind": ("kind", _same),
@@ -229,7 +259,11 @@ CLUSTER: Final[Fields] = {
     "namespace": ("namespace", _same),
     "credentials": ("credentials", _same),
     "credentialsSecret": ("credentials_secret", _same),
+    "createNamespace": ("create_namespace", _same),
+    "readSecret": ("read_secret", _same),
+    "writeSecret": ("write_secret", _same),
 }
+REMOTE_QUOTA: Final[Fields] = {"cpu": ("cpu", _quantity), "memory": ("memory", _quantity), "gpus": ("gpus", _same)}
 REMOTE: Final[Fields] = {
     "provider": ("provider", _same),
     "instanceType": ("instance_type", _same),
@@ -238,7 +272,23 @@ REMOTE: Final[Fields] = {
     "image": ("image", _same),
     "command": ("command", _items),
 }
-FLAVOR: Final[Fields] = {"name": ("name", _same), "gpu": ("gpu", _same), "labels": ("labels", _same)}
+FLAVOR: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "labels": ("labels", _same),
+    "topology": ("topology", _items),
+}
+PARTITION: Final[Fields] = {
+    "name": ("name", _same),
+    "mode": ("mode", _same),
+    "flavor": ("flavor", _same),
+    "gpu": ("gpu", _same),
+    "layout": ("layout", _counts),
+    "strategy": ("strategy", _same),
+    "replicas": ("replicas", _count),
+    "rename": ("rename", _flag),
+    "failRequestsGreaterThanOne": ("one_each", _flag),
+}
 TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
 QUOTA: Final[Fields] = {
     "flavor": ("flavor", _same),
@@ -247,6 +297,7 @@ QUOTA: Final[Fields] = {
     "gpus": ("gpus", _count),
     "borrow": ("borrow", _count),
     "lend": ("lend", _count),
+    "resource": ("resource", _same),
 }
 TEAM: Final[Fields] = {key: (key, _same) for key in ("name", "namespace", "cohort", "reclaim", "within")}
 PRIORITY: Final[Fields] = {"name": ("name", _same), "value": ("value", _count), "description": ("description", _line)}
@@ -294,6 +345,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         Bucket(**_fields(bucket, BUCKET, texts, (PREFIX + "buckets", index)))
         for index, bucket in enumerate(config.get(PREFIX + "buckets", ()))
     )
+    made["environments"] = tuple(
+        Environment(**_fields(environment, ENVIRONMENT, texts, (PREFIX + "environments", index)))
+        for index, environment in enumerate(config.get(PREFIX + "environments", ()))
+    )
     made["resources"] = tuple(
         _resource(resource, texts, (PREFIX + "resources", index), sealed)
         for index, resource in enumerate(config.get(PREFIX + "resources", ()))
@@ -301,9 +356,17 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["jobs"] = tuple(
         _job(job, texts, (PREFIX + "jobs", index)) for index, job in enumerate(config.get(PREFIX + "jobs", ()))
     )
+    made["pipelines"] = tuple(
+        _pipeline(pipeline, texts, (PREFIX + "pipelines", index))
+        for index, pipeline in enumerate(config.get(PREFIX + "pipelines", ()))
+    )
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
         for index, flavor in enumerate(config.get(PREFIX + "flavors", ()))
+    )
+    made["partitions"] = tuple(
+        Partition(**_fields(partition, PARTITION, texts, (PREFIX + "partitions", index)))
+        for index, partition in enumerate(config.get(PREFIX + "partitions", ()))
     )
     made["teams"] = tuple(
         _with_list(Team, team, TEAM, "quotas", Quota, QUOTA, texts, (PREFIX + "teams", index))
@@ -389,9 +452,18 @@ def _remote(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path, sec
     data = {key: Place(**_fields(value, PLACE, {}, path)) for key, value in given.get("data", {}).items()}
     return Remote(
         None if model is None else Place(**_fields(model, PLACE, {}, path)),
-        None if cluster is None else Cluster(**_fields(_sealed(cluster, at, secrets), CLUSTER, texts, at)),
+        None if cluster is None else _cluster(_sealed(cluster, at, secrets), texts, at),
         **_fields(flat, REMOTE, texts, path),
         data=Data(**data),
+    )
+
+
+def _cluster(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Cluster:
+    flat = {key: value for key, value in given.items() if key in CLUSTER}
+    quota = given.get("quota")
+    return Cluster(
+        **_fields(flat, CLUSTER, texts, path),
+        quota=None if quota is None else RemoteQuota(**_fields(quota, REMOTE_QUOTA, texts, (*path, "quota"))),
     )
 
 
@@ -399,6 +471,20 @@ def _job(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Job
     flat = {key: value for key, value in given.items() if key in JOB}
     model = Model(**_fields(given.get("model", {}), MODEL, texts, (*path, "model")))
     return Job(**_fields(flat, JOB, texts, path), model=model)
+
+
+def _pipeline(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Pipeline:
+    flat = {key: value for key, value in given.items() if key in PIPELINE}
+    artifacts = given.get("artifacts")
+    return Pipeline(
+        **_fields(flat, PIPELINE, texts, path),
+        stages=tuple(
+            Stage(**_fields(stage, STAGE, texts, (*path, "stages", index)))
+            for index, stage in enumerate(given["stages"])
+        ),
+        artifacts=None if artifacts is None else Place(**_fields(artifacts, PLACE, {}, path)),
+        inputs={name: Place(**_fields(place, PLACE, {}, path)) for name, place in given.get("inputs", {}).items()},
+    )
 
 
 def _patch(given: Mapping[str, Any], path: Path, secrets: tuple[Path, ...]) -> PatchChoice:

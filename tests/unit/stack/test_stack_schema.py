@@ -15,18 +15,23 @@ from modelyard.stack.decode import (
     BUCKET,
     CLUSTER,
     DRAIN,
+    ENVIRONMENT,
     FLAVOR,
     JOB,
     JOBS,
     MODEL,
+    PARTITION,
     PATCH,
+    PIPELINE,
     PLACE,
     PRIORITY,
     PROVIDER,
     QUOTA,
     REMOTE,
+    REMOTE_QUOTA,
     RESOURCE,
     SECTIONS,
+    STAGE,
     TARGETS,
     TEAM,
     TOLERATION,
@@ -73,15 +78,20 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
+    assert set(SCHEMA["$defs"]["environment"]["properties"]) == set(ENVIRONMENT)
     assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote"}
     assert set(SCHEMA["$defs"]["provider"]["properties"]) == set(PROVIDER)
     assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
     assert set(SCHEMA["$defs"]["place"]["properties"]) == set(PLACE)
-    assert set(SCHEMA["$defs"]["cluster"]["properties"]) == set(CLUSTER)
+    assert set(SCHEMA["$defs"]["cluster"]["properties"]) == {*CLUSTER, "quota"}
+    assert set(SCHEMA["$defs"]["remoteQuota"]["properties"]) == set(REMOTE_QUOTA)
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
+    assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
+    assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
+    assert set(SCHEMA["$defs"]["partition"]["properties"]) == set(PARTITION)
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
     assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
     assert set(SCHEMA["$defs"]["quota"]["properties"]) == set(QUOTA)
@@ -92,9 +102,12 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "targets",
         "providers",
         "buckets",
+        "environments",
         "resources",
         "jobs",
+        "pipelines",
         "flavors",
+        "partitions",
         "teams",
         "priorities",
         "patches",
