@@ -255,6 +255,17 @@ def test_gpus_live(cluster: ApiServer, run: Any) -> None:
     assert set(rows(run("gpus", "--live", "dev", "--node", "n1").out.partition("nodes\n")[2])) >= {"n1"}
 
 
+def test_long_tables_are_cut_and_say_so(cluster: ApiServer, run: Any) -> None:
+    cluster.objects["nodes"] += [node(f"m{number:02}") for number in range(30)]
+    cluster.objects["pods"] += [pod(f"p{number}", f"m{number:02}", namespace="apps") for number in range(30)]
+    out = run("gpus", "--live", "dev").out
+    assert "and 11 more: --team T shows those of one team, --json all" in out
+    assert "and 12 more: --nodes shows all, --node NAME one" in out
+    assert "m29" not in rows(out)
+    assert "m29" in rows(run("gpus", "--live", "dev", "--nodes").out)
+    assert len(json.loads(run("gpus", "--live", "dev", "--json").out)["takers"]) == 31
+
+
 def test_gpus_live_of_the_only_stack_that_is_meant(
     cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
