@@ -40,6 +40,7 @@ VERBS: dict[str, Verb] = {
     "gpus": Verb("gpus", "the table of cards: supported or not, and why"),
     "size": Verb("size", "what jobs need, with every number of the estimate"),
     "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
+    "environment": Verb("environment", "Python environments of jobs: lock, build, list, show"),
     "job": Verb("job", "jobs of a cluster: submit one of a stack's, or a notebook"),
     "patches": Verb("patches", "the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),

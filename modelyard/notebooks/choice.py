@@ -1,15 +1,15 @@
 """The nodes and GPUs of a submission: by flavor, card and allocation mode. A part of a GPU is a partition's slice."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from modelyard.hardware import near_cards, resolve
-from modelyard.hardware.partitions import WHOLE, Slice, partition_card, slices
+from modelyard.hardware.partitions import Slice, partition_card, slices
 from modelyard.notebooks.values import Problem
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Team, Toleration
+from modelyard.workloads.pool import gpu_flavors
 
 _GPU_NODES = Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule")
 """GPU nodes usually have this taint; a stack without flavors says nothing of them."""
@@ -41,6 +41,30 @@ class Chosen(NamedTuple):
     priority: str | None
     part: Slice | None = None
     """What its GPU is; None: whole ones."""
+
+
+class Offer(NamedTuple):
+    """Flavors, GPUs and queues of a stack: ``choose`` takes each, where the team has GPUs of the flavor."""
+
+    flavors: tuple[Flavor, ...]
+    """A single nameless one where the stack has none: nodes with the stack's card."""
+    allocations: tuple[tuple[Allocation, int], ...]
+    """Each with the whole GPUs of a pod."""
+    teams: tuple[tuple[str, tuple[str, ...]], ...]
+    """Each with the flavors that it has GPUs of."""
+    priorities: tuple[str, ...]
+    """The most urgent first; of queued jobs only."""
+
+
+def offer(config: Config) -> Offer:
+    """What a submission can choose."""
+    several = config.gpu.per_worker
+    return Offer(
+        tuple(_flavors(config).values()),
+        (("single", 1), ("multi_gpu", several)) if several > 1 else (("single", 1),),
+        tuple((team.name, tuple(one.name for one in gpu_flavors(config, team))) for team in config.teams),
+        tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value)) if config.teams else (),
+    )
 
 
 def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
@@ -78,7 +102,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     if choice.device is not None and card is None:
         problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
         return None
-    known = {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
+    known = _flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
         problems.append(Problem(f"there is no flavor {choice.flavor}", instead(choice.flavor, names, "flavors")))
@@ -89,7 +113,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
         if choice.flavor in (None, flavor.name)
         and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
     ]
-    mine = [flavor for flavor in able if team is None or flavor.name in _flavors_with_gpus(team)]
+    mine = [flavor for flavor in able if team is None or flavor in gpu_flavors(config, team)]
     if len(mine) == 1:
         return mine[0]
     what = " and ".join(
@@ -98,7 +122,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     if mine:
         problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
     elif able and team is not None:
-        have = ", ".join(_flavors_with_gpus(team)) or "none"
+        have = ", ".join(one.name for one in gpu_flavors(config, team)) or "none"
         summary = f"team {team.name} has no GPUs of {what or 'any flavor'}"
         problems.append(Problem(summary, f"its quotas have GPUs of: {have}"))
     else:
@@ -107,12 +131,12 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     return None
 
 
+def _flavors(config: Config) -> dict[str, Flavor]:
+    return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
+
+
 def _several(what: str) -> str:
     return f"several flavors have {what}" if what else "the stack has several flavors and none was named"
-
-
-def _flavors_with_gpus(team: Team) -> Iterable[str]:
-    return [quota.flavor for quota in team.quotas if quota.gpus or quota.borrow != 0]
 
 
 def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int, Allocation]:
@@ -161,7 +185,7 @@ def _part(
             problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
         return None
     part = found[0][1]
-    if team is not None and part.resource not in {getattr(quota, "resource", WHOLE) for quota in team.quotas}:
+    if team is not None and part.resource not in {quota.resource for quota in team.quotas}:
         problems.append(Problem(f"team {team.name} has no quota of {part.resource}", "add one, or take a whole GPU"))
     return part
 

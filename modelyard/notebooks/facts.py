@@ -10,6 +10,7 @@ from modelyard.notebooks.choice import Chosen
 from modelyard.notebooks.place import Place
 from modelyard.stack.config import Stack
 from modelyard.workloads import node_labels
+from modelyard.workloads.environments import image_with, run_environment
 from modelyard.workloads.pool import PRODUCT, namespace_of
 
 TEMPLATE: Final = "job-notebook"
@@ -30,12 +31,14 @@ def notebook_facts(
             "priority": chosen.priority,
             "flavor": chosen.flavor.name or None,
             "nodes": _nodes(chosen),
+            "anyPlace": team is not None and bool(chosen.flavor.topology),
             "products": _products(chosen),
             "tolerations": [
                 {key: value for key, value in one._asdict().items() if value is not None}
                 for one in chosen.flavor.tolerations
             ],
-            "image": config.notebooks.image,
+            "image": image_with(config, config.notebooks.environment, config.notebooks.image),
+            "environment": run_environment(config, config.notebooks.environment),
             "claim": config.notebooks.claim,
             "path": config.notebooks.path,
             "cpu": config.notebooks.cpu,

@@ -19,7 +19,7 @@ from modelyard.plan.missing import unset
 from modelyard.plan.order import order
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch
-from modelyard.plan.queues import check_queues
+from modelyard.plan.queues import check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
 from modelyard.plan.scalers import check_scalers
 from modelyard.plan.sizes import check_sizes
@@ -98,6 +98,7 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
                 *check_sizes(stack, targets, by_deployment, chosen),
                 *check_placement(everything, by_deployment, room),
                 *check_quotas(everything, room.quotas),
+                *check_fixed(stack, targets),
                 *check_autoscaling(config, targets),
                 *check_scalers(targets, state.scalers),
             )
@@ -144,6 +145,10 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
         yield from check_slice_quotas(stack, everything)
+    if stack.config.environments or _named_environments(stack.config):
+        from modelyard.environments import check_environments
+
+        yield from check_environments(stack, state.nodes)
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 
@@ -221,6 +226,12 @@ def _unknown_kind(wish: Wish, version: str) -> Finding:
         file=f"{wish.parts[0][0].file}/patch.yaml.j2" if wish.parts else "",
         remedy="correct apiVersion and kind in the template",
     )
+
+
+def _named_environments(config: Config) -> bool:
+    """Whether anything runs in an environment, there or not."""
+    named = [one.environment for one in config.jobs] + [one.environment for one in config.resources]
+    return any(named) or config.notebooks.environment is not None
 
 
 def _headline(config: Config) -> str:

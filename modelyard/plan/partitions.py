@@ -48,7 +48,7 @@ def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fi
             team = teams.get(name or "")
             if team is None:
                 continue
-            counted = {getattr(quota, "resource", GPU_RESOURCE) for quota in team.quotas}
+            counted = {quota.resource for quota in team.quotas}
             if one.part.resource not in counted:
                 yield stack.finding(
                     "PAR017",

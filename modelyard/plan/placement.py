@@ -10,7 +10,7 @@ from modelyard.cluster import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import PRESENT_LABEL, Fit, Room, fit, obstacle
+from modelyard.plan.capacity import PRESENT_LABEL, Fit, Room, by_node, fit, obstacle
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.plan.values import TargetPlan
 from modelyard.workloads import GPU_ROLES, Workload
@@ -70,7 +70,7 @@ def _room(
 
 
 def _by_node(can: Fit) -> str:
-    return "; ".join(f"{name} {reason}" for name, reason in can.reasons) or "no node is known"
+    return by_node(can.reasons) or "no node is known"
 
 
 def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
@@ -116,14 +116,13 @@ def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> I
     ]
     if not wrong:
         return
-    names = "; ".join(f"{name} {words}" for name, words in sorted(wrong))
     yield Finding(
         "RES103",
         Severity.ERROR,
         f"pods of {target.name} may land on {len(wrong)} node{'s' if len(wrong) > 1 else ''} not meant for them",
         target=target.name,
         field="spec.template.spec.affinity",
-        detail=names,
+        detail=by_node(sorted(wrong)),
         remedy=f"keep the node affinity that the patch of {workload.role} sets, or cordon or relabel these nodes",
     )
 

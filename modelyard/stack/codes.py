@@ -24,5 +24,5 @@ WAIVER_CODE = "CFG021"
 WAIVER_UNUSED = "CFG022"
 WAIVER_BY = "CFG023"
 
-FAMILIES = ("GPU", "RES", "RAY", "CEL", "OWN", "AUT", "QUE", "PAR", "REM", "POL")
+FAMILIES = ("GPU", "RES", "RAY", "CEL", "OWN", "AUT", "QUE", "PAR", "REM", "ENV", "POL")
 """Families of codes that can be waived: all but CFG."""

@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
@@ -224,6 +225,7 @@ class Config(NamedTuple):
     targets: Targets = Targets()
     providers: tuple[Provider, ...] = ()
     buckets: tuple[Bucket, ...] = ()
+    environments: tuple[Environment, ...] = ()
     runtime: Runtime = Runtime()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()

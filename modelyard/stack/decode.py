@@ -26,6 +26,7 @@ from modelyard.stack.config import (
     Training,
     Waiver,
 )
+from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
@@ -143,6 +144,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "image": ("image", _same),
             "claim": ("claim", _same),
             "path": ("path", _same),
+            "environment": ("environment", _same),
             "cpu": ("cpu", _quantity),
             "memory": ("memory", _quantity),
             "timeLimit": ("time_limit", _seconds),
@@ -175,6 +177,11 @@ TARGETS: Final[dict[str, str]] = {
     "rayWorker": "ray_worker",
     "celery": "celery",
 }
+ENVIRONMENT: Final[Fields] = {
+    **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
+    "indexSecret": ("index_secret", _same),
+    "pip": ("pip", _items),
+}
 RESOURCE: Final[Fields] = {
     "name": ("name", _same),
     "type": ("type", _same),
@@ -188,6 +195,7 @@ RESOURCE: Final[Fields] = {
     "grow": ("grow", _flag),
     "image": ("image", _same),
     "team": ("team", _same),
+    "environment": ("environment", _same),
 }
 JOB: Final[Fields] = {
     "name": ("name", _same),
@@ -202,6 +210,7 @@ JOB: Final[Fields] = {
     "sequence": ("sequence", _count),
     "command": ("command", _items),
     "image": ("image", _same),
+    "environment": ("environment", _same),
     "env": ("env", _same),
     "team": ("team", _same),
     "priority": ("priority", _same),
@@ -246,7 +255,12 @@ REMOTE: Final[Fields] = {
     "image": ("image", _same),
     "command": ("command", _items),
 }
-FLAVOR: Final[Fields] = {"name": ("name", _same), "gpu": ("gpu", _same), "labels": ("labels", _same)}
+FLAVOR: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "labels": ("labels", _same),
+    "topology": ("topology", _items),
+}
 PARTITION: Final[Fields] = {
     "name": ("name", _same),
     "mode": ("mode", _same),
@@ -266,6 +280,7 @@ QUOTA: Final[Fields] = {
     "gpus": ("gpus", _count),
     "borrow": ("borrow", _count),
     "lend": ("lend", _count),
+    "resource": ("resource", _same),
 }
 TEAM: Final[Fields] = {key: (key, _same) for key in ("name", "namespace", "cohort", "reclaim", "within")}
 PRIORITY: Final[Fields] = {"name": ("name", _same), "value": ("value", _count), "description": ("description", _line)}
@@ -312,6 +327,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["buckets"] = tuple(
         Bucket(**_fields(bucket, BUCKET, texts, (PREFIX + "buckets", index)))
         for index, bucket in enumerate(config.get(PREFIX + "buckets", ()))
+    )
+    made["environments"] = tuple(
+        Environment(**_fields(environment, ENVIRONMENT, texts, (PREFIX + "environments", index)))
+        for index, environment in enumerate(config.get(PREFIX + "environments", ()))
     )
     made["resources"] = tuple(
         _resource(resource, texts, (PREFIX + "resources", index), sealed)

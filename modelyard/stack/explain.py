@@ -44,6 +44,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
     "mig-profile": ("a profile of MIG", "write it like 1g.10gb"),
     "image": ("the name of an image", "write registry/repository:tag"),
+    "resource": ("the name of a resource", "write one that nodes have, such as nvidia.com/gpu"),
     "patch-version": ("a version of a patch", "write v1, v2, …"),
 }
 """By format of the schema: what is wanted, and how it is written."""
@@ -111,6 +112,9 @@ def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> 
         yield from (_unknown(path, key, known) for key in value if key not in known)
     elif error.validator == "required":
         yield from (_missing(path, key, schema) for key in schema["required"] if key not in value)
+    elif error.validator == "dependentRequired":
+        needed = {key for given_key, keys in wanted.items() if given_key in value for key in keys}
+        yield from (_missing(path, key, schema) for key in sorted(needed) if key not in value)
     elif error.validator == "enum":
         yield _choice(path, value, wanted, texts)
     else:

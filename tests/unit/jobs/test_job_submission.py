@@ -117,6 +117,42 @@ def test_fewer_workers_at_the_start_and_one_place_for_all(library: Library) -> N
     assert annotations["kueue.x-k8s.io/podset-required-topology"] == "kubernetes.io/hostname"
 
 
+ANY = Flavor("any")
+RACKS = Flavor("a10", "A10", topology=("example.com/rack",))
+
+
+@pytest.mark.parametrize(
+    ("flavors", "job", "resource", "said"),
+    [
+        ((RACKS, ANY), TRAIN, DEEP, {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}),
+        (
+            (RACKS, ANY),
+            TRAIN._replace(together="example.com/rack"),
+            DEEP,
+            {"kueue.x-k8s.io/podset-required-topology": "example.com/rack"},
+        ),
+        ((RACKS, ANY), TRAIN, DEEP._replace(gpus=0), {}),
+        ((RACKS._replace(topology=()), ANY), TRAIN, DEEP, {}),
+        # Of two flavors with the card it would take only the one with the topology.
+        ((RACKS, Flavor("any", "A10")), TRAIN, DEEP, {}),
+        ((RACKS, Flavor("any", "A30")), TRAIN, DEEP, {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}),
+    ],
+)
+@pytest.mark.parametrize("engine", ["job", "ray"])
+def test_where_its_flavor_has_a_topology_it_asks_for_a_place(
+    library: Library, flavors: tuple[Flavor, ...], job: Job, resource: Resource, said: dict[str, str], engine: Any
+) -> None:
+    team = VISION._replace(quotas=(*VISION.quotas, Quota("any", "16", "64Gi", 4 if flavors[1].gpu else 0)))
+    submission = made(library, job._replace(engine=engine), flavors=flavors, teams=(team,), resources=(resource,))
+    spec = submission.objects[0]["spec"]
+    pods = [spec] if engine == "job" else spec["rayClusterSpec"]["workerGroupSpecs"]
+    found = pods[0]["template"]["metadata"]["annotations"]
+    assert {key: value for key, value in found.items() if key.startswith("kueue")} == said
+    if engine == "ray":
+        head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["metadata"]["annotations"]
+        assert not any(key.startswith("kueue") for key in head)
+
+
 @pytest.mark.parametrize(
     ("job", "changes", "words"),
     [

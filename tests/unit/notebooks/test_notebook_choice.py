@@ -1,10 +1,11 @@
 """Which nodes, how many GPUs and whose queue a submission gets."""
 
+from itertools import product
 from typing import Any
 
 import pytest
 
-from modelyard.notebooks import Choice, Chosen, choose
+from modelyard.notebooks import Choice, Chosen, choose, offer
 from modelyard.notebooks.facts import escaped
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.partitions import Partition
@@ -138,3 +139,27 @@ def test_everything_is_told_at_once() -> None:
 
 def test_arguments_stay_as_they_are() -> None:
     assert escaped("$(HOME) $HOME") == "$$(HOME) $HOME"
+
+
+def test_an_offer_has_what_can_be_chosen_and_nothing_else() -> None:
+    stack = pool()
+    offered = offer(stack)
+    teams, priorities = dict(offered.teams), [None, *offered.priorities]
+    for flavor, (allocation, gpus), team, priority in product(offered.flavors, offered.allocations, teams, priorities):
+        found = choose(stack, Choice(flavor.name, None, allocation, team, priority))
+        assert isinstance(found, Chosen) == (flavor.name in teams[team])
+        assert not isinstance(found, Chosen) or found.gpus == gpus
+    assert teams == {"vision": ("a10",), "cpu": ()}
+
+
+def test_the_offer_of_a_stack_without_a_pool() -> None:
+    offered = offer(config(gpu=Gpu("A10"), priorities=(Priority("urgent", 1000),)))
+    assert [(one.name, one.gpu) for one in offered.flavors] == [("", "A10")]
+    assert offered.allocations == (("single", 1),)
+    # Nothing is queued without a team.
+    assert (offered.teams, offered.priorities) == ((), ())
+
+
+def test_the_most_urgent_is_offered_first() -> None:
+    stack = pool()._replace(priorities=(Priority("low", 1), Priority("urgent", 1000)))
+    assert offer(stack).priorities == ("urgent", "low")

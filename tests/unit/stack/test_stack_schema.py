@@ -15,6 +15,7 @@ from modelyard.stack.decode import (
     BUCKET,
     CLUSTER,
     DRAIN,
+    ENVIRONMENT,
     FLAVOR,
     JOB,
     JOBS,
@@ -74,6 +75,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
+    assert set(SCHEMA["$defs"]["environment"]["properties"]) == set(ENVIRONMENT)
     assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote"}
     assert set(SCHEMA["$defs"]["provider"]["properties"]) == set(PROVIDER)
     assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
@@ -94,6 +96,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "targets",
         "providers",
         "buckets",
+        "environments",
         "resources",
         "jobs",
         "flavors",
