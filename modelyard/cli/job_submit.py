@@ -64,7 +64,8 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
     say_errors(made.findings, args)
     try:
         client = connect(stack.context)
-        need_built(client, stack, made.environment, made.objects[0]["metadata"]["namespace"])
+        for environment in made.environments:
+            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

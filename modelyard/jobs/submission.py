@@ -52,7 +52,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
     if wrong:
         return Submission((), wrong)
     made = submission(stack, library, TEMPLATES[job.engine], job_facts(stack.config, job, run, stack.name))
-    return made._replace(environment=environment)
+    return made._replace(environments=(environment,) if environment is not None else ())
 
 
 def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:

@@ -18,8 +18,8 @@ class Submission(NamedTuple):
     findings: tuple[Finding, ...]
     template: str = ""
     """The patch version that it was rendered from."""
-    environment: Environment | None = None
-    """That has to be built before; None: it needs none."""
+    environments: tuple[Environment, ...] = ()
+    """That have to be built before."""
 
 
 def submission(stack: Stack, library: Library, template: str, given: Mapping[str, Any]) -> Submission:

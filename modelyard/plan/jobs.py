@@ -16,7 +16,7 @@ from modelyard.plan.pool import Pool
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.jobs import Job
-from modelyard.stack.pool import WHOLE_GPU, Flavor, Team
+from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads import node_labels
 from modelyard.workloads.jobs import RAY_HEAD
 from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
@@ -174,13 +174,14 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
     alone = apart(team)
     basic = [name for name in every if name not in alone]
     able: Sequence[str] = basic
-    # That nobody has a quota of slices by their name is told of their resource.
-    if gpus and ask.resource in {WHOLE_GPU, *(quota.resource for quota in team.quotas)}:
+    if gpus:
+        if ask.resource != GPU_RESOURCE and all(quota.resource != ask.resource for quota in team.quotas):
+            return None  # It is told that no quota counts its slices.
         names = [flavor.name for flavor in gpu_flavors(config, team, ask.products)]
         wanted = Fraction(gpus * ask.workers)
         most = max((pool.most(team, name, ask.resource) for name in names), default=Fraction(0))
         if wanted > most:
-            what = "GPUs" if ask.resource == WHOLE_GPU else ask.resource
+            what = "GPUs" if ask.resource == GPU_RESOURCE else ask.resource
             why = f"{ask.workers} workers of {gpus} {what}; Kueue admits all of them or none"
             return f"{wanted} {what}", str(most), why
         if not alone:

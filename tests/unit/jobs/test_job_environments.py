@@ -49,7 +49,7 @@ def pod(job: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def test_a_run_sees_its_environment_and_cannot_change_it(library: Library, tmp_path: Path) -> None:
     made = job_submission(stack(tmp_path), library, "train", "train-x7k2p")
-    assert made.environment is not None
+    (environment,) = made.environments
     container, volumes = pod(made.objects[0])
     assert container["image"] == "python:3.11"
     assert container["args"] == ["python", "x.py", "it's $HOME"]
@@ -58,7 +58,7 @@ def test_a_run_sees_its_environment_and_cannot_change_it(library: Library, tmp_p
     (mount,) = [one for one in container["volumeMounts"] if one["name"] == "environments"]
     assert mount == {"name": "environments", "mountPath": "/opt/environments", "readOnly": True}
     env = {one["name"]: one.get("value") for one in container["env"]}
-    files = made.environment.files
+    files = environment.files
     assert files is not None
     assert env["VIRTUAL_ENV"] == f"/opt/environments/{files.digest}"
 
@@ -91,7 +91,7 @@ def test_the_runs_shell_finds_the_environment_or_says_what_is_missing(
 def test_a_run_without_an_environment_is_as_before(library: Library, tmp_path: Path) -> None:
     made = job_submission(stack(tmp_path, STACK.replace(", environment: tabular", "")), library, "train", "train-x7k2p")
     container, volumes = pod(made.objects[0])
-    assert made.environment is None
+    assert made.environments == ()
     assert (container["image"], container["command"]) == ("jobs:1", ["python", "x.py", "it's $HOME"])
     assert "environments" not in volumes
 

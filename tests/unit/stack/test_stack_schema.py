@@ -22,6 +22,7 @@ from modelyard.stack.decode import (
     MODEL,
     PARTITION,
     PATCH,
+    PIPELINE,
     PLACE,
     PRIORITY,
     PROVIDER,
@@ -29,6 +30,7 @@ from modelyard.stack.decode import (
     REMOTE,
     RESOURCE,
     SECTIONS,
+    STAGE,
     TARGETS,
     TEAM,
     TOLERATION,
@@ -83,6 +85,8 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["cluster"]["properties"]) == set(CLUSTER)
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
+    assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
+    assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
     assert set(SCHEMA["$defs"]["partition"]["properties"]) == set(PARTITION)
@@ -99,6 +103,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "environments",
         "resources",
         "jobs",
+        "pipelines",
         "flavors",
         "partitions",
         "teams",
