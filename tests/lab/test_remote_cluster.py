@@ -111,7 +111,7 @@ def test_a_job_of_it_is_submitted_there(two: Two) -> None:
     pod = live["spec"]["template"]["spec"]
     assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
     sources = [one["secretRef"]["name"] for one in pod["containers"][0]["envFrom"]]
-    assert sources == ["lake-read", "lake-write"]
+    assert sources == ["lake-read", "lake-write-churn"]
     assert two.env.lab.request("GET", "/apis/batch/v1/jobs").body["items"] == []
 
 

@@ -175,7 +175,7 @@ def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(
     pod = job["spec"]["template"]["spec"]
     assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
     (container,) = pod["containers"]
-    assert [one["secretRef"]["name"] for one in container["envFrom"]] == ["lake-read", "lake-write"]
+    assert [one["secretRef"]["name"] for one in container["envFrom"]] == ["lake-read", "lake-write-train"]
     shell, flag, script = container["command"]
     assert (shell, flag) == ("sh", "-c")
     # Kubernetes takes $$ for $; what is left is what a rented machine runs.
