@@ -18,8 +18,6 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
     cluster, known = resource.remote.cluster, {one.name for one in config.buckets}
     assert cluster is not None
     way, model = data_of(resource), resource.remote.model
-    if cluster.context is None:
-        return "is on a remote cluster without a context", "set context of the resource's remote.cluster"
     if job.engine != "job" or job.trials is not None or workers != 1:
         return (
             "has several workers, and a remote job has one",

@@ -99,18 +99,9 @@ def _credentials(stack: Stack, where: Path, what: str, sealed: object, secret: s
 
 
 def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
-    """How a remote cluster is reached: by a context of the kubeconfig, or by credentials that are kept elsewhere."""
+    """How a remote cluster is reached: by a context of the kubeconfig, or by credentials."""
     if cluster.context is None or (cluster.credentials is not None and cluster.credentials_secret is not None):
         yield from _credentials(stack, where, f"cluster of {name}", cluster.credentials, cluster.credentials_secret)
-    if cluster.context is not None:
-        return
-    yield stack.finding(
-        "REM013",
-        Severity.ADVICE,
-        where,
-        f"cluster of {name} has no context, so nothing of it is planned, and no job is submitted there",
-        "set context to that cluster's in the kubeconfig",
-    )
 
 
 def _one_place(

@@ -92,7 +92,7 @@ class Cluster(NamedTuple):
     controller: str
     """URL of its API server."""
     context: str | None = None
-    """Of the kubeconfig of whoever plans, applies and submits; None: what is there is not planned."""
+    """Of the kubeconfig of whoever plans, applies and submits; None: the credentials are used."""
     namespace: str = "modelyard-remote"
     credentials: "Secret | None" = None
     credentials_secret: str | None = None

@@ -196,7 +196,6 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
 @pytest.mark.parametrize(
     ("changes", "job", "words"),
     [
-        (away(cluster=FAR.cluster and FAR.cluster._replace(context=None)), TRAIN, "without a context"),
         (away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)), TRAIN, "no credentials for it"),
         (away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)), TRAIN, "no credentials for its model"),
         (away(model=Place("pond", "models")), TRAIN, "bucket pond, which there is not"),
