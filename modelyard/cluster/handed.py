@@ -1,4 +1,4 @@
-"""Credentials of remote clusters that the kubeconfig does not have: from a Secret of the platform, or from the stack file.
+"""Credentials of remote clusters that the kubeconfig does not have: from a Secret, or from the stack file.
 
 They are put into a kubeconfig of this process's own, in a folder that nobody else may read and that goes with the
 process. ``KUBECONFIG`` names it behind the user's, for this process and those that it starts, such as the engine. So
@@ -21,7 +21,7 @@ from yaml import YAMLError, safe_load
 
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
 from modelyard.stack.config import Stack, dotted
-from modelyard.workloads.remote import RemoteCluster, remote_clusters
+from modelyard.workloads.remote import RemoteCluster, own_context, remote_clusters
 
 TIMEOUT = 60
 """Seconds that decrypting one value may take."""
@@ -31,7 +31,9 @@ _handed: set[tuple[str, str]] = set()
 
 
 def hand_over(root: Path, stack: Stack) -> None:
-    """Makes the remote clusters of a stack that have no context reachable, once a process.
+    """Makes the remote clusters of a stack that have credentials reachable, once a process.
+
+    Also those with a context beside them: the engine first reads by the way of the last apply.
 
     Args:
         root: the project's folder, where the engine decrypts.
@@ -40,7 +42,7 @@ def hand_over(root: Path, stack: Stack) -> None:
     Raises:
         ClusterError: there are no such credentials, or they are of no use.
     """
-    wanted = [one for one in remote_clusters(stack.config) if one.cluster.context is None]
+    wanted = [one for one in remote_clusters(stack.config) if _is_wanted(one)]
     known = (str(root), stack.sha256 or stack.name)
     if not wanted or known in _handed:
         return
@@ -64,6 +66,11 @@ def hand_over(root: Path, stack: Stack) -> None:
     _handed.add(known)
 
 
+def _is_wanted(remote: RemoteCluster) -> bool:
+    cluster = remote.cluster
+    return cluster.context is None or cluster.credentials is not None or cluster.credentials_secret is not None
+
+
 def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
     """A kubeconfig with the one context of a remote cluster."""
     cluster = remote.cluster
@@ -82,7 +89,7 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
             "give a kubeconfig with a token or certificate in it, or set context (modelyard explain REM012)",
         ) from None
     authority, user = given
-    name = remote.context
+    name = own_context(remote.name)
     document = {
         "apiVersion": "v1",
         "kind": "Config",

@@ -21,7 +21,12 @@ class RemoteCluster(NamedTuple):
     @property
     def context(self) -> str:
         """Of the kubeconfig; a name of its own where the credentials are handed over (``cluster.handed``)."""
-        return self.cluster.context or f"modelyard-remote-{self.name}"
+        return self.cluster.context or own_context(self.name)
+
+
+def own_context(name: str) -> str:
+    """The context of a remote cluster whose credentials are handed over."""
+    return f"modelyard-remote-{name}"
 
 
 def remote_clusters(config: Config) -> tuple[RemoteCluster, ...]:

@@ -170,24 +170,29 @@ def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Tw
         "--namespace=ml-platform",
         f"--from-file=kubeconfig={two.farm.kubeconfig}",
     )
-    before = env.stack_file.read_text()
     two.resource(context=None, credentialsSecret="farm")
+    # The engine reads once more by the context of the last apply.
+    env.modelyard("apply", "dev", "--yes")
     document = json.loads(env.modelyard("plan", "dev", "--live", "--json", env=alone).stdout)
     (far,) = document["remotes"]
-    assert {target["action"] for target in far["targets"]} == {"none"}
+    assert (far["context"], {target["action"] for target in far["targets"]}) == ("modelyard-remote-far", {"none"})
     env.modelyard("apply", "dev", "--yes", env=alone)
     env.modelyard("drift", "dev", env=alone)
     env.modelyard("job", "submit", "dev", "churn", "--dry-run", env=alone)
     state = env.pulumi("stack", "export", "--stack", "dev").stdout
     key = json.loads(two.farm.kubeconfig.read_text())["users"][0]["user"]
     assert not [value for value in key.values() if str(value) in state or str(value) in json.dumps(document)]
+    before = env.stack_file.read_text()
     two.resource(context=None)
     path = "modelyard:resources[0].remote.cluster.credentials"
     env.pulumi("config", "set", "--stack", "dev", "--secret", "--path", path, two.farm.kubeconfig.read_text())
     encrypted = json.loads(env.modelyard("plan", "dev", "--live", "--json", env=alone).stdout)
     assert encrypted["remotes"][0]["cluster"] == far["cluster"]
     env.stack_file.write_text(before)
+    two.resource(credentialsSecret="farm")
     env.modelyard("apply", "dev", "--yes")
+    two.resource()
+    assert env.up().changed == []
 
 
 def test_offline_it_starts_from_its_own_recording(two: Two) -> None:
