@@ -122,7 +122,10 @@ def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -
 def test_pods_that_answer_requests_are_as_many_as_their_scale_says(site: Site) -> None:
     """They are made as one, which is the API server's default: the rest is KEDA's."""
     site.wait_for("resource-answers", 2)
-    (scaler,) = site.env.objects("horizontalpodautoscalers", "keda-hpa-resource-answers")
+    scaler = site.env.get(
+        ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", NAMESPACE, "keda-hpa-resource-answers")
+    )
+    assert scaler is not None
     assert (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"]) == (2, 4)
     site.holds_what_was_planned()
 

@@ -158,7 +158,5 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
     ],
 )
 def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> None:
-    found = [
-        summary for one, summary in findings(Job("a", resource.type, "deep"), resources=(resource,)) if one == "RES217"
-    ]
-    assert any(words in summary for summary in found), found
+    told = findings(Job("a", resource.type, "deep"), resources=(resource,))
+    assert [summary for code, summary in told if code == "RES217" and words in summary]
