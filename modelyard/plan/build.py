@@ -5,7 +5,7 @@ from datetime import date
 
 from modelyard import __version__
 from modelyard.catalog import Library, Selected, select
-from modelyard.cluster import Ask, ClusterState
+from modelyard.cluster import Ask, ClusterState, Node
 from modelyard.findings import Finding
 from modelyard.hardware import check
 from modelyard.hardware.limits import CELERY_GPUS
@@ -56,6 +56,7 @@ def make_plan(
         *check_nodes(stack, state.nodes),
         *_of_jobs(stack, state),
         *check_queues(stack, state.nodes),
+        *_of_node_pools(stack, state),
     ]
     chosen, problems = select(library, stack, known)
     findings.extend(problems)
@@ -75,7 +76,7 @@ def make_plan(
                 *arranged.findings,
                 *check_drains(config, waits),
                 *check_sizes(stack, targets, by_deployment, chosen),
-                *check_placement(everything, by_deployment, room),
+                *check_placement(everything, by_deployment, room, _growth(config)),
                 *check_quotas(everything, room.quotas),
                 *check_fixed(stack, targets),
                 *check_autoscaling(config, targets),
@@ -140,6 +141,24 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         from modelyard.remote import check_remote
 
         yield from check_remote(stack)
+
+
+def _of_node_pools(stack: Stack, state: ClusterState) -> Iterator[Finding]:
+    """The findings about node pools."""
+    if stack.config.node_pools:
+        # Most stacks have none, and the tables of machines are long.
+        from modelyard.plan.nodepools import check_node_pools
+
+        yield from check_node_pools(stack, state.nodes)
+
+
+def _growth(config: Config) -> tuple[Node, ...]:
+    """The nodes that may be added, one of each kind."""
+    if not config.node_pools:
+        return ()
+    from modelyard.plan.nodepools import possible_nodes
+
+    return possible_nodes(config.node_pools)
 
 
 _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")

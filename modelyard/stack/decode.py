@@ -28,11 +28,12 @@ from modelyard.stack.config import (
 )
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
-from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
+from modelyard.stack.remote import AwsAccount, AwsNetwork, Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
 from modelyard.stack.schema import PREFIX
 
 RAY_DEFAULT_SINCE = (23, 7)
@@ -251,6 +252,14 @@ PROVIDER: Final[Fields] = {
     "credentials": ("credentials", _same),
     "credentialsSecret": ("credentials_secret", _same),
 }
+AWS: Final[Fields] = {
+    "account": ("account", _same),
+    "machineImage": ("machine_image", _same),
+    "rootDevice": ("root_device", _same),
+    "disk": ("disk", _same),
+    "key": ("key", _same),
+}
+AWS_NETWORK: Final[Fields] = {"region": ("region", _same), "vpc": ("vpc", _same), "subnet": ("subnet", _same)}
 BUCKET: Final[Fields] = {"name": ("name", _same), "url": ("url", _same), "reachedBy": ("reached_by", _items)}
 PLACE: Final[Fields] = {"bucket": ("bucket", _same), "prefix": ("prefix", _same)}
 CLUSTER: Final[Fields] = {
@@ -271,6 +280,20 @@ REMOTE: Final[Fields] = {
     "timeLimit": ("time_limit", _seconds),
     "image": ("image", _same),
     "command": ("command", _items),
+}
+NODE_POOL: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "gpus": ("gpus", _count),
+    "nodeClass": ("node_class", _same),
+    "cloud": ("cloud", _same),
+    "region": ("region", _same),
+    "zones": ("zones", _items),
+    "types": ("types", _items),
+    "capacity": ("capacity", _same),
+    "idle": ("idle", _seconds),
+    "taint": ("taint", _flag),
+    "labels": ("labels", _same),
 }
 FLAVOR: Final[Fields] = {
     "name": ("name", _same),
@@ -337,7 +360,7 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         )
     sealed = frozenset(secrets)
     made["providers"] = tuple(
-        Provider(**_fields(_sealed(provider, path, sealed), PROVIDER, texts, path))
+        _provider(_sealed(provider, path, sealed), texts, path)
         for index, provider in enumerate(config.get(PREFIX + "providers", ()))
         for path in [(PREFIX + "providers", index)]
     )
@@ -359,6 +382,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["pipelines"] = tuple(
         _pipeline(pipeline, texts, (PREFIX + "pipelines", index))
         for index, pipeline in enumerate(config.get(PREFIX + "pipelines", ()))
+    )
+    made["node_pools"] = tuple(
+        NodePool(**_fields(pool, NODE_POOL, texts, (PREFIX + "nodePools", index)))
+        for index, pool in enumerate(config.get(PREFIX + "nodePools", ()))
     )
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
@@ -433,6 +460,15 @@ def _with_list(
     items = enumerate(given.get(key, ()))
     made = tuple(part(**_fields(item, parts, texts, (*path, key, index))) for index, item in items)
     return kind(**_fields(flat, fields, texts, path), **{key: made})
+
+
+def _provider(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Provider:
+    flat = {key: value for key, value in given.items() if key in PROVIDER}
+    aws, at = given.get("aws"), (*path, "aws")
+    account = None
+    if aws is not None:
+        account = _with_list(AwsAccount, aws, AWS, "networks", AwsNetwork, AWS_NETWORK, texts, at)
+    return Provider(**_fields(flat, PROVIDER, texts, path), aws=account)
 
 
 def _resource(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path, secrets: frozenset[Path]) -> Resource:
