@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from modelyard.hardware import near_cards, resolve
-from modelyard.hardware.partitions import WHOLE, Slice, partition_card, slices
+from modelyard.hardware.partitions import Slice, partition_card, slices
 from modelyard.notebooks.values import Problem
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
@@ -101,11 +101,12 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
         problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
-        return None
     known = _flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
         problems.append(Problem(f"there is no flavor {choice.flavor}", instead(choice.flavor, names, "flavors")))
+        return None
+    if choice.device is not None and card is None:
         return None
     able = [
         flavor
@@ -185,7 +186,7 @@ def _part(
             problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
         return None
     part = found[0][1]
-    if team is not None and part.resource not in {getattr(quota, "resource", WHOLE) for quota in team.quotas}:
+    if team is not None and part.resource not in {quota.resource for quota in team.quotas}:
         problems.append(Problem(f"team {team.name} has no quota of {part.resource}", "add one, or take a whole GPU"))
     return part
 

@@ -27,6 +27,7 @@ PLURALS = {
     ("v1", "ConfigMap"): "api/v1/namespaces/{}/configmaps",
     ("v1", "Service"): "api/v1/namespaces/{}/services",
     ("policy/v1", "PodDisruptionBudget"): "apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    ("karpenter.sh/v1", "NodePool"): "apis/karpenter.sh/v1/nodepools",
     ("keda.sh/v1alpha1", "ScaledObject"): "apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects",
     ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"): "apis/kueue.x-k8s.io/v1beta2/resourceflavors",
     ("kueue.x-k8s.io/v1beta2", "ClusterQueue"): "apis/kueue.x-k8s.io/v1beta2/clusterqueues",
