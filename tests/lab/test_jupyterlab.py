@@ -52,7 +52,10 @@ def server(env: Environment, work: Path, extension: dict[str, str]) -> Iterator[
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        # The page looks after a job every five seconds, and machines of CI are busy.
+        expect.set_options(timeout=30_000)
         yield started
+        expect.set_options(timeout=5_000)
         started.close()
 
 
@@ -60,7 +63,7 @@ def opened(browser: Browser, server: Jupyter, notebook: Path) -> Page:
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.set_default_timeout(20_000)
     page.goto(f"{server.address}lab/tree/{notebook.name}?token={server.token}")
-    expect(page.get_by_role("button", name="Submit Job")).to_be_enabled(timeout=30_000)
+    expect(page.get_by_role("button", name="Submit Job")).to_be_enabled()
     return page
 
 
@@ -96,6 +99,10 @@ def test_a_notebook_is_submitted_and_its_result_opened(
     assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-A30"}
     assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
+    # A page that is loaded again still looks after it, once JupyterLab has saved its state.
+    env.lab.wait("the state", lambda: name in json.dumps(server.ask("lab/api/workspaces/default")))
+    page.reload()
+    expect(told).to_contain_text(f"Its result will be {result.name}")
     listed = page.locator(".jp-DirListing-item", has_text=result.name)
     expect(listed).to_have_count(0)
     command, variables = container(job)
