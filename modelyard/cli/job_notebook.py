@@ -75,10 +75,14 @@ def options(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Checks everything, asks the API server, creates the Job, and tells where its result will be."""
     made = _made(args)
+    from modelyard.cli.environments import need_built
     from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.jobs import notebook_environment
 
     try:
         client = connect(made.stack.context)
+        environment, _ = notebook_environment(made.stack)
+        need_built(client, made.stack, environment, made.job["metadata"]["namespace"])
         _create(client, made.job, dry=True)
         state = "checked"
         if not args.dry_run:

@@ -17,6 +17,7 @@ from modelyard.hardware import resolve
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.capacity import PRESENT_LABEL, PRODUCT_LABEL, obstacle
 from modelyard.plan.cost import Count, Price, StackCost, TargetCost, stack_cost
+from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pod_spec, pods_of, replicas_of
 from modelyard.plan.values import Plan, TargetPlan
 
@@ -36,15 +37,22 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
         earlier: the project's own prices before, where they change with the plan.
     """
     before = prices if earlier is None else earlier
-    return stack_cost(cost for target in plan.targets for cost in _target(target, state.nodes, before, prices))
+    limits = bounds(plan.targets)
+    return stack_cost(
+        cost
+        for target in plan.targets
+        for cost in _target(target, limits.get(target.name, (None, None)), state.nodes, before, prices)
+    )
 
 
-def _target(target: TargetPlan, nodes: Iterable[Node], before: Prices, after: Prices) -> Iterator[TargetCost]:
-    """Nothing for an object that has no pods."""
+def _target(
+    target: TargetPlan, limits: tuple[int | None, int | None], nodes: Iterable[Node], before: Prices, after: Prices
+) -> Iterator[TargetCost]:
+    """Nothing for an object that has no pods; ``limits`` are KEDA's, before and after."""
     if not pod_spec(target.after) and not pod_spec(target.before):
         return
-    now = _side(target.before, _count_before(target), nodes, before)
-    then = _side(target.after, _count_after(target), nodes, after)
+    now = _side(target.before, _count_before(target, limits[0]), nodes, before)
+    then = _side(target.after, _count_after(target, limits[1]), nodes, after)
     yield TargetCost(
         target.key.kind,
         target.name,
@@ -57,15 +65,19 @@ def _target(target: TargetPlan, nodes: Iterable[Node], before: Prices, after: Pr
     )
 
 
-def _count_before(target: TargetPlan) -> Count | None:
+def _count_before(target: TargetPlan, limit: int | None) -> Count | None:
     if target.before is None:
         return _NOBODY
+    if limit is not None:
+        return Count(0, limit)
     return _count(target.before, wakes(target.before))
 
 
-def _count_after(target: TargetPlan) -> Count | None:
+def _count_after(target: TargetPlan, limit: int | None) -> Count | None:
     if not target.after:
         return _NOBODY
+    if limit is not None:
+        return Count(0, limit)
     left = target.replicas[1] is None and replicas_of(target.after) is not None
     ours = "replicas" in (target.applied.get("spec") or {})
     return _count(target.after, left or (wakes(target.after) and not ours))

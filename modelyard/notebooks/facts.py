@@ -9,6 +9,7 @@ from modelyard.notebooks.choice import Chosen
 from modelyard.notebooks.place import Place
 from modelyard.stack.config import Stack
 from modelyard.workloads import node_labels
+from modelyard.workloads.environments import image_with, run_environment
 from modelyard.workloads.pool import namespace_of
 
 TEMPLATE: Final = "job-notebook"
@@ -35,7 +36,8 @@ def notebook_facts(
                 {key: value for key, value in one._asdict().items() if value is not None}
                 for one in chosen.flavor.tolerations
             ],
-            "image": config.notebooks.image,
+            "image": image_with(config, config.notebooks.environment, config.notebooks.image),
+            "environment": run_environment(config, config.notebooks.environment),
             "claim": config.notebooks.claim,
             "path": config.notebooks.path,
             "cpu": config.notebooks.cpu,

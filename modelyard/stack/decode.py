@@ -26,8 +26,10 @@ from modelyard.stack.config import (
     Training,
     Waiver,
 )
+from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
 from modelyard.stack.schema import PREFIX
@@ -129,6 +131,9 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "maxReplicas": ("max_replicas", _count),
             "queries": ("queries", _same),
             "scrapeInterval": ("scrape_interval", _seconds),
+            "prometheus": ("prometheus", _same),
+            "pollingInterval": ("polling_interval", _seconds),
+            "cooldownPeriod": ("cooldown_period", _seconds),
         },
     ),
     "notebooks": (
@@ -138,6 +143,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "image": ("image", _same),
             "claim": ("claim", _same),
             "path": ("path", _same),
+            "environment": ("environment", _same),
             "cpu": ("cpu", _quantity),
             "memory": ("memory", _quantity),
             "timeLimit": ("time_limit", _seconds),
@@ -170,6 +176,11 @@ TARGETS: Final[dict[str, str]] = {
     "rayWorker": "ray_worker",
     "celery": "celery",
 }
+ENVIRONMENT: Final[Fields] = {
+    **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
+    "indexSecret": ("index_secret", _same),
+    "pip": ("pip", _items),
+}
 RESOURCE: Final[Fields] = {
     "name": ("name", _same),
     "type": ("type", _same),
@@ -180,6 +191,7 @@ RESOURCE: Final[Fields] = {
     "gpu": ("gpu", _same),
     "image": ("image", _same),
     "team": ("team", _same),
+    "environment": ("environment", _same),
 }
 JOB: Final[Fields] = {
     "name": ("name", _same),
@@ -194,6 +206,7 @@ JOB: Final[Fields] = {
     "sequence": ("sequence", _count),
     "command": ("command", _items),
     "image": ("image", _same),
+    "environment": ("environment", _same),
     "env": ("env", _same),
     "team": ("team", _same),
     "priority": ("priority", _same),
@@ -214,6 +227,15 @@ MODEL: Final[Fields] = {
     "headSize": ("head_size", _count),
     "activation": ("activation", _quantity),
 }
+STAGE: Final[Fields] = {
+    "name": ("name", _same),
+    "job": ("job", _same),
+    "rollout": ("rollout", _same),
+    "needs": ("needs", _items),
+    "reads": ("reads", _items),
+    "writes": ("writes", _items),
+}
+PIPELINE: Final[Fields] = {"name": ("name", _same), "image": ("image", _same), "keep": ("keep", _seconds)}
 PROVIDER: Final[Fields] = {
     "name": ("name", _same),
     "kind": ("kind", _same),
@@ -300,12 +322,20 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         Bucket(**_fields(bucket, BUCKET, texts, (PREFIX + "buckets", index)))
         for index, bucket in enumerate(config.get(PREFIX + "buckets", ()))
     )
+    made["environments"] = tuple(
+        Environment(**_fields(environment, ENVIRONMENT, texts, (PREFIX + "environments", index)))
+        for index, environment in enumerate(config.get(PREFIX + "environments", ()))
+    )
     made["resources"] = tuple(
         _resource(resource, texts, (PREFIX + "resources", index), sealed)
         for index, resource in enumerate(config.get(PREFIX + "resources", ()))
     )
     made["jobs"] = tuple(
         _job(job, texts, (PREFIX + "jobs", index)) for index, job in enumerate(config.get(PREFIX + "jobs", ()))
+    )
+    made["pipelines"] = tuple(
+        _pipeline(pipeline, texts, (PREFIX + "pipelines", index))
+        for index, pipeline in enumerate(config.get(PREFIX + "pipelines", ()))
     )
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
@@ -405,6 +435,20 @@ def _job(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Job
     flat = {key: value for key, value in given.items() if key in JOB}
     model = Model(**_fields(given.get("model", {}), MODEL, texts, (*path, "model")))
     return Job(**_fields(flat, JOB, texts, path), model=model)
+
+
+def _pipeline(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Pipeline:
+    flat = {key: value for key, value in given.items() if key in PIPELINE}
+    artifacts = given.get("artifacts")
+    return Pipeline(
+        **_fields(flat, PIPELINE, texts, path),
+        stages=tuple(
+            Stage(**_fields(stage, STAGE, texts, (*path, "stages", index)))
+            for index, stage in enumerate(given["stages"])
+        ),
+        artifacts=None if artifacts is None else Place(**_fields(artifacts, PLACE, {}, path)),
+        inputs={name: Place(**_fields(place, PLACE, {}, path)) for name, place in given.get("inputs", {}).items()},
+    )
 
 
 def _patch(given: Mapping[str, Any], path: Path, secrets: tuple[Path, ...]) -> PatchChoice:

@@ -40,6 +40,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
     "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
+    "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
     "image": ("the name of an image", "write registry/repository:tag"),
@@ -156,9 +157,6 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
     if True in allowed:
         remedy = "write true or false"
         return Mistake(path, codes.KIND, f"{full} is {said}; it is either true or false", remedy)
-    if value == "keda" and full == "autoscaling.mode":
-        summary = "autoscaling.mode keda is not available in this version"
-        return Mistake(path, codes.UNAVAILABLE, summary, "use annotations, or none")
     if full == "kubernetesVersion" and isinstance(value, int | float) and not isinstance(value, bool):
         return _unquoted(path, texts.get(path, str(value)), value, texts)
     words = [str(word) for word in allowed]

@@ -57,6 +57,8 @@ class Job(NamedTuple):
     """What it runs, once, whenever it is submitted. Without one it is work for its resource's pods."""
     image: str | None = None
     """None: its resource's."""
+    environment: str | None = None
+    """Whose packages its runs have; None: its resource's."""
     env: Mapping[str, str] = {}
     team: str | None = None
     """Whose quota it takes; None: its resource's."""
@@ -99,5 +101,7 @@ class Resource(NamedTuple):
     """Where its jobs run instead of the platform's cluster; None: there."""
     image: str | None = None
     """None: the runtime's."""
+    environment: str | None = None
+    """Of the runs of its jobs; None: their image alone."""
     team: str | None = None
     """Whose quota its pods take; None: none, in the platform's namespace."""

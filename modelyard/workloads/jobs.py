@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
-from modelyard.stack.jobs import Job
+from modelyard.stack.jobs import Job, Resource
+from modelyard.workloads.environments import image_with, run_environment
 from modelyard.workloads.pool import namespace_of, takes_any_place
 
 if TYPE_CHECKING:
@@ -36,15 +37,17 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
     (found,) = [one for one in _sized(config) if any(other is job for other, _ in one.jobs)]
     pods = _pods(config, found)
     team = job.team or found.resource.team
+    environment = job.environment or found.resource.environment
     run = {
         **{key: pods[key] for key in ("cpu", "memory", "gpus", "products")},
         "name": name,
         "job": job.name,
         "stack": stack,
-        "namespace": _namespace(config, team),
+        "namespace": namespace_of_job(config, job, found.resource),
         "queue": team,
         "priority": job.priority,
-        "image": job.image or pods["image"],
+        "image": image_with(config, environment, job.image or pods["image"]),
+        "environment": run_environment(config, environment),
         "command": list(job.command),
         "entrypoint": join(job.command),
         "env": dict(job.env),
@@ -70,6 +73,29 @@ def is_deployed(config: Config, one: "Sized") -> bool:
     return image is not None and one.resource.remote is None and any(not job.command for job, _ in one.jobs)
 
 
+def namespace_of_job(config: Config, job: Job, resource: Resource) -> str:
+    """Where runs of a job are."""
+    return _namespace(config, job.team or resource.team)
+
+
+def namespace_of_resource(config: Config, one: "Sized") -> str:
+    """Where the pods of a resource are."""
+    return _namespace(config, _team_of(one))
+
+
+def deployment_of(one: "Sized") -> str:
+    """The name of the Deployment of a resource's pods."""
+    return f"{_kind(one)}-{one.resource.name}"
+
+
+def _kind(one: "Sized") -> str:
+    return "job" if one.own else "resource"
+
+
+def _team_of(one: "Sized") -> str | None:
+    return one.resource.team or (one.jobs[0][0].team if one.own else None)
+
+
 def _deployed(config: Config, one: "Sized") -> dict[str, Any]:
     pods = _pods(config, one)
     return {**pods, "anyPlace": _takes_any_place(config, pods["queue"], pods)}
@@ -85,9 +111,9 @@ def _sized(config: Config) -> "tuple[Sized, ...]":
 
 def _pods(config: Config, one: "Sized") -> dict[str, Any]:
     resource, size = one.resource, one.size
-    team = resource.team or (one.jobs[0][0].team if one.own else None)
+    team = _team_of(one)
     return {
-        "kind": "job" if one.own else "resource",
+        "kind": _kind(one),
         "name": resource.name,
         "type": resource.type,
         "namespace": _namespace(config, team),

@@ -15,11 +15,13 @@ from modelyard.stack.decode import (
     BUCKET,
     CLUSTER,
     DRAIN,
+    ENVIRONMENT,
     FLAVOR,
     JOB,
     JOBS,
     MODEL,
     PATCH,
+    PIPELINE,
     PLACE,
     PRIORITY,
     PROVIDER,
@@ -27,6 +29,7 @@ from modelyard.stack.decode import (
     REMOTE,
     RESOURCE,
     SECTIONS,
+    STAGE,
     TARGETS,
     TEAM,
     TOLERATION,
@@ -73,6 +76,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
+    assert set(SCHEMA["$defs"]["environment"]["properties"]) == set(ENVIRONMENT)
     assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote"}
     assert set(SCHEMA["$defs"]["provider"]["properties"]) == set(PROVIDER)
     assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
@@ -80,6 +84,8 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["cluster"]["properties"]) == set(CLUSTER)
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
+    assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
+    assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
@@ -92,8 +98,10 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "targets",
         "providers",
         "buckets",
+        "environments",
         "resources",
         "jobs",
+        "pipelines",
         "flavors",
         "teams",
         "priorities",
