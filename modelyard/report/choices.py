@@ -5,6 +5,7 @@ from typing import Any
 from modelyard.notebooks import Offer
 from modelyard.report.style import PLAIN, Style, safe, wrapped
 from modelyard.stack import Stack
+from modelyard.workloads.environments import image_with
 
 _INDENT = 14
 """Columns before the words."""
@@ -12,11 +13,11 @@ _INDENT = 14
 
 def choices_text(stack: Stack, offered: Offer, style: Style = PLAIN) -> list[str]:
     """Each option of ``job submit`` with its values."""
-    image = stack.config.notebooks.image
-    lines = [
-        f"{style.bold(stack.name)}  {safe(image) if image else 'no notebooks.image: nothing can be submitted'}",
-        "",
-    ]
+    image, environment = _image(stack), stack.config.notebooks.environment
+    runs = (
+        f"{safe(image)}{f' with {environment}' if environment else ''}" if image else "no notebooks.image: nothing runs"
+    )
+    lines = [f"{style.bold(stack.name)}  {runs}", ""]
     gpus = [f"{name} ({count} GPU{'s' * (count > 1)})" for name, count in offered.allocations]
     named = [one for one in offered.flavors if one.name]
     rows = {
@@ -37,10 +38,16 @@ def choices_document(stack: Stack, offered: Offer) -> dict[str, Any]:
     return {
         "formatVersion": 1,
         "stack": stack.name,
-        "image": stack.config.notebooks.image,
+        "image": _image(stack),
+        "environment": stack.config.notebooks.environment,
         "path": stack.config.notebooks.path,
         "flavors": [{"name": one.name or None, "card": one.gpu} for one in offered.flavors],
         "allocations": [{"name": name, "gpus": gpus} for name, gpus in offered.allocations],
         "teams": [{"name": name, "flavors": list(flavors)} for name, flavors in offered.teams],
         "priorities": list(offered.priorities),
     }
+
+
+def _image(stack: Stack) -> str | None:
+    notebooks = stack.config.notebooks
+    return image_with(stack.config, notebooks.environment, notebooks.image)

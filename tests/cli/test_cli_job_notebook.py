@@ -108,10 +108,22 @@ def test_what_can_be_chosen(notebook: Path, run: Any) -> None:
     assert "flavor a10 (A10), a30 (A30)" in said
     assert "device A10, A30 allocation single (1 GPU) team vision (a10, a30)" in said
     document = json.loads(run("job", "choices", "dev", "--json").out)
+    assert (document["image"], document["environment"]) == ("images.example.com/notebook:1", None)
     assert document["flavors"] == [{"name": "a10", "card": "A10"}, {"name": "a30", "card": "A30"}]
     assert document["teams"] == [{"name": "vision", "flavors": ["a10", "a30"]}]
 
 
 def test_nothing_to_choose_from(run: Any, refused: Any) -> None:
-    assert "no notebooks.image: nothing can be submitted" in run("job", "choices", "dev").words
+    assert "dev no notebooks.image: nothing runs" in run("job", "choices", "dev").words
     assert "no stack was named" in refused("job", "choices", code=2).words
+
+
+def test_notebooks_may_run_in_an_environments_image(project: Any, run: Any) -> None:
+    environments = (
+        "[{name: tabular, python: '3.11', requirements: environments/tabular.txt, image: images.example.com/python:1}]"
+    )
+    project.edit(("config:\n", f"config:\n  modelyard:environments: {environments}\n"))
+    project.edit(("config:\n", "config:\n  modelyard:notebooks: {environment: tabular}\n"))
+    (project.root / "environments").mkdir(exist_ok=True)
+    (project.root / "environments" / "tabular.txt").write_text("pandas\n")
+    assert "dev images.example.com/python:1 with tabular" in run("job", "choices", "dev").words
