@@ -6,6 +6,7 @@ from typing import Final
 from modelyard.catalog import Library
 from modelyard.environments.rules import environment_of
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.partitions import slice_of
 from modelyard.jobs.environment import job_environment
 from modelyard.jobs.template import Submission, submission
 from modelyard.stack.config import Path, Stack
@@ -69,6 +70,10 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
         where = (*where, "resource")
         summary = f"is on the remote resource {resource.name}, which is not the platform's cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
+    elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
+        where = (*where, "resource")
+        summary = f"is on {resource.name}, whose slices are none that a partition has"
+        remedy = f"correct it first: modelyard check {stack.name}"
     elif not (job.image or (resource is not None and resource.image) or stack.config.runtime.image) and (
         environment_of(job, resource) is None
     ):

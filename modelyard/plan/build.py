@@ -144,15 +144,21 @@ def _quiet(one: Prepared, let_free: Set[tuple[str, str]], installers: tuple[str,
 
 
 def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about jobs, resources and pipelines."""
+    """The findings about jobs, resources with their partitions and environments, and pipelines."""
+    if stack.config.partitions:
+        from modelyard.plan.partitions import check_partitions
+
+        yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.plan.jobs import check_job_room
+        from modelyard.plan.partitions import check_slice_quotas
         from modelyard.sizing import check_jobs, sized
 
         everything = sized(stack.config)
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
+        yield from check_slice_quotas(stack, everything)
     if stack.config.environments or _named_environments(stack.config):
         from modelyard.environments import check_environments
 

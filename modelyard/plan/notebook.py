@@ -49,8 +49,9 @@ def _image(stack: Stack) -> list[Finding]:
 
 
 def _size(stack: Stack, chosen: Chosen) -> list[Finding]:
-    """What a training pod needs, for the chosen card."""
+    """What a training pod needs, for the chosen card or slice."""
     config = stack.config
     gpu = config.gpu._replace(model=chosen.flavor.gpu or config.gpu.model)
     asked = stack._replace(config=config._replace(gpu=gpu))
-    return size_findings(asked, "notebooks", config.notebooks, chosen.gpus, "")
+    memory_gb = chosen.part.memory_gb if chosen.part is not None else None
+    return size_findings(asked, "notebooks", config.notebooks, chosen.gpus, "", memory_gb)

@@ -23,5 +23,5 @@ WAIVER_CODE = "CFG021"
 WAIVER_UNUSED = "CFG022"
 WAIVER_BY = "CFG023"
 
-FAMILIES = ("GPU", "RES", "RAY", "CEL", "OWN", "AUT", "QUE", "REM", "ENV", "PIP", "POL")
+FAMILIES = ("GPU", "RES", "RAY", "CEL", "OWN", "AUT", "QUE", "PAR", "REM", "ENV", "PIP", "POL")
 """Families of codes that can be waived: all but CFG."""

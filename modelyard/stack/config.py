@@ -12,6 +12,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline
 from modelyard.stack.pool import Flavor, Priority, Team
 from modelyard.stack.remote import Bucket, Provider
@@ -239,6 +240,7 @@ class Config(NamedTuple):
     pipelines: tuple[Pipeline, ...] = ()
     notebooks: Notebooks = Notebooks()
     flavors: tuple[Flavor, ...] = ()
+    partitions: tuple[Partition, ...] = ()
     teams: tuple[Team, ...] = ()
     priorities: tuple[Priority, ...] = ()
     patches: tuple[PatchChoice, ...] = ()

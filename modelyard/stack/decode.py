@@ -29,6 +29,7 @@ from modelyard.stack.config import (
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
@@ -52,6 +53,10 @@ def _line(value: Any, _: str | None) -> str:
 
 def _count(value: Any, _: str | None) -> int:
     return int(value)
+
+
+def _counts(value: Any, _: str | None) -> dict[str, int]:
+    return {key: int(count) for key, count in value.items()}
 
 
 def _flag(value: Any, _: str | None) -> bool:
@@ -189,6 +194,9 @@ RESOURCE: Final[Fields] = {
     "memory": ("memory", _quantity),
     "gpus": ("gpus", _count),
     "gpu": ("gpu", _same),
+    "partition": ("partition", _same),
+    "slice": ("slice", _same),
+    "grow": ("grow", _flag),
     "image": ("image", _same),
     "team": ("team", _same),
     "environment": ("environment", _same),
@@ -266,6 +274,17 @@ FLAVOR: Final[Fields] = {
     "labels": ("labels", _same),
     "topology": ("topology", _items),
 }
+PARTITION: Final[Fields] = {
+    "name": ("name", _same),
+    "mode": ("mode", _same),
+    "flavor": ("flavor", _same),
+    "gpu": ("gpu", _same),
+    "layout": ("layout", _counts),
+    "strategy": ("strategy", _same),
+    "replicas": ("replicas", _count),
+    "rename": ("rename", _flag),
+    "failRequestsGreaterThanOne": ("one_each", _flag),
+}
 TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
 QUOTA: Final[Fields] = {
     "flavor": ("flavor", _same),
@@ -340,6 +359,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
         for index, flavor in enumerate(config.get(PREFIX + "flavors", ()))
+    )
+    made["partitions"] = tuple(
+        Partition(**_fields(partition, PARTITION, texts, (PREFIX + "partitions", index)))
+        for index, partition in enumerate(config.get(PREFIX + "partitions", ()))
     )
     made["teams"] = tuple(
         _with_list(Team, team, TEAM, "quotas", Quota, QUOTA, texts, (PREFIX + "teams", index))

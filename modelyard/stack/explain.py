@@ -43,6 +43,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
+    "mig-profile": ("a profile of MIG", "write it like 1g.10gb"),
     "image": ("the name of an image", "write registry/repository:tag"),
     "resource": ("the name of a resource", "write one that nodes have, such as nvidia.com/gpu"),
     "patch-version": ("a version of a patch", "write v1, v2, …"),

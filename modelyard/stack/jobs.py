@@ -94,7 +94,7 @@ class Resource(NamedTuple):
     """Of one worker, as ``memory`` is."""
     memory: str | None = None
     gpus: int | None = None
-    """Of one worker; None: none."""
+    """Of one worker; None: none, or one slice where it names a partition."""
     gpu: str | None = None
     """The card; None: the stack's."""
     remote: Remote | None = None
@@ -105,3 +105,9 @@ class Resource(NamedTuple):
     """Of the runs of its jobs; None: their image alone."""
     team: str | None = None
     """Whose quota its pods take; None: none, in the platform's namespace."""
+    partition: str | None = None
+    """Whose slices its GPUs are; None: its GPUs are whole."""
+    slice: str | None = None
+    """The MIG profile; None: the only one that the partition has."""
+    grow: bool = False
+    """Whether a worker is to use the whole GPU while the others that share it are idle."""

@@ -9,6 +9,7 @@ from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.environments import image_with, run_environment
+from modelyard.workloads.partitions import gpu_facts
 from modelyard.workloads.pool import namespace_of, takes_any_place
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
     team = job.team or found.resource.team
     environment = job.environment or found.resource.environment
     run = {
-        **{key: pods[key] for key in ("cpu", "memory", "gpus", "products")},
+        **{key: pods[key] for key in ("cpu", "memory", "gpus", "gpuResource", "nodes", "products")},
         "name": name,
         "job": job.name,
         "stack": stack,
@@ -123,7 +124,9 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "cpu": quantity.cpu(size.cpu),
         "memory": quantity.memory(size.memory),
         "gpus": size.gpus,
-        "products": list(_products(config, resource.gpu)) if size.gpus else [],
+        **gpu_facts(one.part),
+        # Nodes with slices may have another product label than nodes with whole cards.
+        "products": list(_products(config, resource.gpu)) if size.gpus and one.part is None else [],
         "jobs": [job.name for job, _ in one.jobs if not job.command],
     }
 

@@ -20,6 +20,7 @@ from modelyard.stack.decode import (
     JOB,
     JOBS,
     MODEL,
+    PARTITION,
     PATCH,
     PIPELINE,
     PLACE,
@@ -88,6 +89,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
+    assert set(SCHEMA["$defs"]["partition"]["properties"]) == set(PARTITION)
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
     assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
     assert set(SCHEMA["$defs"]["quota"]["properties"]) == set(QUOTA)
@@ -103,6 +105,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "jobs",
         "pipelines",
         "flavors",
+        "partitions",
         "teams",
         "priorities",
         "patches",
