@@ -65,7 +65,7 @@ export async function follower(lab, { app, asked, browser, kept }) {
 /** How far a job is, in words. */
 function said(job, state) {
   const { job: name, gpus, team } = job;
-  const what = `${gpus} GPU${gpus > 1 ? 's' : ''}`;
+  const what = job.allocation === 'partial' ? 'a part of a GPU' : `${gpus} GPU${gpus > 1 ? 's' : ''}`;
   const where = job.path ?? job.result;
   const words = {
     waiting: [

@@ -68,10 +68,11 @@ async function submit(lab, app, asked, following, panel) {
       return;
     }
     given = answer.value;
+    const { device, ...options } = given;
     const notice = Notification.emit(`Submitting ${panel.title.label}…`, 'in-progress', { autoClose: false });
     let job;
     try {
-      job = await asked.submit({ ...given, path: contents.localPath(panel.context.path) });
+      job = await asked.submit({ ...options, path: contents.localPath(panel.context.path) });
     } catch (error) {
       Notification.dismiss(notice);
       problem = error;
