@@ -72,6 +72,25 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         )
 
 
+def serves(client: Client, api_version: str) -> bool:
+    """Whether the API server has a group in this version, such as ``apps/v1``.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+
+    def get() -> bool:
+        try:
+            _got(client, f"/apis/{api_version}")
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code == 404:
+                return False
+            raise
+        return True
+
+    return ask_server(get, api_version)
+
+
 def objects_of(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
     """Those of the objects that are there.
 
@@ -125,11 +144,20 @@ def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
         try:
             return {**_got(client, path), "apiVersion": key.api_version, "kind": key.kind}
         except httpx2.HTTPStatusError as error:
-            if error.response.status_code == 404 and message(error.response):
+            if error.response.status_code == 404 and (message(error.response) or unknown_kind(error.response, key)):
                 return None
             raise
 
     return ask_server(get, key.name)
+
+
+def unknown_kind(answer: httpx2.Response, key: ObjectKey) -> bool:
+    """Whether an answer says that the cluster has no objects of a kind that an operator brings. Of what it does not
+    serve the API server says so in no form of its own.
+    """
+    group, _, version = key.api_version.partition("/")
+    brought = bool(version) and "." in group and not group.endswith(".k8s.io")
+    return brought and answer.status_code == 404 and answer.text.strip() == "404 page not found"
 
 
 def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[dict[str, Any]]:

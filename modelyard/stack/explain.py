@@ -6,7 +6,7 @@ with a code, the value that was given and what to write instead. One mistake a p
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from modelyard import quantity
 from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.mistakes import Mistake, given, name
+from modelyard.stack.scalars import resolve
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
 
@@ -32,6 +33,12 @@ _FORMS: dict[str, tuple[str, str]] = {
     "version": ("a version", 'write major and minor in quotes, such as "11.7"'),
     "date": ("a day", "write YYYY-MM-DD, such as 2027-03-01"),
     "dns-label": ("a Kubernetes name", "use lower-case letters, digits and -, at most 63 of them"),
+    "dns-letter": (
+        "a Kubernetes name",
+        "begin with a letter; use lower-case letters, digits and -, at most 63 of them",
+    ),
+    "label-value": ("the value of a label", "use letters, digits and - _ . between them, at most 63 of them"),
+    "label-key": ("the key of a label", "write one such as kubernetes.io/hostname"),
     "dns-name": ("a Kubernetes name", "use lower-case letters, digits, - and ., at most 253 of them"),
     "path": ("a path inside the project", "write it from the project's folder on, such as stacks/prices.yaml"),
     "text": ("plain text", "remove control characters and marks of writing direction"),
@@ -49,6 +56,18 @@ _FORMS: dict[str, tuple[str, str]] = {
     "patch-version": ("a version of a patch", "write v1, v2, …"),
 }
 """By format of the schema: what is wanted, and how it is written."""
+
+
+_AMOUNTS: dict[str, str] = {
+    "cpu": "write a number of cores such as 4 or 500m",
+    "rows": "write a number such as 50M, which is 50 million",
+    "parameters": "write a number such as 7G, which is 7 billion",
+    "requestRate": "write requests a second, such as 200 or 500m",
+    "requestTime": "write seconds, such as 4 or 50m, which is 50 milliseconds",
+}
+"""How quantities are written that are not bytes, by key."""
+_SIZES = ("minItems", "maxItems", "minProperties", "maxProperties")
+"""Keywords about how many there are."""
 
 
 def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistake]:
@@ -75,7 +94,9 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
         rank = _TELLING.index(error.validator) if error.validator in _TELLING else 0
         for mistake in _mistakes(error, texts, below):
             # A missing key is reported at its parent, beside whatever else is wrong there.
-            place = (*mistake.path, mistake.summary) if mistake.code == codes.MISSING_KEY else mistake.path
+            # The name of a key and its value may both be wrong.
+            beside = mistake.code == codes.MISSING_KEY or (mistake.code == codes.FORM and mistake.at_key)
+            place = (*mistake.path, mistake.summary) if beside else mistake.path
             if place not in best or rank < best[place][0]:
                 best[place] = (rank, mistake)
     return [mistake for _, (_, mistake) in sorted(best.items(), key=lambda item: [str(part) for part in item[0]])]
@@ -186,6 +207,8 @@ def _of_format(
         return _duration(path, value, texts)
     if form == "price":
         return _price(path, value, schema, texts)
+    if error.validator in _SIZES:
+        return _many(path, value, schema)
     full, said = name(path), given(value, path, texts)
     if error.validator == "type":
         plain_type = schema["type"] == "string" and isinstance(value, bool | int | float)
@@ -207,9 +230,23 @@ def _of_format(
         remedy = "give a shorter text"
         return Mistake(path, codes.FORM, f"{full} is longer than {error.validator_value} characters", remedy)
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
+    if form in ("dns-label", "label-key", "dns-letter") and not isinstance(resolve(str(value)), str):
+        remedy = "take another: YAML would read it as a number or a word of its own in every object that has it"
     if form == "release" and (month := _month(str(value))):
         remedy = f'did you mean "{month}"?'
     return Mistake(path, codes.FORM, f"{full} is {said}, not {wanted}", remedy)
+
+
+def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
+    """Of a list or mapping with too few or too many in it."""
+    full, there = name(path), len(value)
+    least = schema.get("minItems", schema.get("minProperties", 0))
+    most = schema.get("maxItems", schema.get("maxProperties", 0))
+    if there < least:
+        summary = f"{full} is an empty {'list' if isinstance(value, list) else 'mapping'}"
+        return Mistake(path, codes.RANGE, summary, "write what belongs there, or remove the key")
+    summary = f"{full} has {there} entries; it can have {most}"
+    return Mistake(path, codes.RANGE, summary, f"keep {most} of them" + (", or fewer" if most > 1 else ""))
 
 
 def _kind(path: Path, value: Any, kinds: str | list[str], texts: Mapping[Path, str]) -> Mistake:
@@ -227,7 +264,7 @@ def _month(text: str) -> str:
 
 def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
     full, said = name(path), given(value, path, texts)
-    example = "write a number of cores such as 4 or 500m" if path[-1] == "cpu" else "write an amount such as 16Gi"
+    example = _AMOUNTS.get(str(path[-1]), "write an amount such as 16Gi")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return Mistake(path, codes.KIND, f"{full} is {said}; it must be a Kubernetes quantity", example)
     try:
@@ -258,6 +295,7 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
     if number < least:
         return Mistake(path, codes.RANGE, f"{full} is {said}; it must be {least} or more", remedy)
     if number > schema["maximum"]:
+        remedy = f"write a whole number, {least} to {schema['maximum']}"
         return Mistake(path, codes.RANGE, f"{full} is {said}; it is too large", remedy)
     return Mistake(path, codes.KIND, f"{full} is {said}; it must be written as a whole number", remedy)
 

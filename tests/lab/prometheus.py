@@ -41,6 +41,11 @@ wait_seconds_bucket{{le="10"}} 4
 wait_seconds_bucket{{le="+Inf"}} 5
 wait_seconds_sum 21
 wait_seconds_count 5
+# TYPE DCGM_FI_DEV_GPU_UTIL gauge
+DCGM_FI_DEV_GPU_UTIL{{gpu="0",UUID="GPU-a",Hostname="n",namespace="vision",pod="train-0",container="job"}} 97
+DCGM_FI_DEV_GPU_UTIL{{gpu="1",UUID="GPU-b",Hostname="n",namespace="vision",pod="train-0",container="job"}} 0
+DCGM_FI_DEV_GPU_UTIL{{gpu="2",UUID="GPU-c",Hostname="n",exported_namespace="speech",exported_pod="x",pod="dcgm"}} 0
+DCGM_FI_DEV_GPU_UTIL{{gpu="3",UUID="GPU-d",Hostname="n"}} 0
 # TYPE jobs counter
 """
 """What both exporters show; each adds ``jobs_total``, which grows."""
