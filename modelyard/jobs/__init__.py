@@ -4,6 +4,14 @@ Owns which template a job is rendered from, the name of its run, and what keeps 
 ``catalog``; creates nothing (``cluster`` does), and queues nothing (Kueue does).
 """
 
+from modelyard.jobs.spark import check_spark
 from modelyard.jobs.submission import TEMPLATES, Submission, job_submission, run_name, submission
 
-__all__ = ["TEMPLATES", "Submission", "job_submission", "run_name", "submission"]
+__all__ = [
+    "TEMPLATES",
+    "Submission",
+    "check_spark",
+    "job_submission",
+    "run_name",
+    "submission",
+]

@@ -5,12 +5,14 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library, render_base, select_for_job
 from modelyard.findings import Finding, Severity
+from modelyard.jobs.spark import check_spark
+from modelyard.sizing import sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job
 from modelyard.stack.names import fresh, instead
 from modelyard.workloads import facts, job_facts, workloads
 
-TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray"}
+TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by who runs its workers."""
 LONGEST_RUN: Final = 54
 """Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
@@ -73,7 +75,14 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         return Submission((), (finding,))
     if problem := _unfit(stack, index, job):
         return Submission((), (problem,))
+    if errors := tuple(one for one in check_spark(stack, sized(stack.config)) if one.blocks and _is_of(one, index)):
+        return Submission((), errors)
     return submission(stack, library, TEMPLATES[job.engine], job_facts(stack.config, job, run, stack.name))
+
+
+def _is_of(finding: Finding, index: int) -> bool:
+    mine = f"jobs[{index}]"
+    return finding.field == mine or finding.field.startswith(f"{mine}.")
 
 
 def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:

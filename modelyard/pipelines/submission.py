@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity
-from modelyard.jobs import TEMPLATES, Submission, submission
+from modelyard.jobs import TEMPLATES, Submission, check_spark, submission
 from modelyard.pipelines.artifacts import artifact, variables
 from modelyard.pipelines.graph import in_order
 from modelyard.pipelines.rules import check_pipelines
@@ -29,6 +29,7 @@ _LONGEST: Final = 54
 _PLURALS: Final[Mapping[str, tuple[str, str]]] = {
     "Job": ("batch/v1", "jobs"),
     "RayJob": ("ray.io/v1", "rayjobs"),
+    "SparkApplication": ("sparkoperator.k8s.io/v1beta2", "sparkapplications"),
     "Deployment": ("apps/v1", "deployments"),
 }
 """API version and plural of what is started or rolled out, by kind."""
@@ -57,12 +58,13 @@ def chosen_pipeline(stack: Stack, name: str) -> Pipeline | Finding:
 
 def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -> tuple[Finding, ...]:
     """What keeps a pipeline from being submitted."""
-    index = stack.config.pipelines.index(pipeline)
-    mine = f"pipelines[{index}]"
+    jobs = {stage.job for stage in pipeline.stages}
+    mine = [f"pipelines[{stack.config.pipelines.index(pipeline)}]"]
+    mine += [f"jobs[{index}]" for index, job in enumerate(stack.config.jobs) if job.name in jobs]
     return tuple(
         one
-        for one in check_pipelines(stack, everything)
-        if one.blocks and (one.field == mine or one.field.startswith((f"{mine}.", f"{mine}[")))
+        for one in (*check_pipelines(stack, everything), *check_spark(stack, everything))
+        if one.blocks and any(one.field == place or one.field.startswith(f"{place}.") for place in mine)
     )
 
 
@@ -158,9 +160,10 @@ def _held(body: dict[str, Any]) -> dict[str, Any]:
     if body["kind"] not in _PLURALS:
         return body
     metadata, spec = body["metadata"], {**body["spec"], "suspend": True}
-    if body["kind"] == "Job":
-        # Gone before the stages behind it, nobody could tell that it had succeeded.
+    if body["kind"] != "RayJob":
+        # Gone before the stages behind it, nobody could tell that it had succeeded. Of a RayJob only its cluster goes.
         spec.pop("ttlSecondsAfterFinished", None)
+        spec.pop("timeToLiveSeconds", None)
     if QUEUE in metadata["labels"]:
         metadata = {**metadata, "labels": {**metadata["labels"], QUEUE: HELD}}
     return {**body, "metadata": metadata, "spec": spec}

@@ -133,12 +133,14 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     """The findings about jobs, resources and pipelines."""
     if stack.config.jobs or stack.config.resources:
         # Most stacks have none, and the formulas are an import of their own.
+        from modelyard.jobs import check_spark
         from modelyard.plan.jobs import check_job_room
         from modelyard.sizing import check_jobs, sized
 
         everything = sized(stack.config)
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
+        yield from check_spark(stack, everything)
     if stack.config.pipelines:
         from modelyard.pipelines import check_pipelines
         from modelyard.sizing import sized

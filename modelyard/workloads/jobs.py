@@ -9,6 +9,7 @@ from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.pool import namespace_of, takes_any_place
+from modelyard.workloads.spark import spark_facts
 
 if TYPE_CHECKING:
     from modelyard.sizing import Sized
@@ -58,7 +59,10 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
         "retries": job.retries,
         "keep": job.keep,
     }
-    return {"run": run}
+    if job.engine != "spark":
+        return {"run": run}
+    size = found.size
+    return {"run": run, "spark": spark_facts(job, size.workers, size.cpu, size.memory, size.gpus)}
 
 
 def is_deployed(config: Config, one: "Sized") -> bool:

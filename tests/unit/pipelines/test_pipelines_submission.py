@@ -11,6 +11,7 @@ from modelyard.jobs import Submission
 from modelyard.pipelines import jumping, pipeline_run_name, pipeline_submission, summary
 from modelyard.sizing import sized
 from modelyard.stack.config import Stack
+from modelyard.stack.jobs import Spark
 from modelyard.stack.pipelines import Pipeline, Stage
 from tests.unit.pipelines.made import ASSISTANT, CHAT, DEEP, LOAD, NIGHTLY, TRAIN, stack, with_stages
 
@@ -133,6 +134,26 @@ def test_a_ray_stage_is_followed_as_a_ray_job(library: Library) -> None:
     assert (step["kind"], step["path"]) == ("RayJob", "/apis/ray.io/v1/namespaces/vision-ml/rayjobs")
     (body,) = [one for one in submission.objects if one["kind"] == "RayJob"]
     assert body["spec"]["suspend"] is True
+
+
+def test_a_spark_stage_is_held_and_followed(library: Library) -> None:
+    spark = TRAIN._replace(engine="spark", command=("local:///app/train.py",), spark=Spark("3.5.7"))
+    submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))
+    step = steps(submission)[1]
+    assert step["path"] == "/apis/sparkoperator.k8s.io/v1beta2/namespaces/vision-ml/sparkapplications"
+    (body,) = [one for one in submission.objects if one["kind"] == "SparkApplication"]
+    assert body["spec"]["suspend"] is True
+    assert "timeToLiveSeconds" not in body["spec"]
+    assert body["metadata"]["labels"][QUEUE] == "modelyard-held"
+    env = {one["name"]: one["value"] for one in body["spec"]["driver"]["env"]}
+    assert env["OUTPUT_MODEL"] == f"s3://acme-lake/pipelines/{RUN}/model"
+
+
+def test_a_spark_job_that_cannot_run_keeps_its_pipeline_back(library: Library) -> None:
+    spark = TRAIN._replace(engine="spark", command=("local:///app/train.py",))
+    submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))
+    assert submission.objects == ()
+    assert [one.code for one in submission.findings] == ["RES220"]
 
 
 def test_what_is_wrong_makes_nothing(library: Library) -> None:
