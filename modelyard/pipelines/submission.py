@@ -1,13 +1,13 @@
 """The objects of a run: every stage of it, held back, and the pod that starts one after another."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity
 from modelyard.jobs import TEMPLATES, Submission, check_spark, submission
-from modelyard.pipelines.artifacts import artifact, variables
-from modelyard.pipelines.graph import in_order
+from modelyard.pipelines.artifacts import Run, artifact, variables
+from modelyard.pipelines.graph import behind, in_order
 from modelyard.pipelines.rules import check_pipelines
 from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Stack
@@ -35,6 +35,15 @@ _PLURALS: Final[Mapping[str, tuple[str, str]]] = {
 """API version and plural of what is started or rolled out, by kind."""
 
 
+class Since(NamedTuple):
+    """Where a run begins that goes on from an earlier one."""
+
+    stage: str
+    """It and all that need it are run again."""
+    run: str
+    """Name of the earlier run, whose artefacts the others are taken from."""
+
+
 def pipeline_run_name(pipeline: Pipeline) -> str:
     """A name for a new run, short enough for a stage's name behind it."""
     return fresh(pipeline.name, _LONGEST - 1 - max(len(stage.name) for stage in pipeline.stages), "run")
@@ -56,6 +65,17 @@ def chosen_pipeline(stack: Stack, name: str) -> Pipeline | Finding:
     )
 
 
+def _no_stage(stack: Stack, pipeline: Pipeline, name: str) -> Finding:
+    return Finding(
+        "PIP012",
+        Severity.ERROR,
+        f"pipeline {pipeline.name} has no stage {name}",
+        stack=stack.name,
+        file=stack.file,
+        remedy=instead(name, [stage.name for stage in pipeline.stages], "stages"),
+    )
+
+
 def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -> tuple[Finding, ...]:
     """What keeps a pipeline from being submitted."""
     jobs = {stage.job for stage in pipeline.stages}
@@ -68,7 +88,9 @@ def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -
     )
 
 
-def pipeline_submission(stack: Stack, library: Library, pipeline: Pipeline, run: str) -> Submission:
+def pipeline_submission(
+    stack: Stack, library: Library, pipeline: Pipeline, run: str, since: Since | None = None
+) -> Submission:
     """What a submission of a pipeline makes: all of it is owned by the first object, and goes with it.
 
     Args:
@@ -76,28 +98,37 @@ def pipeline_submission(stack: Stack, library: Library, pipeline: Pipeline, run:
         library: the project's patches.
         pipeline: one of the stack's.
         run: name of the run, see :func:`pipeline_run_name`.
+        since: where it begins, if not with the first stages.
     """
     config = stack.config
     everything = sized(config)
     if errors := errors_of(stack, pipeline, everything):
         return Submission((), errors)
+    wanted, whole = in_order(pipeline.stages), Run(run)
+    if since is not None:
+        wanted = behind(wanted, since.stage)
+        if not wanted:
+            return Submission((), (_no_stage(stack, pipeline, since.stage),))
+        again = {stage.name for stage in wanted}
+        kept = frozenset(name for stage in pipeline.stages if stage.name not in again for name in stage.writes)
+        whole = Run(run, since.run, kept)
     steps: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
     findings: list[Finding] = []
     templates: list[str] = []
     namespace = ""
-    for stage in in_order(pipeline.stages):
+    for stage in wanted:
         made: tuple[dict[str, Any], ...] = ()
         if stage.rollout is not None:
             (one,) = [each for each in everything if not each.own and each.resource.name == stage.rollout]
             namespace = namespace_of_resource(config, one)
             started = [("Deployment", deployment_of(one))]
-            release = _rolled_out(artifact(config, pipeline, stage.reads[0], run), run)
+            release = _rolled_out(artifact(config, pipeline, stage.reads[0], whole), run)
         else:
             (job, one) = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
             namespace = namespace_of_job(config, job, one.resource)
             known = job_facts(config, job, f"{run}-{stage.name}", stack.name)
-            known["run"]["env"] |= variables(config, pipeline, stage, run)
+            known["run"]["env"] |= variables(config, pipeline, stage, whole)
             rendered = submission(stack, library, TEMPLATES[job.engine], known)
             findings += rendered.findings
             templates.append(rendered.template)
@@ -126,7 +157,7 @@ def pipeline_submission(stack: Stack, library: Library, pipeline: Pipeline, run:
 
 
 def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:
-    """What is told where the cluster would put a stage into a queue that nobody named, which would start it at once.
+    """What is told where the cluster would start a stage too early, or never the pod that starts them.
 
     Args:
         asked: objects of a submission.
@@ -142,6 +173,13 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
                 "which would start it before the stages that it needs",
                 remedy="name a team in the jobs of the pipeline, so that they wait for its queue",
             )
+    if answers[0]["spec"].get("suspend") and not answers[0]["metadata"].get("labels", {}).get(QUEUE):
+        return Finding(
+            "PIP013",
+            Severity.ERROR,
+            "the cluster holds jobs without a queue, and with them the pod that starts the stages",
+            remedy="make a LocalQueue named default in the namespace; Kueue is set to manageJobsWithoutQueueName",
+        )
     return None
 
 

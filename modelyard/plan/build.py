@@ -131,9 +131,10 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
 
 def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     """The findings about jobs, resources and pipelines."""
-    if stack.config.jobs or stack.config.resources:
+    if stack.config.jobs or stack.config.resources or stack.config.pipelines:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.jobs import check_spark
+        from modelyard.pipelines import check_pipelines
         from modelyard.plan.jobs import check_job_room
         from modelyard.sizing import check_jobs, sized
 
@@ -141,11 +142,7 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
         yield from check_spark(stack, everything)
-    if stack.config.pipelines:
-        from modelyard.pipelines import check_pipelines
-        from modelyard.sizing import sized
-
-        yield from check_pipelines(stack, sized(stack.config))
+        yield from check_pipelines(stack, everything)
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 
