@@ -4,8 +4,8 @@ import gc
 import os
 import re
 import sys
-from argparse import SUPPRESS, ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Mapping, Sequence
+from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from typing import NamedTuple, NoReturn
@@ -37,10 +37,11 @@ VERBS: dict[str, Verb] = {
     "ledger": Verb("ledger", "what patched fields held before, and go back to"),
     "drift": Verb("drift", "compare what is live with what was applied"),
     "record": Verb("record", "record the live platform for offline plans"),
-    "gpus": Verb("gpus", "the table of cards: supported or not, and why"),
+    "gpus": Verb("gpus", "the table of cards, or with --live who has a cluster's GPUs"),
     "size": Verb("size", "what jobs need, with every number of the estimate"),
     "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
-    "job": Verb("job", "jobs of a cluster: submit one of a stack's, or a notebook"),
+    "environment": Verb("environment", "Python environments of jobs: lock, build, list, show"),
+    "job": Verb("job", "jobs of a cluster: submit, list, why, logs, cancel"),
     "pipeline": Verb("pipeline", "pipelines of a stack: show one, or submit a run"),
     "patches": Verb("patches", "the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),
@@ -79,22 +80,6 @@ def global_options(parser: ArgumentParser) -> None:
         default=None,
         help="colours: auto (on a terminal, unless NO_COLOR is set), always, never",
     )
-
-
-def add_sub_verbs(parser: ArgumentParser, sub_verbs: Mapping[str, Verb]) -> None:
-    """Adds the sub-verbs of a verb; ``run_sub_verb`` of the arguments is what runs the one that was chosen."""
-    verbs = parser.add_subparsers(metavar="WHAT", required=True, parser_class=Parser)
-    for name, verb in sub_verbs.items():
-        module = import_module(f"modelyard.cli.{verb.module}")
-        sub = verbs.add_parser(name, help=verb.help, description=module.__doc__, formatter_class=Formatter)
-        before = set(map(id, sub._actions))
-        global_options(sub)
-        for action in sub._actions:
-            if id(action) not in before:
-                # What was said before the sub-verb counts, unless it is said again.
-                action.default = SUPPRESS
-        module.configure(sub)
-        sub.set_defaults(run_sub_verb=module.run)
 
 
 def verb_parser(name: str, prog: str = "modelyard") -> Parser:

@@ -52,6 +52,7 @@ def run(args: Namespace) -> Exit:
 
 def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
     """Creates what a submission makes, and tells what it is."""
+    from modelyard.cli.environments import need_built
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all
@@ -62,7 +63,10 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     try:
-        objects = create_all(connect(stack.context), made.objects, FIELD_MANAGER, dry=args.dry_run)
+        client = connect(stack.context)
+        for environment in made.environments:
+            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
+        objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if isinstance(objects, Refusal):

@@ -2,8 +2,9 @@
 
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.app import Verb, add_sub_verbs
+from modelyard.cli.app import Verb
 from modelyard.cli.exit import Exit
+from modelyard.cli.subverbs import add_subverbs
 
 SUB_VERBS: dict[str, Verb] = {
     "show": Verb("pipeline_show", "show the stages in order, and what they take"),
@@ -14,10 +15,10 @@ SUB_VERBS: dict[str, Verb] = {
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the sub-verbs."""
-    add_sub_verbs(parser, SUB_VERBS)
+    add_subverbs(parser, SUB_VERBS)
 
 
 def run(args: Namespace) -> Exit:
     """Runs the sub-verb."""
-    code: Exit = args.run_sub_verb(args)
+    code: Exit = args.run_sub(args)
     return code

@@ -28,6 +28,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Renders, asks by dry run, and creates."""
+    from modelyard.cli.environments import need_built
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all
@@ -54,6 +55,8 @@ def run(args: Namespace) -> Exit:
     say_errors(made.findings, args)
     try:
         client = connect(stack.context)
+        for environment in made.environments:
+            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=True)
         if not isinstance(objects, Refusal):
             if early := jumping(made.objects, objects):

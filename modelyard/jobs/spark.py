@@ -8,6 +8,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, Spark
+from modelyard.workloads.environments import run_environment
 from modelyard.workloads.spark import LEAST_HEAP, LEAST_OVERHEAD, driver_of, heap_of, kind_of
 
 CONF = ("spark.executor.", "spark.driver.", "spark.task.resource.", "spark.dynamicAllocation.", "spark.kubernetes.")
@@ -38,7 +39,7 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
                     "set engine to spark, or drop them",
                 )
             continue
-        for path, what, remedy in _wrong(job, by_job.get(id(job))):
+        for path, what, remedy in (*_wrong(job, by_job.get(id(job))), *_beside(stack, job, by_job.get(id(job)))):
             where: Path = ("jobs", index, *path)
             yield stack.finding("RES220", Severity.ERROR, where, f"job {job.name} {what}", remedy)
         yield from _memory(stack, index, job, by_job.get(id(job)))
@@ -68,6 +69,18 @@ def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
     if team is not None:
         what = f"lets executors come and go (mostExecutors), and Kueue admits a fixed number for team {team}"
         yield ("spark", "mostExecutors"), what, "drop mostExecutors and set workers of its resource, or drop the team"
+
+
+def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
+    """What Spark's pods cannot have that other jobs' pods can."""
+    resource = one.resource if one is not None else None
+    named = job.environment or (resource.environment if resource is not None else None)
+    if run_environment(stack.config, named) is not None:
+        what = f"runs on Spark with the environment {named} of a volume"
+        yield (), what, "build its packages into the image, and name an environment that is an image, or none"
+    if resource is not None and (resource.partition or resource.grow):
+        what = f"runs on Spark on slices of GPUs, of {resource.name}, and executors ask for whole ones"
+        yield ("resource",), what, "name a resource with whole GPUs"
 
 
 def _memory(stack: Stack, index: int, job: Job, one: Sized | None) -> Iterator[Finding]:

@@ -1,16 +1,20 @@
 """The objects that a submission makes."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from modelyard.catalog import Library, render_base, select_for_job
+from modelyard.catalog import Library
+from modelyard.environments.rules import environment_of
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.partitions import slice_of
+from modelyard.jobs.environment import job_environment
 from modelyard.jobs.spark import check_spark
+from modelyard.jobs.template import Submission, submission
 from modelyard.sizing import sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job
 from modelyard.stack.names import fresh, instead
-from modelyard.workloads import facts, job_facts, workloads
+from modelyard.workloads import job_facts
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by who runs its workers."""
@@ -18,38 +22,9 @@ LONGEST_RUN: Final = 54
 """Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
 
 
-class Submission(NamedTuple):
-    """What a submission makes, or why it makes nothing."""
-
-    objects: tuple[dict[str, Any], ...]
-    """The first owns the others: they go with it."""
-    findings: tuple[Finding, ...]
-    template: str = ""
-    """The patch version that it was rendered from."""
-
-
 def run_name(job: str) -> str:
     """A name for a new run of a job: the job's, and five characters by chance."""
     return fresh(job, LONGEST_RUN, "run")
-
-
-def submission(stack: Stack, library: Library, template: str, given: Mapping[str, Any]) -> Submission:
-    """What a template comes out as.
-
-    Args:
-        stack: may pin the template's version, as of every patch.
-        library: the project's patches.
-        template: name of a patch with ``mode: submitted``.
-        given: facts of the submission, beside the stack's own.
-    """
-    known = {**facts(stack.config, workloads(stack.config)), **given}
-    chosen, findings = select_for_job(library, stack, known, template)
-    if chosen is None:
-        return Submission((), (*library.findings, *findings))
-    made = render_base(chosen.patch, chosen.params)
-    found = (*library.findings, *findings, *made.findings)
-    objects = () if any(one.blocks for one in found) else tuple(document.body for document in made.documents)
-    return Submission(objects, found, chosen.patch.id)
 
 
 def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submission:
@@ -77,7 +52,11 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         return Submission((), (problem,))
     if errors := tuple(one for one in check_spark(stack, sized(stack.config)) if one.blocks and _is_of(one, index)):
         return Submission((), errors)
-    return submission(stack, library, TEMPLATES[job.engine], job_facts(stack.config, job, run, stack.name))
+    environment, wrong = job_environment(stack, job)
+    if wrong:
+        return Submission((), wrong)
+    made = submission(stack, library, TEMPLATES[job.engine], job_facts(stack.config, job, run, stack.name))
+    return made._replace(environments=(environment,) if environment is not None else ())
 
 
 def _is_of(finding: Finding, index: int) -> bool:
@@ -100,7 +79,13 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
         where = (*where, "resource")
         summary = f"is on the remote resource {resource.name}, which is not the platform's cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
-    elif not (job.image or (resource is not None and resource.image) or stack.config.runtime.image):
+    elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
+        where = (*where, "resource")
+        summary = f"is on {resource.name}, whose slices are none that a partition has"
+        remedy = f"correct it first: modelyard check {stack.name}"
+    elif not (job.image or (resource is not None and resource.image) or stack.config.runtime.image) and (
+        environment_of(job, resource) is None
+    ):
         summary = "has no image to run in"
         remedy = "set image of the job, of its resource, or of modelyard:runtime"
     else:

@@ -5,12 +5,13 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity
-from modelyard.jobs import TEMPLATES, Submission, check_spark, submission
+from modelyard.jobs import TEMPLATES, Submission, check_spark, job_environment, submission
 from modelyard.pipelines.artifacts import Run, artifact, variables
 from modelyard.pipelines.graph import behind, in_order
 from modelyard.pipelines.rules import check_pipelines
 from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Stack
+from modelyard.stack.environments import Environment
 from modelyard.stack.names import fresh, instead
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.workloads import deployment_of, job_facts, namespace_of_job, namespace_of_resource
@@ -116,6 +117,7 @@ def pipeline_submission(
     objects: list[dict[str, Any]] = []
     findings: list[Finding] = []
     templates: list[str] = []
+    environments: dict[str, Environment] = {}
     namespace = ""
     for stage in wanted:
         made: tuple[dict[str, Any], ...] = ()
@@ -129,6 +131,9 @@ def pipeline_submission(
             namespace = namespace_of_job(config, job, one.resource)
             known = job_facts(config, job, f"{run}-{stage.name}", stack.name)
             known["run"]["env"] |= variables(config, pipeline, stage, whole)
+            environment, wrong = job_environment(stack, job)
+            findings += wrong
+            environments |= {environment.name: environment} if environment is not None else {}
             rendered = submission(stack, library, TEMPLATES[job.engine], known)
             findings += rendered.findings
             templates.append(rendered.template)
@@ -153,7 +158,8 @@ def pipeline_submission(
     found = tuple(dict.fromkeys((*findings, *leader.findings)))
     if not leader.objects:
         return Submission((), found)
-    return Submission((*leader.objects, *objects), found, ", ".join(dict.fromkeys((leader.template, *templates))))
+    used = ", ".join(dict.fromkeys((leader.template, *templates)))
+    return Submission((*leader.objects, *objects), found, used, tuple(environments.values()))
 
 
 def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:

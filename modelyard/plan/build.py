@@ -1,6 +1,6 @@
 """Making a plan out of a stack, the patches and a starting state."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import date
 from typing import Any
 
@@ -14,6 +14,7 @@ from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.capacity import room_of
 from modelyard.plan.drains import check_drains, drains
+from modelyard.plan.keda import check_keda, freed, staying
 from modelyard.plan.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.missing import unset
 from modelyard.plan.order import order
@@ -23,7 +24,7 @@ from modelyard.plan.queues import check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
 from modelyard.plan.scalers import check_scalers
 from modelyard.plan.sizes import check_sizes
-from modelyard.plan.target import Wish, finish, prepare
+from modelyard.plan.target import REPLICAS, Prepared, Wish, finish, prepare
 from modelyard.plan.trace import place_field
 from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan
@@ -80,7 +81,9 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
         findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
     questions = [*(one.applied for one in prepared), *(one.question for one in gone)]
     answers = iter(ask(questions) if ask is not None else [None] * len(questions))
-    asked = [finish(request, next(answers), config.platform.installers) for request in prepared]
+    deleted = [one.live for one in gone if one.undo is None]
+    let_free = freed(deleted)
+    asked = [finish(one, next(answers), _quiet(one, let_free, config.platform.installers)) for one in prepared]
     let_go = [let_go_of(one, next(answers)) for one in gone]
     targets = [target for target, _ in asked]
     findings.extend(finding for _, problems in (*asked, *let_go) for finding in problems)
@@ -100,7 +103,8 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
                 *check_quotas(everything, room.quotas),
                 *check_fixed(stack, targets),
                 *check_autoscaling(config, targets),
-                *check_scalers(targets, state.scalers),
+                *check_scalers(targets, staying(deleted, state.scalers)),
+                *check_keda(config, targets, state.scalers),
             )
         )
     )
@@ -129,20 +133,40 @@ def make_plan(stack: Stack, library: Library, state: ClusterState, today: date, 
     )
 
 
+def _quiet(one: Prepared, let_free: Set[tuple[str, str]], installers: tuple[str, ...]) -> tuple[str, ...]:
+    """The managers that will not write by themselves: the stack's installers, and where KEDA lets go of the Deployment
+    with this plan, those that set its replicas so far.
+    """
+    if one.live is None or (one.wish.key.namespace, one.wish.key.name) not in let_free:
+        return installers
+    holders = merge.owners(one.live, REPLICAS, one.schema)
+    return (*installers, *(owner.manager for owner in holders if owner.subresource == "scale"))
+
+
 def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about jobs, resources and pipelines."""
+    """The findings about jobs, resources with their partitions and environments, and pipelines."""
+    if stack.config.partitions:
+        from modelyard.plan.partitions import check_partitions
+
+        yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources or stack.config.pipelines:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.jobs import check_spark
         from modelyard.pipelines import check_pipelines
         from modelyard.plan.jobs import check_job_room
+        from modelyard.plan.partitions import check_slice_quotas
         from modelyard.sizing import check_jobs, sized
 
         everything = sized(stack.config)
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
+        yield from check_slice_quotas(stack, everything)
         yield from check_spark(stack, everything)
         yield from check_pipelines(stack, everything)
+    if stack.config.environments or _named_environments(stack.config):
+        from modelyard.environments import check_environments
+
+        yield from check_environments(stack, state.nodes)
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 
@@ -220,6 +244,12 @@ def _unknown_kind(wish: Wish, version: str) -> Finding:
         file=f"{wish.parts[0][0].file}/patch.yaml.j2" if wish.parts else "",
         remedy="correct apiVersion and kind in the template",
     )
+
+
+def _named_environments(config: Config) -> bool:
+    """Whether anything runs in an environment, there or not."""
+    named = [one.environment for one in config.jobs] + [one.environment for one in config.resources]
+    return any(named) or config.notebooks.environment is not None
 
 
 def _headline(config: Config) -> str:

@@ -9,13 +9,14 @@ from modelyard import quantity
 from modelyard.cluster.state import GPU_RESOURCE, Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, products, resolve
+from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.plan.capacity import MANY, PRODUCT_LABEL, amount, obstacle, on_node
 from modelyard.plan.pods import Pods
 from modelyard.plan.pool import Pool
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.jobs import Job
-from modelyard.stack.pool import WHOLE_GPU, Flavor, Team
+from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads import node_labels
 from modelyard.workloads.jobs import RAY_HEAD
 from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
@@ -36,6 +37,10 @@ class _Ask(NamedTuple):
     together: str | None
     head: tuple[str, tuple[tuple[str, Fraction], ...]] | None
     """What starts with them and has no GPU: a Ray head, or Spark's driver."""
+    resource: str = GPU_RESOURCE
+    """By which its GPUs are called."""
+    selector: tuple[tuple[str, str], ...] = ()
+    """Labels of nodes with its slices."""
 
 
 def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node]) -> Iterator[Finding]:
@@ -51,7 +56,7 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
     teams = {team.name: team for team in config.teams}
     pool = Pool(config)
-    keys = {PRODUCT_LABEL, *(key for flavor in config.flavors for key in node_labels(flavor))}
+    keys = {PRODUCT_LABEL, CONFIG_LABEL, *(key for flavor in config.flavors for key in node_labels(flavor))}
     kinds = _Kinds(tuple(nodes), frozenset(keys), config.flavors)
     told: dict[_Ask, tuple[str, str] | None] = {}
     for index, job in enumerate(config.jobs):
@@ -127,9 +132,10 @@ class _Kinds:
 
 
 def _ask(config: Config, job: Job, one: Sized) -> _Ask:
-    size, resource = one.size, one.resource
-    amounts = {"cpu": size.cpu, "memory": size.memory, GPU_RESOURCE: Fraction(size.gpus)}
-    card = resolve(resource.gpu or config.gpu.model) if size.gpus else None
+    size, resource, part = one.size, one.resource, one.part
+    name = part.resource if part is not None else GPU_RESOURCE
+    amounts = {"cpu": size.cpu, "memory": size.memory, name: Fraction(size.gpus)}
+    card = resolve(resource.gpu or config.gpu.model) if size.gpus and part is None else None
     workers = 1 if job.trials is not None else job.least_workers or size.workers
     return _Ask(
         job.team or resource.team,
@@ -138,6 +144,8 @@ def _ask(config: Config, job: Job, one: Sized) -> _Ask:
         workers,
         job.together,
         _head(job),
+        name,
+        tuple(part.nodes.items()) if part is not None else (),
     )
 
 
@@ -148,7 +156,7 @@ def _head(job: Job) -> tuple[str, tuple[tuple[str, Fraction], ...]] | None:
 
 
 def _gpus(ask: _Ask) -> int:
-    return int(dict(ask.requests)[GPU_RESOURCE])
+    return int(dict(ask.requests)[ask.resource])
 
 
 def _missing_level(config: Config, ask: _Ask, team: Team) -> tuple[str, str] | None:
@@ -174,14 +182,17 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
     basic = [name for name in every if name not in alone]
     able: Sequence[str] = basic
     if gpus:
+        if ask.resource != GPU_RESOURCE and all(quota.resource != ask.resource for quota in team.quotas):
+            return None  # It is told that no quota counts its slices.
         names = [flavor.name for flavor in gpu_flavors(config, team, ask.products)]
         wanted = Fraction(gpus * ask.workers)
-        most = max((pool.most(team, name, WHOLE_GPU) for name in names), default=Fraction(0))
+        most = max((pool.most(team, name, ask.resource) for name in names), default=Fraction(0))
         if wanted > most:
-            why = f"{ask.workers} workers of {gpus} GPUs; Kueue admits all of them or none"
-            return f"{wanted} GPUs", str(most), why
+            what = "GPUs" if ask.resource == GPU_RESOURCE else ask.resource
+            why = f"{ask.workers} workers of {gpus} {what}; Kueue admits all of them or none"
+            return f"{wanted} {what}", str(most), why
         if not alone:
-            able = [name for name in names if pool.most(team, name, WHOLE_GPU) >= wanted]
+            able = [name for name in names if pool.most(team, name, ask.resource) >= wanted]
     pods = [("worker", ask.workers, requests, able)]
     if ask.head:
         pods.append((ask.head[0], 1, dict(ask.head[1]), basic))
@@ -269,8 +280,10 @@ def _pods(ask: _Ask, flavor: Flavor | None) -> Pods:
     spec: dict[str, Any] = {"tolerations": [one._asdict() for one in flavor.tolerations] if flavor is not None else []}
     if _gpus(ask):
         spec["tolerations"].append({"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"})
+    if ask.selector:
+        spec["nodeSelector"] = dict(ask.selector)
     if ask.products:
         rule = {"key": PRODUCT_LABEL, "operator": "In", "values": list(ask.products)}
         terms = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    return Pods(spec, dict(ask.requests), _gpus(ask))
+    return Pods(spec, dict(ask.requests), _gpus(ask) if ask.resource == GPU_RESOURCE else 0)

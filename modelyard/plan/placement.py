@@ -11,6 +11,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import PRESENT_LABEL, Fit, Room, by_node, fit, obstacle
+from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.plan.values import TargetPlan
 from modelyard.workloads import GPU_ROLES, Workload
@@ -26,6 +27,8 @@ def check_placement(targets: Iterable[TargetPlan], workloads: Mapping[str, Workl
         workloads: by name of their Deployment.
         room: the nodes, and what runs on them.
     """
+    targets = tuple(targets)
+    limits = {name: most for name, (_, most) in bounds(targets).items()}
     sides = tuple(name for name, workload in workloads.items() if workload.role in GPU_ROLES)
     for target in targets:
         workload = workloads.get(target.name)
@@ -37,18 +40,21 @@ def check_placement(targets: Iterable[TargetPlan], workloads: Mapping[str, Workl
             yield from _surge(target, pods, room)
             continue
         rivals = sides if target.name in sides else (target.name,)
-        yield from _room(target, workload, pods, rivals, room)
+        yield from _room(target, workload, pods, rivals, room, limits.get(target.name))
         yield from _surge(target, pods, room)
         if workload is not None:
             yield from _strays(target, workload, pods, room)
 
 
 def _room(
-    target: TargetPlan, workload: Workload | None, pods: Pods, rivals: Collection[str], room: Room
+    target: TargetPlan, workload: Workload | None, pods: Pods, rivals: Collection[str], room: Room, limit: int | None
 ) -> Iterator[Finding]:
-    """Whether the nodes could hold the pods at all, with nobody of them or of the rival training side there yet."""
+    """Whether the nodes could hold the pods at all, with nobody of them or of the rival training side there yet.
+
+    ``limit`` is the most that KEDA may run of them; None where it does not look after them.
+    """
     scaled = target.replicas[1] is None
-    wanted = most_replicas(target.after) or 0 if scaled else target.replicas[1]
+    wanted = target.replicas[1] if not scaled else most_replicas(target.after) if limit is None else limit
     if not wanted:
         return
     can = fit(pods, room, rivals, wanted)

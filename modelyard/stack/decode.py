@@ -26,8 +26,10 @@ from modelyard.stack.config import (
     Training,
     Waiver,
 )
+from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime, Spark
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
@@ -51,6 +53,10 @@ def _line(value: Any, _: str | None) -> str:
 
 def _count(value: Any, _: str | None) -> int:
     return int(value)
+
+
+def _counts(value: Any, _: str | None) -> dict[str, int]:
+    return {key: int(count) for key, count in value.items()}
 
 
 def _flag(value: Any, _: str | None) -> bool:
@@ -130,6 +136,9 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "maxReplicas": ("max_replicas", _count),
             "queries": ("queries", _same),
             "scrapeInterval": ("scrape_interval", _seconds),
+            "prometheus": ("prometheus", _same),
+            "pollingInterval": ("polling_interval", _seconds),
+            "cooldownPeriod": ("cooldown_period", _seconds),
         },
     ),
     "notebooks": (
@@ -139,6 +148,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "image": ("image", _same),
             "claim": ("claim", _same),
             "path": ("path", _same),
+            "environment": ("environment", _same),
             "cpu": ("cpu", _quantity),
             "memory": ("memory", _quantity),
             "timeLimit": ("time_limit", _seconds),
@@ -171,6 +181,11 @@ TARGETS: Final[dict[str, str]] = {
     "rayWorker": "ray_worker",
     "celery": "celery",
 }
+ENVIRONMENT: Final[Fields] = {
+    **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
+    "indexSecret": ("index_secret", _same),
+    "pip": ("pip", _items),
+}
 RESOURCE: Final[Fields] = {
     "name": ("name", _same),
     "type": ("type", _same),
@@ -179,8 +194,12 @@ RESOURCE: Final[Fields] = {
     "memory": ("memory", _quantity),
     "gpus": ("gpus", _count),
     "gpu": ("gpu", _same),
+    "partition": ("partition", _same),
+    "slice": ("slice", _same),
+    "grow": ("grow", _flag),
     "image": ("image", _same),
     "team": ("team", _same),
+    "environment": ("environment", _same),
 }
 JOB: Final[Fields] = {
     "name": ("name", _same),
@@ -195,6 +214,7 @@ JOB: Final[Fields] = {
     "sequence": ("sequence", _count),
     "command": ("command", _items),
     "image": ("image", _same),
+    "environment": ("environment", _same),
     "env": ("env", _same),
     "team": ("team", _same),
     "priority": ("priority", _same),
@@ -266,6 +286,17 @@ FLAVOR: Final[Fields] = {
     "labels": ("labels", _same),
     "topology": ("topology", _items),
 }
+PARTITION: Final[Fields] = {
+    "name": ("name", _same),
+    "mode": ("mode", _same),
+    "flavor": ("flavor", _same),
+    "gpu": ("gpu", _same),
+    "layout": ("layout", _counts),
+    "strategy": ("strategy", _same),
+    "replicas": ("replicas", _count),
+    "rename": ("rename", _flag),
+    "failRequestsGreaterThanOne": ("one_each", _flag),
+}
 TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
 QUOTA: Final[Fields] = {
     "flavor": ("flavor", _same),
@@ -322,6 +353,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         Bucket(**_fields(bucket, BUCKET, texts, (PREFIX + "buckets", index)))
         for index, bucket in enumerate(config.get(PREFIX + "buckets", ()))
     )
+    made["environments"] = tuple(
+        Environment(**_fields(environment, ENVIRONMENT, texts, (PREFIX + "environments", index)))
+        for index, environment in enumerate(config.get(PREFIX + "environments", ()))
+    )
     made["resources"] = tuple(
         _resource(resource, texts, (PREFIX + "resources", index), sealed)
         for index, resource in enumerate(config.get(PREFIX + "resources", ()))
@@ -336,6 +371,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
         for index, flavor in enumerate(config.get(PREFIX + "flavors", ()))
+    )
+    made["partitions"] = tuple(
+        Partition(**_fields(partition, PARTITION, texts, (PREFIX + "partitions", index)))
+        for index, partition in enumerate(config.get(PREFIX + "partitions", ()))
     )
     made["teams"] = tuple(
         _with_list(Team, team, TEAM, "quotas", Quota, QUOTA, texts, (PREFIX + "teams", index))

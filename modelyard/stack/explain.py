@@ -43,6 +43,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
+    "mig-profile": ("a profile of MIG", "write it like 1g.10gb"),
     "image": ("the name of an image", "write registry/repository:tag"),
     "resource": ("the name of a resource", "write one that nodes have, such as nvidia.com/gpu"),
     "patch-version": ("a version of a patch", "write v1, v2, …"),
@@ -157,9 +158,6 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
     if True in allowed:
         remedy = "write true or false"
         return Mistake(path, codes.KIND, f"{full} is {said}; it is either true or false", remedy)
-    if value == "keda" and full == "autoscaling.mode":
-        summary = "autoscaling.mode keda is not available in this version"
-        return Mistake(path, codes.UNAVAILABLE, summary, "use annotations, or none")
     if full == "kubernetesVersion" and isinstance(value, int | float) and not isinstance(value, bool):
         return _unquoted(path, texts.get(path, str(value)), value, texts)
     words = [str(word) for word in allowed]

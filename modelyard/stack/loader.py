@@ -29,12 +29,13 @@ _STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _LISTS = (
-    *("providers", "buckets", "resources", "jobs", "pipelines", "flavors", "teams", "priorities"),
+    *("providers", "buckets", "environments", "resources", "jobs", "pipelines", "flavors", "partitions", "teams"),
+    "priorities",
     *("patches", "waivers"),
 )
 _MAPPINGS = (
     *("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery"),
-    *("autoscaling", "drain", "targets", "notebooks", "policy"),
+    *("autoscaling", "drain", "targets", "runtime", "notebooks", "policy"),
 )
 _SECTIONS = (*_MAPPINGS, *_LISTS)
 _SCALARS = ("training", "kubernetesVersion", "prices")

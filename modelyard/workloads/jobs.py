@@ -8,6 +8,8 @@ from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
+from modelyard.workloads.environments import image_with, run_environment
+from modelyard.workloads.partitions import gpu_facts
 from modelyard.workloads.pool import namespace_of, takes_any_place
 from modelyard.workloads.spark import spark_facts
 
@@ -37,15 +39,17 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
     (found,) = [one for one in _sized(config) if any(other is job for other, _ in one.jobs)]
     pods = _pods(config, found)
     team = job.team or found.resource.team
+    environment = job.environment or found.resource.environment
     run = {
-        **{key: pods[key] for key in ("cpu", "memory", "gpus", "products")},
+        **{key: pods[key] for key in ("cpu", "memory", "gpus", "gpuResource", "nodes", "products")},
         "name": name,
         "job": job.name,
         "stack": stack,
         "namespace": namespace_of_job(config, job, found.resource),
         "queue": team,
         "priority": job.priority,
-        "image": job.image or pods["image"],
+        "image": image_with(config, environment, job.image or pods["image"]),
+        "environment": run_environment(config, environment),
         "command": list(job.command),
         "entrypoint": join(job.command),
         "env": dict(job.env),
@@ -124,7 +128,9 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "cpu": quantity.cpu(size.cpu),
         "memory": quantity.memory(size.memory),
         "gpus": size.gpus,
-        "products": list(_products(config, resource.gpu)) if size.gpus else [],
+        **gpu_facts(one.part),
+        # Nodes with slices may have another product label than nodes with whole cards.
+        "products": list(_products(config, resource.gpu)) if size.gpus and one.part is None else [],
         "jobs": [job.name for job, _ in one.jobs if not job.command],
     }
 

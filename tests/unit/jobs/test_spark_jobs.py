@@ -138,6 +138,7 @@ def test_executors_that_have_nothing_to_do_go(library: Library) -> None:
             "jobs[0].spark.leastExecutors",
             "at most 1 executors and at least 2",
         ),
+        (MAKE, WIDE._replace(partition="halves"), "RES220", "jobs[0].resource", "on slices of GPUs"),
         (MAKE, WIDE._replace(memory="800Mi"), "RES221", "jobs[0]", "a heap of 416Mi"),
         (
             MAKE._replace(spark=Spark("3.5.7", driver_memory="512Mi")),

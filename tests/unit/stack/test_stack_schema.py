@@ -15,10 +15,12 @@ from modelyard.stack.decode import (
     BUCKET,
     CLUSTER,
     DRAIN,
+    ENVIRONMENT,
     FLAVOR,
     JOB,
     JOBS,
     MODEL,
+    PARTITION,
     PATCH,
     PIPELINE,
     PLACE,
@@ -76,6 +78,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
+    assert set(SCHEMA["$defs"]["environment"]["properties"]) == set(ENVIRONMENT)
     assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote"}
     assert set(SCHEMA["$defs"]["provider"]["properties"]) == set(PROVIDER)
     assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
@@ -88,6 +91,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
+    assert set(SCHEMA["$defs"]["partition"]["properties"]) == set(PARTITION)
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
     assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
     assert set(SCHEMA["$defs"]["quota"]["properties"]) == set(QUOTA)
@@ -98,10 +102,12 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "targets",
         "providers",
         "buckets",
+        "environments",
         "resources",
         "jobs",
         "pipelines",
         "flavors",
+        "partitions",
         "teams",
         "priorities",
         "patches",
