@@ -7,7 +7,7 @@ from pulumi_aws import eks, iam
 
 from components.aws_cluster import attached
 from components.aws_storage import bucket_name
-from components.rights import document, reading, trust, writing
+from modelyard.remote.aws_rights import document, reading, trust, writing
 from modelyard.stack.aws import Access, Aws
 
 

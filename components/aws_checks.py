@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.remote_job import is_prefix
-from modelyard.hardware import verdict
-from modelyard.hardware.instances import by_type
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
+from modelyard.remote.aws_job import is_prefix
+from modelyard.remote.machines import unfit_card
+from modelyard.remote.offers import machines
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.stack.names import instead, repeated
 
@@ -73,7 +73,7 @@ def _numbers(group: NodeGroup) -> Iterator[str]:
 
 def _machines(aws: Aws, group: NodeGroup) -> Iterator[str]:
     """Whether each machine type has a card that the platform supports, and room for a training worker with one GPU."""
-    known = {name: one for name, one in by_type().items() if one.cloud == "aws"}
+    known = machines("aws")
     for name in group.types:
         machine = known.get(name)
         if machine is None:
@@ -82,9 +82,8 @@ def _machines(aws: Aws, group: NodeGroup) -> Iterator[str]:
         if machine.card is None or not machine.whole_gpus:
             yield f"{group.name} has {name}: its GPU ({machine.card_id}) is no whole card that is supported"
             continue
-        judged = verdict(machine.card, aws.cuda, aws.images_embed_ptx)
-        if not judged.supported:
-            yield f"{group.name} has {name}: the {machine.card.short} is not supported ({judged.reason})"
+        if (wrong := unfit_card(machine, aws.cuda, aws.images_embed_ptx)) is not None:
+            yield f"{group.name} has {name}: it has {wrong[0]} ({wrong[1]})"
         needs = max(MEMORY_GB, machine.card.memory_gb) * GB_IN_GIB
         if machine.memory_gib is not None and machine.memory_gib <= needs:
             yield f"{group.name} has {name}: {machine.memory_gib:g} GiB hold no worker, which needs {needs:.1f} GiB"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pulumi
 from pulumi_aws import cloudwatch, eks, iam, kms
 
-from components.rights import document, trust
+from modelyard.remote.aws_rights import document, trust
 from modelyard.stack.aws import Aws
 
 RETENTION = 90

@@ -6,7 +6,7 @@ import pulumi
 from pulumi_aws import ec2, eks, iam
 
 from components.aws_cluster import attached
-from components.rights import trust
+from modelyard.remote.aws_rights import trust
 from modelyard.stack.aws import Aws, NodeGroup
 
 CPU_IMAGE = "AL2023_x86_64_STANDARD"

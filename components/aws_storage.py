@@ -3,7 +3,7 @@
 import pulumi
 from pulumi_aws import ecr, s3
 
-from components.rights import document
+from modelyard.remote.aws_rights import document
 from modelyard.stack.aws import Aws
 
 OLD_VERSIONS = 30

@@ -8,7 +8,8 @@ import pulumi
 from components.rollouts import rolled_out
 from modelyard.plan import TargetPlan
 
-_PROVIDER = version("pulumi-kubernetes")
+PROVIDER = version("pulumi-kubernetes")
+"""Version of the engine's plugin for Kubernetes."""
 
 
 def declare(
@@ -41,7 +42,7 @@ def declare(
         target.name,
         {"apiVersion": target.key.api_version, "kind": target.key.kind, **body},
         pulumi.ResourceOptions(
-            version=_PROVIDER,
+            version=PROVIDER,
             parent=parent,
             depends_on=list(after),
             ignore_changes=sorted(body) if unchanged else None,

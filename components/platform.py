@@ -18,6 +18,7 @@ from components.parts import (
     TrainingSwitch,
     autoscaled,
 )
+from components.remote_cluster import RemoteCluster
 from components.rollouts import Rollouts
 from modelyard.engine.home import Cluster
 from modelyard.plan import Plan, TargetPlan
@@ -75,6 +76,8 @@ class Platform(pulumi.ComponentResource):
         for part in parts.values():
             part.close()
         Autoscaling("autoscaling", plan, inside)
+        for far in plan.remotes:
+            RemoteCluster(far, inside)
         shown = outputs(plan)
         self.register_outputs(shown)
         for key, value in shown.items():
@@ -95,7 +98,9 @@ def chained(plan: Plan) -> frozenset[str]:
 def outputs(plan: Plan) -> dict[str, object]:
     """What a person wants to know of an environment; it says what is, so a run that changes nothing leaves it alone."""
     workloads = [target for target in plan.asked if target.key.kind == "Deployment"]
+    far = {one.remote: one.cluster for one in plan.remotes}
     return {
+        **({"remoteClusters": far} if far else {}),
         "headline": plan.headline,
         "training": plan.training,
         "namespace": plan.namespace,

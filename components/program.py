@@ -59,8 +59,14 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
         raise pulumi.RunError(f"{name} cannot be planned: {why}")
     if result.plan.blocked:
         raise pulumi.RunError(_told(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
-    if lost := unplanned_objects(result.plan, result.state):
-        raise pulumi.RunError(f"the plan of {name} does not say what becomes of {', '.join(lost)}; nothing was changed")
+    sides = [(result.plan, result.state), *((far, result.remotes[far.remote]) for far in result.plan.remotes)]
+    for side, state in sides:
+        if state.held is None:
+            raise pulumi.RunError(f"{name} cannot be planned: what was applied to {side.remote} cannot be read")
+        if lost := unplanned_objects(side, state):
+            raise pulumi.RunError(
+                f"the plan of {name} does not say what becomes of {', '.join(lost)}; nothing was changed"
+            )
     return result.plan
 
 

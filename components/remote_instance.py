@@ -6,9 +6,9 @@ from base64 import b64encode
 import pulumi
 from pulumi_aws import cloudwatch, ec2, iam, scheduler
 
-from components.remote_job import RemoteJob, problems
-from components.remote_script import log_group, user_data
-from components.rights import allow, document, reading, trust, writing
+from modelyard.remote.aws_job import RemoteJob, problems
+from modelyard.remote.aws_rights import allow, document, reading, trust, writing
+from modelyard.remote.aws_script import log_group, user_data
 
 JOB_TAG = "modelyard:job"
 """By this tag, and no other way, AWS may end a machine."""
@@ -62,7 +62,7 @@ class RemoteInstance(pulumi.ComponentResource):
         self._ending(name, machine)
         self.instance = machine.id
         self.register_outputs(
-            {"instance": machine.id, "model": job.write.url, "logs": logs.name, "deadline": job.deadline.isoformat()}
+            {"instance": machine.id, "model": job.model.url, "logs": logs.name, "deadline": job.deadline.isoformat()}
         )
 
     def _template(self, name: str, script: str) -> ec2.LaunchTemplate:
@@ -125,7 +125,7 @@ class RemoteInstance(pulumi.ComponentResource):
         logs = f"arn:{job.partition}:logs:{job.region}:{job.account}:log-group:{log_group(job)}:log-stream:*"
         pull = ("ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
         rights = [
-            *reading(job.read.bucket, job.read.prefix, job.partition),
+            *([] if job.read is None else reading(job.read.bucket, job.read.prefix, job.partition)),
             *writing(job.write.bucket, job.write.prefix, job.partition),
             allow(pull, [job.repository]),
             allow(["ecr:GetAuthorizationToken"], ["*"]),

@@ -25,11 +25,14 @@ owns the objects of its base in every mode. ``submitted`` is in no plan: the obj
 job.
 """
 MODES: tuple[Use, ...] = ("managed", "submitted")
+Side = Literal["platform", "remote"]
+"""In which cluster a version's objects are: the platform's, or each remote cluster of the stack."""
+SIDES: tuple[Side, ...] = get_args(Side)
 
 TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
 _VERSION = re.compile(r"v([1-9]\d*)")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-META_KEYS = ("description", "phase", "mode", "when", "after", "overrides", "params")
+META_KEYS = ("description", "phase", "mode", "cluster", "when", "after", "overrides", "params")
 MAX_FILE = 256 * 1024
 """Bytes of the largest patch file that is read."""
 
@@ -46,6 +49,7 @@ class Meta(NamedTuple):
     params: Mapping[str, str] = {}
     """Parameter name to the dotted path of the fact that fills it."""
     use: Use = "patched"
+    side: Side = "platform"
 
 
 class PatchVersion:
@@ -243,6 +247,26 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
                 line("mode"),
             )
         )
+    if value.get("cluster", "platform") not in SIDES:
+        findings.append(
+            _error(
+                "PAT009",
+                shown,
+                f"unknown cluster {value['cluster']!r}",
+                f"write {' or '.join(SIDES)}, or leave cluster out",
+                line("cluster"),
+            )
+        )
+    if value.get("cluster") == "remote" and value.get("mode") != "managed":
+        findings.append(
+            _error(
+                "PAT009",
+                shown,
+                "a patch for remote clusters has to own its objects",
+                "add mode: managed",
+                line("cluster"),
+            )
+        )
     if not (value.get("when", {}) == "listed" or isinstance(value.get("when", {}), dict)):
         findings.append(
             _error(
@@ -264,6 +288,7 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
         tuple(map(str, value.get("overrides", ()))),
         {str(name): str(path) for name, path in value.get("params", {}).items()},
         value.get("mode", "patched"),
+        value.get("cluster", "platform"),
     )
 
 

@@ -26,6 +26,8 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
     choices: dict[str, tuple[int, PatchChoice]] = {}
     for index, choice in enumerate(stack.config.patches):
         where = ("patches", index, "name")
+        if stack.remote and (choice.name not in library.patches or choice.name in choices):
+            continue  # It is told once, of the platform's own side.
         if choice.name not in library.patches:
             findings.append(
                 stack.place(
@@ -59,6 +61,8 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
         index, choice = choices.get(name, (-1, PatchChoice(name)))
         if not choice.enabled:
             continue
+        if not _of_side(library.latest(name), stack):
+            continue
         patch = _version(library, choice, index, stack, findings)
         if patch is None or patch.meta.use == "submitted":
             continue
@@ -69,6 +73,11 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
                 if f"{name}/{patch.version}" not in library.released:
                     findings.append(_draft(patch))
     return _in_order(selected, findings), tuple(findings)
+
+
+def _of_side(patch: PatchVersion, stack: Stack) -> bool:
+    """Whether the patch is for the cluster that is planned; all versions of a patch are for one side."""
+    return (patch.meta.side == "remote") == bool(stack.remote)
 
 
 def select_for_job(
@@ -137,7 +146,7 @@ def left_out(
     for name, versions in library.patches.items():
         choice = choices.get(name, PatchChoice(name))
         patch = versions.get(choice.version or "") or library.latest(name)
-        if patch.meta.use == "submitted":
+        if patch.meta.use == "submitted" or not _of_side(patch, stack):
             continue
         if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, [])):
             yield patch, _likely(patch, choice, known)

@@ -38,7 +38,7 @@ def run(args: Namespace) -> Exit:
     assert plan is not None
     assert stack is not None
     name = planned_target(plan, args.target)
-    target = min((one for one in plan.targets if one.name == name), key=lambda one: one.key.kind != "Deployment")
+    target = min((one for one in plan.everything if one.name == name), key=lambda one: one.key.kind != "Deployment")
     schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
     path, fields = _named(args.field, target, schema)
     chosen = chosen_patches(root, stack)

@@ -200,7 +200,7 @@ def chosen_target(plan: Plan, name: str) -> str:
 def _of_role(plan: Plan, name: str) -> list[str]:
     """Targets of the workload ``rayWorker``, also written ``ray-worker``."""
     role = name.replace("-", "").lower()
-    return list(dict.fromkeys(target.name for target in plan.targets if role and target.role.lower() == role))
+    return list(dict.fromkeys(target.name for target in plan.everything if role and target.role.lower() == role))
 
 
 def planned_target(plan: Plan, name: str) -> str:

@@ -42,23 +42,31 @@ def _look(root: Path, name: str, path: Path) -> None:
     from modelyard.plan.ledger import ours
     from modelyard.plan.project import shown
     from modelyard.stack import load
+    from modelyard.workloads.remote import remote_clusters
 
     stack, findings = load(path, shown(root, path))
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    contexts: dict[str, str | None] = {one.name: one.cluster.context for one in remote_clusters(stack.config)}
+    left = []
     try:
         applied = applied_stack(root, name)
-        live, there = present(connect(stack.context), applied.forgotten)
+        sides = {"": (stack.context, applied)} | {
+            far: (contexts[far], one) for far, one in applied.remotes.items() if contexts.get(far) is not None
+        }
+        for far, (context, one) in sides.items():
+            live, there = present(connect(context), one.forgotten)
+            if one.cluster not in (None, live):
+                raise Stop(
+                    Exit.STALE,
+                    f"{name} was applied to cluster {one.cluster}, and context {context} leads to {live}",
+                    f"check {f'the context of {far}' if far else 'kubernetes:context'} and KUBECONFIG; "
+                    f"to forget a cluster that is gone for good: {FORGET.format(stack=name)}",
+                )
+            left += [key.name for key, body in there.items() if ours(body)]
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
-    if applied.cluster not in (None, live):
-        raise Stop(
-            Exit.STALE,
-            f"{name} was applied to cluster {applied.cluster}, and context {stack.context} leads to {live}",
-            "check kubernetes:context and KUBECONFIG; to forget a cluster that is gone for good: "
-            + FORGET.format(stack=name),
-        )
-    if left := [key.name for key, body in there.items() if ours(body)]:
+    if left:
         raise Stop(
             Exit.STALE,
             f"the engine has lost sight of {', '.join(left)}, which {name} made; a destroy would leave that behind",

@@ -2,8 +2,9 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, need_engine, project_root, say, stack_files
@@ -11,6 +12,9 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
 from modelyard.plan.drift import StackDrift
 from modelyard.stack import Stack
+
+if TYPE_CHECKING:
+    from modelyard.engine import AppliedStack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -26,7 +30,7 @@ def run(args: Namespace) -> Exit:
         root = project_root(args)
         stacks = [_read(root, name, path) for name, path in stack_files(root, args.stacks, args.all).items()]
         need_engine()
-        found = [_drift(root, stack) for stack in stacks]
+        found = [drift for stack in stacks for drift in _drifts(root, stack)]
         if args.json:
             from modelyard.report.drift import drift_document
             from modelyard.report.json import json_text
@@ -49,35 +53,56 @@ def _read(root: Path, name: str, path: Path) -> Stack:
     return stack
 
 
-def _drift(root: Path, stack: Stack) -> StackDrift:
-    from modelyard.cluster.connection import ClusterError, connect
-    from modelyard.cluster.present import present
+def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
+    """What became of a stack: on the platform's cluster, and on each remote one."""
     from modelyard.engine import EngineError, NothingAppliedError, applied_stack
-    from modelyard.merge import MergeSchema
-    from modelyard.plan.drift import compare
+    from modelyard.workloads.remote import remote_clusters
 
     nothing = StackDrift(stack.name, "nothing", stack.context, None)
     try:
         applied = applied_stack(root, stack.name)
-        if not applied.targets:
-            return nothing._replace(cluster=applied.cluster, reason="nothing is applied")
-        cluster, live = present(connect(stack.context), (one.key for one in applied.targets))
     except NothingAppliedError as error:
-        return nothing._replace(reason=error.summary, remedy=error.remedy)
-    except (EngineError, ClusterError) as error:
+        yield nothing._replace(reason=error.summary, remedy=error.remedy)
+        return
+    except EngineError as error:
+        yield nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
+        return
+    yield _drift(stack, applied, nothing)
+    contexts = {one.name: one.cluster.context for one in remote_clusters(stack.config)}
+    for name, there in applied.remotes.items():
+        of = nothing._replace(context=contexts.get(name), remote=name)
+        if contexts.get(name) is None:
+            reason = "the stack file has no such remote cluster any more, or no context of it"
+            remedy = f"modelyard apply {stack.name} deletes what it made there"
+            yield of._replace(state="unknown", cluster=there.cluster, reason=reason, remedy=remedy)
+        else:
+            yield _drift(stack, there, of)
+
+
+def _drift(stack: Stack, applied: "AppliedStack", nothing: StackDrift) -> StackDrift:
+    """What became of what was applied to one cluster; ``nothing`` says to which."""
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.present import present
+    from modelyard.merge import MergeSchema
+    from modelyard.plan.drift import compare
+
+    if not applied.targets:
+        return nothing._replace(cluster=applied.cluster, reason="nothing is applied")
+    try:
+        cluster, live = present(connect(nothing.context), (one.key for one in applied.targets))
+    except ClusterError as error:
         return nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
     if applied.cluster not in (None, cluster):
-        return StackDrift(
-            stack.name,
-            "unknown",
-            stack.context,
-            applied.cluster,
-            reason=f"it was applied to cluster {applied.cluster}, and context {stack.context} leads to {cluster}",
-            remedy="check kubernetes:context and KUBECONFIG",
+        context = "context" if nothing.remote else "kubernetes:context"
+        return nothing._replace(
+            state="unknown",
+            cluster=applied.cluster,
+            reason=f"it was applied to cluster {applied.cluster}, and context {nothing.context} leads to {cluster}",
+            remedy=f"check {context} and KUBECONFIG",
         )
     targets = compare(applied.targets, live, MergeSchema.kubernetes(stack.config.kubernetes_version))
     drifted = any(target.state != "same" for target in targets)
-    return StackDrift(stack.name, "drifted" if drifted else "same", stack.context, cluster, targets)
+    return nothing._replace(state="drifted" if drifted else "same", cluster=cluster, targets=targets)
 
 
 def _code(found: Iterable[StackDrift], *, named: bool) -> Exit:

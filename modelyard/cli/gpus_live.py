@@ -14,14 +14,20 @@ from modelyard.stack.names import instead
 
 def run(args: Namespace) -> Exit:
     """Looks at the cluster and prints the tables."""
-    from modelyard.cli.runs import reached
+    from modelyard.cli.runs import namespaces, reached
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pool_objects
     from modelyard.report.pool import Asked, pool_document, pool_text
 
     stack = chosen_stack(project_root(args), args.live or None)
     with reached():
-        objects = pool_objects(connect(stack.context))
+        objects = pool_objects(connect(stack.context), namespaces(stack))
+    if hidden := [name for name in ("nodes", "pods") if name in objects.unread]:
+        raise Stop(
+            Exit.UNREACHABLE,
+            f"these credentials may not list the {' and '.join(hidden)} of the cluster",
+            "ask for the right to get and list them",
+        )
     usage = _usage(args.metrics, stack.config.drain.prometheus, args.idle)
     now = datetime.now(UTC)
     view = pool_view(objects, stack.config, usage, now)

@@ -9,10 +9,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.exit import Exit, Stop
-from modelyard.pool.logs import Source, sources
+
+if TYPE_CHECKING:
+    from modelyard.pool.logs import Source
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -31,6 +34,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.cli.runs import reached, runs_in, the_run
     from modelyard.cli.signals import ended_by_signal
     from modelyard.cluster.lists import pods_of_run
+    from modelyard.pool.logs import sources
 
     if args.tail is not None and args.tail < 0:
         raise Stop(Exit.USAGE, f"--tail is {args.tail}, less than 0", "say how many of the last lines")
@@ -48,7 +52,7 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"{one.name} has no worker {args.worker}", f"the workers are {have}")
     style = style_for(args, sys.stdout)
 
-    def lines_of(source: Source) -> Iterator[str]:
+    def lines_of(source: "Source") -> Iterator[str]:
         from modelyard.cluster.logs import LogRequest, log_lines
         from modelyard.report.logs import log_line
 
@@ -66,11 +70,11 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-Lines = Callable[[Source], Iterator[str]]
-Missing = list[tuple[Source, str]]
+Lines = Callable[["Source"], Iterator[str]]
+Missing = list[tuple["Source", str]]
 
 
-def _in_turn(wanted: Sequence[Source], lines_of: Lines) -> Missing:
+def _in_turn(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
     """Prints worker after worker, and returns those without a log."""
     from modelyard.cluster.logs import NoLogError
 
@@ -84,13 +88,13 @@ def _in_turn(wanted: Sequence[Source], lines_of: Lines) -> Missing:
     return missing
 
 
-def _together(wanted: Sequence[Source], lines_of: Lines) -> Missing:
+def _together(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
     """Prints the lines of all workers as they come, and returns those without a log."""
     from modelyard.cluster.logs import NoLogError
 
     lines: SimpleQueue[str | tuple[Source, Exception | None]] = SimpleQueue()
 
-    def read(source: Source) -> None:
+    def read(source: "Source") -> None:
         try:
             for line in lines_of(source):
                 lines.put(line)

@@ -59,7 +59,7 @@ class Submission(NamedTuple):
 
 def is_notebook(word: str) -> bool:
     """Whether a word on the command line is meant as a notebook, there or not."""
-    return word.endswith(".ipynb")
+    return word.lower().endswith(".ipynb")
 
 
 def options(parser: ArgumentParser) -> None:

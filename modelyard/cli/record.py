@@ -2,13 +2,21 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from modelyard.cli.common import project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cluster import ObjectKey
 from modelyard.report.style import safe
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.cluster.live import Snapshot
+    from modelyard.stack import Stack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -23,28 +31,53 @@ def run(args: Namespace) -> Exit:
     with ended_by_signal("record was stopped; every recorded platform is whole, the earlier one or the new one"):
         root = project_root(args)
         for name, path in stack_files(root, args.stacks, args.all).items():
-            say([_record(root, name, path, args.context)])
+            say(_record(root, name, path, args.context))
     return Exit.FINE
 
 
-def _record(root: Path, name: str, path: Path, context: str | None) -> str:
-    """Records one stack's platform and says what is recorded."""
-    from modelyard.cluster.connection import ClusterError, connect
+def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]:
+    """Records one stack's platform and its remote clusters, and says what is recorded."""
+    from modelyard.cluster.connection import ClusterError
     from modelyard.cluster.live import snapshot
-    from modelyard.cluster.recorded import recorded_folder, write_recorded
-    from modelyard.merge import MergeSchema
-    from modelyard.plan.project import shown, wanted_objects
-    from modelyard.report.values import count
+    from modelyard.cluster.recorded import recorded_name
+    from modelyard.plan.project import shown
     from modelyard.stack import load
 
     stack, findings = load(path, shown(root, path))
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
-    sys.stderr.write(f"recording {safe(name)} …\n")
+    said = []
     try:
-        taken = snapshot(connect(context or stack.context), (*wanted_objects(root, stack), *_held(root, name)))
+        for side, client, wanted in _sides(root, stack, context):
+            shown_as = recorded_name(name, side) if side else name
+            sys.stderr.write(f"recording {safe(shown_as)} …\n")
+            said.append(_write(root, stack, shown_as, snapshot(client, (*wanted, *_held(root, name, side)))))
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    return said
+
+
+def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[str, Client, tuple[ObjectKey, ...]]]":
+    """The clusters of a stack, the platform's under an empty name, and what is recorded of each."""
+    from modelyard.cluster.connection import connect
+    from modelyard.plan.project import library_of, wanted_objects
+    from modelyard.workloads.remote import remote_clusters
+
+    yield "", connect(context or stack.context), wanted_objects(root, stack)
+    for remote in remote_clusters(stack.config):
+        if remote.cluster.context is not None:
+            from modelyard.plan.far import remote_client, wanted_there
+
+            yield remote.name, remote_client(remote), wanted_there(stack, library_of(root), remote)
+
+
+def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
+    """Writes what was read of one cluster and says what it is."""
+    from modelyard.cluster.recorded import recorded_folder, write_recorded
+    from modelyard.merge import MergeSchema
+    from modelyard.plan.project import shown
+    from modelyard.report.values import count
+
     written = write_recorded(
         root,
         name,
@@ -63,11 +96,11 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> str:
     )
 
 
-def _held(root: Path, name: str) -> tuple[ObjectKey, ...]:
+def _held(root: Path, name: str, remote: str) -> tuple[ObjectKey, ...]:
     """What earlier applies left, which a plan without the cluster is to know too; nothing where nobody can tell."""
     from modelyard.cluster.held import StateError, held_objects
 
     try:
-        return tuple(held_objects(root, name))
+        return tuple(held_objects(root, name, remote))
     except StateError:
         return ()

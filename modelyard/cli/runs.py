@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.common import STACK, chosen_stack, project_root
 from modelyard.cli.exit import Exit, Stop
-from modelyard.pool.runs import Run, near_runs, runs_of
 from modelyard.report.style import safe
 from modelyard.stack import Stack
 
 if TYPE_CHECKING:
     from lightkube import Client
+
+    from modelyard.pool import Run
 
 
 class Found(NamedTuple):
@@ -21,9 +22,9 @@ class Found(NamedTuple):
 
     stack: Stack
     client: "Client"
-    runs: tuple[Run, ...]
+    runs: "tuple[Run, ...]"
     """The newest first."""
-    others: tuple[Run, ...]
+    others: "tuple[Run, ...]"
     """Those of other stacks."""
     unread: tuple[str, ...]
     now: datetime
@@ -55,6 +56,8 @@ def reached() -> Iterator[None]:
 
 def runs_in(args: Namespace) -> Found:
     """The runs of the stack that is named, or meant."""
+    from modelyard.pool import runs_of
+
     stack = chosen_stack(project_root(args), args.stack)
     with reached():
         from modelyard.cluster.connection import connect
@@ -74,7 +77,7 @@ def namespaces(stack: Stack) -> Collection[str]:
     return {config.platform.namespace, *(team.namespace or team.name for team in config.teams)}
 
 
-def the_run(found: Found, name: str) -> Run:
+def the_run(found: Found, name: str) -> "Run":
     """The run of that name; ends with 2 where the stack has none, saying what it has and whose it is."""
     ours = [run for run in found.runs if run.name == name]
     if len(ours) == 1:
@@ -86,6 +89,8 @@ def the_run(found: Found, name: str) -> Run:
     if theirs is not None:
         summary = f"{safe(name)} is a run of stack {safe(theirs.stack)}, not of {found.stack.name}"
         raise Stop(Exit.USAGE, summary, f"name that stack instead of {found.stack.name}")
+    from modelyard.pool.runs import near_runs
+
     close = near_runs(name, found.runs)
     meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
     have = f"modelyard job list {found.stack.name} --all shows every run that is left"

@@ -70,7 +70,8 @@ def _bundle(value: Any, source: str, own: dict[str, Any], names: dict[str, str])
     if not isinstance(reference, str):
         return made | ({"$ref": reference} if "$ref" in value else {})
     if source and reference.startswith("#"):
-        reference = f"{_ELSEWHERE}{source}{reference}"
+        # One to the whole of that schema has nothing behind its #.
+        reference = f"{_ELSEWHERE}{source}{reference}".removesuffix("#")
     if not reference.startswith(_ELSEWHERE):
         return {"$ref": reference, **made}
     if reference not in names:

@@ -17,6 +17,8 @@ RECORD = "modelyard:index:Applied"
 """Type of ``components.record.Applied``."""
 LEDGER = "modelyard:Ledger"
 """Type of ``engine.ledger.Ledger`` within the provider for Python resources."""
+REMOTE = "modelyard:index:RemoteCluster"
+"""Type of ``components.remote_cluster.RemoteCluster``, the parent of all that is in one, by whose name."""
 TIMEOUT = 60
 """Seconds that reading the state may take."""
 
@@ -25,8 +27,22 @@ class StateError(Exception):
     """The engine's state cannot be read: why."""
 
 
-def held_objects(root: Path, stack: str) -> dict[ObjectKey, Held]:
+def held_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, Held]:
     """The objects that the engine's state has of a stack; none where nothing was ever applied.
+
+    Args:
+        root: the project's folder.
+        stack: its name.
+        remote: name of the remote cluster that the objects are in; empty: the platform's.
+
+    Raises:
+        StateError: there is no engine, no way to the state, or nobody can read it.
+    """
+    return held_sides(root, stack).get(remote, {})
+
+
+def held_sides(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
+    """The same by name of the remote cluster; under the empty name the platform's.
 
     Raises:
         StateError: there is no engine, no way to the state, or nobody can read it.
@@ -53,12 +69,19 @@ def held_objects(root: Path, stack: str) -> dict[ObjectKey, Held]:
             return {}
         raise StateError(said or f"pulumi stack export ended with {done.returncode}")
     try:
-        return held_in((json.loads(done.stdout)["deployment"] or {}).get("resources") or ())
+        resources = (json.loads(done.stdout)["deployment"] or {}).get("resources") or ()
+        return {side: held_in(resources, side) for side in ("", *sorted({*map(side_of, resources)} - {""}))}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"it is not what an apply writes: it lacks {error}") from error
 
 
-def held_in(resources: Iterable[Mapping[str, Any]]) -> dict[ObjectKey, Held]:
+def side_of(resource: Mapping[str, Any]) -> str:
+    """Name of the remote cluster that a resource of the state is about; empty: the platform's."""
+    kind, _, name = str(resource.get("parent", "")).rpartition("::")
+    return name if kind.endswith(REMOTE) else ""
+
+
+def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[ObjectKey, Held]:
     """The same from the resources of an exported state.
 
     Raises:
@@ -69,7 +92,7 @@ def held_in(resources: Iterable[Mapping[str, Any]]) -> dict[ObjectKey, Held]:
     forgotten: dict[ObjectKey, Held] = {}
     for resource in resources:
         kind, outputs = resource["type"], resource.get("outputs") or {}
-        if resource.get("delete"):
+        if resource.get("delete") or side_of(resource) != remote:
             continue
         if kind.startswith("kubernetes:") and not kind.endswith("Patch"):
             found[key_of(resource["inputs"], "default")] = Held(managed=True)

@@ -18,24 +18,40 @@ _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods that hold what they ask for, or wait for it."""
 
 
-def pool_objects(client: Client) -> PoolObjects:
+def pool_objects(client: Client, namespaces: Collection[str] = ()) -> PoolObjects:
     """Reads nodes and pods, and where Kueue is installed its queues and workloads, all lists at once.
 
+    Args:
+        client: of the cluster.
+        namespaces: where workloads and local queues are read if they may not be of the whole cluster.
+
     Raises:
-        ClusterError: the API server does not answer, or not to us, or does not let us list nodes and pods.
+        ClusterError: the API server does not answer, or not to us.
     """
+    lists = ("clusterqueues", "resourceflavors")
+    parts = ("workloads", "localqueues")
     with ThreadPoolExecutor(max_workers=6) as pool:
-        nodes = pool.submit(paged, client, "/api/v1/nodes")
-        pods = pool.submit(paged, client, "/api/v1/pods", {"fieldSelector": _LIVING})
-        names = ("workloads", "clusterqueues", "localqueues", "resourceflavors")
-        kueue = [pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in names]
-        found = [one.result() for one in kueue]
-        unread = tuple(name for name, objects in zip(names, found, strict=True) if objects == "unread")
-        there = any(objects is not None for objects in found)
-        workloads, queues, local, flavors = (() if objects == "unread" else tuple(objects or ()) for objects in found)
-        return PoolObjects(
-            tuple(nodes.result()), tuple(pods.result()), workloads, queues, local, flavors, there, unread
-        )
+        nodes = pool.submit(_allowed, client, "/api/v1/nodes")
+        pods = pool.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING})
+        whole = [pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in lists]
+        parted = [pool.submit(_in_parts, client, name, namespaces) for name in parts]
+        found = {
+            "nodes": nodes.result(),
+            "pods": pods.result(),
+            **{name: one.result() for name, one in zip(lists, whole, strict=True)},
+            **{name: one.result() for name, one in zip(parts, parted, strict=True)},
+        }
+    have = {name: () if one == "unread" else tuple(one or ()) for name, one in found.items()}
+    return PoolObjects(
+        have["nodes"],
+        have["pods"],
+        have["workloads"],
+        have["clusterqueues"],
+        have["localqueues"],
+        have["resourceflavors"],
+        any(found[name] is not None for name in (*lists, *parts)),
+        tuple(name for name, one in found.items() if one == "unread"),
+    )
 
 
 def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
@@ -113,12 +129,26 @@ def _pages(client: Client, path: str, query: Mapping[str, str]) -> list[dict[str
         params["continue"] = more
 
 
-def _allowed(client: Client, path: str) -> list[dict[str, Any]] | Literal["unread"] | None:
+def _in_parts(
+    client: Client, plural: str, namespaces: Collection[str]
+) -> list[dict[str, Any]] | Literal["unread"] | None:
+    """Kueue's objects of a kind: of the whole cluster, or of those of the namespaces that may be read."""
+    everywhere = _allowed(client, f"{_KUEUE}/{plural}")
+    if everywhere != "unread":
+        return everywhere
+    found = [_allowed(client, f"{_KUEUE}/namespaces/{namespace}/{plural}") for namespace in sorted(namespaces)]
+    read = [one for one in found if one is not None and one != "unread"]
+    return [body for one in read for body in one] if read else "unread"
+
+
+def _allowed(
+    client: Client, path: str, query: Mapping[str, str] | None = None
+) -> list[dict[str, Any]] | Literal["unread"] | None:
     """The objects of a list; None where the cluster has no such kind, and a word where we may not read it."""
 
     def get() -> list[dict[str, Any]] | Literal["unread"] | None:
         try:
-            return _pages(client, path, {})
+            return _pages(client, path, query or {})
         except httpx2.HTTPStatusError as error:
             if error.response.status_code == 404:
                 return None

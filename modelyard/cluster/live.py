@@ -72,6 +72,25 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         )
 
 
+def serves(client: Client, api_version: str) -> bool:
+    """Whether the API server has a group in this version, such as ``apps/v1``.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+
+    def get() -> bool:
+        try:
+            _got(client, f"/apis/{api_version}")
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code == 404:
+                return False
+            raise
+        return True
+
+    return ask_server(get, api_version)
+
+
 def objects_of(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
     """Those of the objects that are there.
 

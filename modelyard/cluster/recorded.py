@@ -22,6 +22,11 @@ def recorded_folder(root: Path, stack: str) -> Path:
     return root / "stacks" / "recorded" / stack
 
 
+def recorded_name(stack: str, remote: str) -> str:
+    """Under which name the remote cluster of a stack is recorded; no stack has such a name."""
+    return f"{stack}@{remote}"
+
+
 def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Finding, ...]]:
     """The recorded platform of a stack, or the findings that say why there is none."""
     folder = recorded_folder(root, stack)

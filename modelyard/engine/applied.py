@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from modelyard.cluster import ObjectKey, key_of
-from modelyard.cluster.held import RECORD, held_in
+from modelyard.cluster.held import RECORD, held_in, side_of
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.plan.drift import FORMAT_VERSION, Applied
@@ -23,6 +23,8 @@ class AppliedStack(NamedTuple):
     targets: tuple[Applied, ...]
     forgotten: tuple[ObjectKey, ...] = ()
     """Whole objects that a refresh did not find and took out of the state: no destroy would delete them."""
+    remotes: Mapping[str, "AppliedStack"] = {}
+    """The same by name of each remote cluster to which something was applied."""
 
 
 def applied_stack(root: Path, stack: str) -> AppliedStack:
@@ -35,21 +37,25 @@ def applied_stack(root: Path, stack: str) -> AppliedStack:
     with Run("apply", lambda _line: None) as run:
         run.select(root, stack, create=False)
     try:
-        return from_state(run.state)
+        names = {side_of(one) for one in run.state.get("resources") or ()}
+        far = {name: from_state(run.state, name) for name in sorted(names - {""})}
+        return from_state(run.state)._replace(remotes=far)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EngineError(
             f"the state of {stack} is not what an apply writes: it lacks {error}", "apply it again with this modelyard"
         ) from error
 
 
-def from_state(deployment: Mapping[str, Any]) -> AppliedStack:
-    """The same from an exported state.
+def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
+    """The same from an exported state, of one of its clusters.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is not one that our program leaves.
     """
-    resources = deployment.get("resources") or []
+    every = deployment.get("resources") or []
+    resources = [each for each in every if side_of(each) == remote]
     pending = [each["resource"] for each in deployment.get("pending_operations") or ()]
+    pending = [each for each in pending if side_of(each) == remote]
     requests = {key_of(body, ""): body for body in _requests(resources)}
     begun = set(_objects(pending))
     # A refresh drops an object that somebody deleted; what is noted of it stays.
@@ -57,17 +63,19 @@ def from_state(deployment: Mapping[str, Any]) -> AppliedStack:
     return AppliedStack(
         cluster_of(resources),
         tuple(Applied(key, requests.get(key), key not in begun) for key in sorted(known)),
-        tuple(sorted(key for key, held in held_in(resources).items() if held.forgotten and key not in begun)),
+        tuple(sorted(key for key, held in held_in(resources, remote).items() if held.forgotten and key not in begun)),
     )
 
 
-def cluster_of(resources: Iterable[Mapping[str, Any]]) -> str | None:
-    """The cluster that a state's resources are in; None where nothing was applied.
+def cluster_of(resources: Iterable[Mapping[str, Any]], remote: str = "") -> str | None:
+    """The cluster that a state's resources of one side are in; None where nothing was applied.
 
     The resource of that name counts. The stack's outputs are only asked where there is none, as earlier versions left
     it: the engine keeps the outputs of a run that failed too.
     """
-    outputs = {each["type"].rpartition("/")[2]: each.get("outputs") or {} for each in resources}
+    outputs = {
+        each["type"].rpartition("/")[2]: each.get("outputs") or {} for each in resources if side_of(each) == remote
+    }
     known = outputs.get(CLUSTER) or outputs.get("pulumi:pulumi:Stack") or {}
     return known.get("cluster")
 

@@ -61,6 +61,10 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
             if applied_to not in (None, plan.cluster):
                 # Told again by the program; but by then the engine has looked for the stack's objects in this cluster.
                 raise elsewhere(plan.stack, applied_to, plan.cluster)
+            for far in plan.remotes:
+                applied_to = cluster_of(run.state.get("resources") or (), far.remote)
+                if applied_to not in (None, far.cluster):
+                    raise elsewhere(plan.stack, applied_to, far.cluster)
             done = run.follow(
                 stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
             )

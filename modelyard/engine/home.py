@@ -62,7 +62,7 @@ class Cluster(Resource, module="modelyard", name="Cluster"):
 
     def __init__(self, plan: Plan, opts: pulumi.ResourceOptions) -> None:
         props = {"cluster": plan.cluster, "stack": plan.stack, "context": plan.context or ""}
-        super().__init__(ClusterProvider(), "cluster", props, opts)
+        super().__init__(ClusterProvider(), f"{plan.remote}/cluster" if plan.remote else "cluster", props, opts)
 
 
 def elsewhere(stack: str, applied_to: str, found: str) -> StaleError:

@@ -1,6 +1,7 @@
 """The objects that a submission makes."""
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Final
 
 from modelyard.catalog import Library
@@ -10,9 +11,10 @@ from modelyard.hardware.partitions import slice_of
 from modelyard.jobs.environment import job_environment
 from modelyard.jobs.spark import check_spark
 from modelyard.jobs.template import Submission, submission
-from modelyard.sizing import sized
+from modelyard.sizing import check_jobs, sized
+from modelyard.stack import apply_waivers
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.jobs import Engine, Job
+from modelyard.stack.jobs import Engine, Job, Resource
 from modelyard.stack.names import fresh, instead
 from modelyard.workloads import job_facts
 
@@ -27,7 +29,7 @@ def run_name(job: str) -> str:
     return fresh(job, LONGEST_RUN, "run")
 
 
-def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submission:
+def job_submission(stack: Stack, library: Library, name: str, run: str, today: date | None = None) -> Submission:
     """What a submission of one of the stack's jobs makes.
 
     Args:
@@ -35,6 +37,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         library: the project's patches.
         name: of the job.
         run: name of the run, see :func:`run_name`.
+        today: the day on which waivers are looked at; None: none counts.
     """
     index, job = next(((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name), (-1, None))
     if job is None:
@@ -50,23 +53,52 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         return Submission((), (finding,))
     if problem := _unfit(stack, index, job):
         return Submission((), (problem,))
-    if errors := tuple(one for one in check_spark(stack, sized(stack.config)) if one.blocks and _is_of(one, index)):
-        return Submission((), errors)
-    environment, wrong = job_environment(stack, job)
-    if wrong:
-        return Submission((), wrong)
-    made = submission(stack, library, TEMPLATES[job.engine], job_facts(stack.config, job, run, stack.name))
-    return made._replace(environments=(environment,) if environment is not None else ())
+    found = _errors(stack, job)
+    if any(one.blocks for one in (apply_waivers(found, stack, today) if today is not None else found)):
+        return Submission((), found)
+    given = job_facts(stack.config, job, run, stack.name)
+    resource = _resource(stack, job)
+    if resource is None or resource.remote is None:
+        environment, problems = job_environment(stack, job)
+        if problems:
+            # Nobody can waive that packages are there.
+            return Submission((), (*found, *problems))
+        made = submission(stack, library, TEMPLATES[job.engine], given)
+        return made._replace(environments=(environment,) if environment is not None else ())
+    from modelyard.remote.cluster import cluster_run, unfit
+
+    if (wrong := unfit(stack.config, resource, job, given["run"]["workers"])) is not None:
+        finding = stack.finding("RES214", Severity.ERROR, ("jobs", index), f"job {job.name} {wrong[0]}", wrong[1])
+        return Submission((), (finding,))
+    there = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
+    return submission(stack, library, TEMPLATES[job.engine], there)._replace(remote=resource.name)
 
 
-def _is_of(finding: Finding, index: int) -> bool:
-    mine = f"jobs[{index}]"
-    return finding.field == mine or finding.field.startswith(f"{mine}.")
+def _resource(stack: Stack, job: Job) -> Resource | None:
+    return next((one for one in stack.config.resources if one.name == job.resource), None)
+
+
+def _has_image(stack: Stack, job: Job, resource: Resource | None) -> bool:
+    """Whether it is said what a job runs in."""
+    remote = resource.remote.image if resource is not None and resource.remote is not None else None
+    named = job.image or (resource is not None and resource.image) or remote or stack.config.runtime.image
+    return bool(named) or environment_of(job, resource) is not None
+
+
+def _errors(stack: Stack, job: Job) -> tuple[Finding, ...]:
+    """The errors about a job and its resource: after them it would wait for ever, or run where it should not."""
+    config = stack.config
+    mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name == job.name}
+    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name == job.resource}
+    everything = sized(config)
+    found = (*check_jobs(stack, everything), *check_spark(stack, everything))
+    return tuple(one for one in found if one.blocks and one.field.partition(".")[0] in mine)
 
 
 def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
     """Why a job cannot be submitted."""
-    resource = next((one for one in stack.config.resources if one.name == job.resource), None)
+    resource = _resource(stack, job)
+    remote = resource.remote if resource is not None else None
     where: Path = ("jobs", index)
     if not job.command:
         summary = "has no command, so there is nothing to run once"
@@ -75,17 +107,15 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
         where = (*where, "resource")
         summary = "is on no resource of its type"
         remedy = f"correct it first: modelyard check {stack.name}"
-    elif resource is not None and resource.remote is not None:
+    elif resource is not None and remote is not None and remote.cluster is None:
         where = (*where, "resource")
-        summary = f"is on the remote resource {resource.name}, which is not the platform's cluster"
+        summary = f"is on the remote resource {resource.name}, which has a machine for each job and no cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
     elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
         where = (*where, "resource")
         summary = f"is on {resource.name}, whose slices are none that a partition has"
         remedy = f"correct it first: modelyard check {stack.name}"
-    elif not (job.image or (resource is not None and resource.image) or stack.config.runtime.image) and (
-        environment_of(job, resource) is None
-    ):
+    elif not _has_image(stack, job, resource):
         summary = "has no image to run in"
         remedy = "set image of the job, of its resource, or of modelyard:runtime"
     else:

@@ -20,6 +20,8 @@ class Submission(NamedTuple):
     """The patch version that it was rendered from."""
     environments: tuple[Environment, ...] = ()
     """That have to be built before."""
+    remote: str = ""
+    """Name of the remote resource on whose cluster it runs; empty: the platform's."""
 
 
 def submission(stack: Stack, library: Library, template: str, given: Mapping[str, Any]) -> Submission:

@@ -101,11 +101,12 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
         problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
-        return None
     known = _flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
         problems.append(Problem(f"there is no flavor {choice.flavor}", instead(choice.flavor, names, "flavors")))
+        return None
+    if choice.device is not None and card is None:
         return None
     able = [
         flavor

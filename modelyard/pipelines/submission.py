@@ -9,7 +9,7 @@ from modelyard.jobs import TEMPLATES, Submission, check_spark, job_environment, 
 from modelyard.pipelines.artifacts import Run, artifact, variables
 from modelyard.pipelines.graph import behind, in_order
 from modelyard.pipelines.rules import check_pipelines
-from modelyard.sizing import Sized, sized
+from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.names import fresh, instead
@@ -84,7 +84,11 @@ def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -
     mine += [f"jobs[{index}]" for index, job in enumerate(stack.config.jobs) if job.name in jobs]
     return tuple(
         one
-        for one in (*check_pipelines(stack, everything), *check_spark(stack, everything))
+        for one in (
+            *check_pipelines(stack, everything),
+            *check_jobs(stack, everything),
+            *check_spark(stack, everything),
+        )
         if one.blocks and any(one.field == place or one.field.startswith(f"{place}.") for place in mine)
     )
 

@@ -72,6 +72,8 @@ class StackDrift(NamedTuple):
     reason: str = ""
     """Why there is nothing to compare, or no way to."""
     remedy: str = ""
+    remote: str = ""
+    """Name of the remote cluster that it is about; empty: the platform's."""
 
     @property
     def drifted(self) -> tuple[TargetDrift, ...]:

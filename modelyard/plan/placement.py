@@ -19,13 +19,16 @@ from modelyard.workloads import GPU_ROLES, Workload
 _CPU_ROLES = ("modelService", "rayHead")
 
 
-def check_placement(targets: Iterable[TargetPlan], workloads: Mapping[str, Workload], room: Room) -> Iterator[Finding]:
+def check_placement(
+    targets: Iterable[TargetPlan], workloads: Mapping[str, Workload], room: Room, growth: Collection[Node] = ()
+) -> Iterator[Finding]:
     """Findings about the pods of every target.
 
     Args:
         targets: the plan's targets.
         workloads: by name of their Deployment.
         room: the nodes, and what runs on them.
+        growth: nodes of the kinds that may be added, one of each.
     """
     targets = tuple(targets)
     limits = {name: most for name, (_, most) in bounds(targets).items()}
@@ -40,14 +43,20 @@ def check_placement(targets: Iterable[TargetPlan], workloads: Mapping[str, Workl
             yield from _surge(target, pods, room)
             continue
         rivals = sides if target.name in sides else (target.name,)
-        yield from _room(target, workload, pods, rivals, room, limits.get(target.name))
+        yield from _room(target, workload, pods, rivals, room, limits.get(target.name), growth)
         yield from _surge(target, pods, room)
         if workload is not None:
             yield from _strays(target, workload, pods, room)
 
 
 def _room(
-    target: TargetPlan, workload: Workload | None, pods: Pods, rivals: Collection[str], room: Room, limit: int | None
+    target: TargetPlan,
+    workload: Workload | None,
+    pods: Pods,
+    rivals: Collection[str],
+    room: Room,
+    limit: int | None,
+    growth: Collection[Node],
 ) -> Iterator[Finding]:
     """Whether the nodes could hold the pods at all, with nobody of them or of the rival training side there yet.
 
@@ -60,19 +69,28 @@ def _room(
     can = fit(pods, room, rivals, wanted)
     if can.pods >= wanted:
         return
+    added = next((node.name for node in growth if _holds(node, pods)), "")
     field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
     yield Finding(
         "RES101",
         # Nodes that do not exist yet may be an autoscaler's to make.
-        Severity.WARNING if scaled else Severity.ERROR,
+        Severity.ADVICE if added else Severity.WARNING if scaled else Severity.ERROR,
         f"{target.name} {'may grow to' if scaled else 'wants'} {wanted} pod{'s' if wanted > 1 else ''} "
         f"and the nodes can hold {can.pods}",
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(can),
-        remedy="ask for less per pod, for fewer replicas, or add nodes"
+        remedy=f"nothing to do: the node pool may add {added}"
+        if added
+        else "ask for less per pod, for fewer replicas, or add nodes"
         + (" (an autoscaler may add them)" if scaled else ""),
     )
+
+
+def _holds(node: Node, pods: Pods) -> bool:
+    """Whether an empty node takes one pod. Of what the node is not known to have, a pod may ask."""
+    fits = all(amount <= node.allocatable.get(name, amount) for name, amount in pods.requests.items())
+    return fits and not obstacle(pods, node)
 
 
 def _by_node(can: Fit) -> str:

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.catalog import Library, Selected, load_library, select
 from modelyard.cluster import ClusterState, ObjectKey, load_recorded
+from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name
 from modelyard.findings import Finding, Severity
 from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load, project_name
+from modelyard.stack.config import Platform
 from modelyard.workloads import facts, workloads
+from modelyard.workloads.remote import remote_clusters
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -34,6 +38,8 @@ class Planned(NamedTuple):
     """What the plan starts from."""
     asked: "Asked | None" = None
     """The requests to the API server that it took; None where nobody was asked."""
+    remotes: Mapping[str, ClusterState] = {}
+    """The starting states of its remote clusters by name."""
 
 
 @lru_cache(maxsize=4)
@@ -50,7 +56,30 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     state, problems = load_recorded(platform or root, stack.name)
     if state is None:
         return Planned(stack, None, (*findings, *problems))
-    return Planned(stack, _with(findings, make_plan(stack, library_of(root), state, today)), (), state)
+    starts, wrong = recorded_remotes(platform or root, stack)
+    plan = make_plan(stack, library_of(root), state, today, remotes=starts)
+    return Planned(stack, _with((*findings, *wrong), plan), (), state, remotes=_states(starts))
+
+
+def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
+    """Where the plans of a stack's remote clusters start offline: as they are recorded, else with nothing there."""
+    starts: list[RemoteStart] = []
+    findings: list[Finding] = []
+    for remote in remote_clusters(stack.config):
+        if remote.cluster.context is None:
+            continue
+        name = recorded_name(stack.name, remote.name)
+        state: ClusterState | None = ClusterState("recorded", "", "", {}, (), ())
+        if (recorded_folder(root, name) / CLUSTER_FILE).is_file():
+            state, problems = load_recorded(root, name)
+            findings += problems
+        if state is not None:
+            starts.append(RemoteStart(remote, state))
+    return tuple(starts), tuple(findings)
+
+
+def _states(starts: Iterable[RemoteStart]) -> dict[str, ClusterState]:
+    return {start.remote.name: start.state for start in starts}
 
 
 def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan | None:
@@ -86,7 +115,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
-    with reading_held(root, stack) as held:
+    with _reading_sides(root, stack) as sides:
         # Imports take as long as the engine's answer.
         from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.counting import Counter
@@ -94,10 +123,20 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
 
         client = connect(stack.context)
         counter = Counter(transport(client))
-        state, notes = read_live(root, stack, client, held)
-    plan = make_plan(stack, library_of(root), state, today, partial(dry_run, client, manager=FIELD_MANAGER))
+        state, notes = read_live(root, stack, client, lambda: sides().get("", {}))
+        known = sides() if state.held is not None else None
+    starts: tuple[RemoteStart, ...] = ()
+    if any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources):
+        from modelyard.plan.far import live_remotes
+
+        starts, wrong = live_remotes(stack, library_of(root), state, known)
+        notes = (*notes, *wrong)
+    notes = (*notes, *dropped_remotes(stack, known or {}, (start.remote.name for start in starts)))
+    ask = partial(dry_run, client, manager=FIELD_MANAGER)
+    plan = make_plan(stack, library_of(root), state, today, ask, starts)
     compared = _compared(root, stack, state, plan)
-    return Planned(stack, _with((*findings, *compared, *notes), plan), (), state, counter.total())
+    whole = _with((*findings, *compared, *notes), plan)
+    return Planned(stack, whole, (), state, counter.total(), _states(starts))
 
 
 def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:
@@ -125,12 +164,19 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
 @contextmanager
 def reading_held(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[ObjectKey, Held]]]":
     """Begins to read what the engine's state has of a stack; what comes with it waits for the answer."""
+    with _reading_sides(root, stack) as sides:
+        yield lambda: sides().get("", {})
+
+
+@contextmanager
+def _reading_sides(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[str, Mapping[ObjectKey, Held]]]]":
+    """The same of all of its clusters."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from modelyard.cluster.held import held_objects
+    from modelyard.cluster.held import held_sides
 
     with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(held_objects, root, stack.name).result
+        yield pool.submit(held_sides, root, stack.name).result
 
 
 def read_live(
@@ -165,17 +211,22 @@ def read_live(
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
     """Every object that a stack's patches and bases are about, and the platform's known Deployments."""
+    namespace = stack.config.platform.namespace
+    keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for target in stack.config.targets}
+    return tuple(sorted({*keys, *objects_about(chosen_patches(root, stack), stack.config.platform)}))
+
+
+def objects_about(chosen: Iterable[Selected], platform: Platform) -> Iterator[ObjectKey]:
+    """The objects that patches and their bases are about."""
     from modelyard.catalog import render, render_base
     from modelyard.cluster import key_of
 
-    namespace = stack.config.platform.namespace
-    keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for target in stack.config.targets}
-    for one in chosen_patches(root, stack):
+    for one in chosen:
         for document in render(one.patch, one.params).documents:
-            keys.add(ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target))
-        if one.patch.owns(stack.config.platform.mode):
-            keys.update(key_of(document.body, namespace) for document in render_base(one.patch, one.params).documents)
-    return tuple(sorted(keys))
+            yield ObjectKey(document.body["apiVersion"], document.body["kind"], platform.namespace, document.target)
+        if one.patch.owns(platform.mode):
+            for document in render_base(one.patch, one.params).documents:
+                yield key_of(document.body, platform.namespace)
 
 
 def chosen_patches(root: Path, stack: Stack) -> tuple[Selected, ...]:

@@ -11,6 +11,7 @@ from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, repeated
 from modelyard.stack.pool import WHOLE_GPU, Flavor, Team
 from modelyard.workloads import node_labels
+from modelyard.workloads.nodepools import POOL, gives, is_for_pools
 from modelyard.workloads.pool import apart
 
 MANY = 4
@@ -210,7 +211,10 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
     for index, flavor in enumerate(stack.config.flavors):
         wanted = node_labels(flavor)
         fitting = [node for node in nodes if wanted.items() <= node.labels.items()]
-        if not fitting:
+        pools = [pool for pool in stack.config.node_pools if gives(pool, wanted)]
+        if not fitting and not pools:
+            if is_for_pools(wanted, stack.config.node_pools) and stack.config.node_pools:
+                continue  # that is an error of its own
             yield stack.finding(
                 "QUE005",
                 Severity.WARNING,
@@ -220,13 +224,16 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue
+        # Of nodes that Karpenter adds there may be more than now.
+        lasting = [node for node in fitting if node.labels.get(POOL) not in {pool.name for pool in pools}]
         shares: dict[str, list[tuple[str, int]]] = {}
         for team in stack.config.teams:
             for quota in team.quotas:
                 if quota.flavor == flavor.name and quota.gpus:
                     shares.setdefault(quota.resource, []).append((team.name, quota.gpus))
         for resource, theirs in shares.items():
-            have = int(sum(node.allocatable.get(resource, 0) for node in fitting))
+            have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
+            have += sum(pool.gpus for pool in pools) if resource == WHOLE_GPU else 0
             promised = sum(gpus for _, gpus in theirs)
             if promised <= have:
                 continue

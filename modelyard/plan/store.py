@@ -62,7 +62,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "drains": [hidden(drain_to_json(drain)) for drain in plan.drains],
         "findings": [finding_to_json(finding) for finding in plan.findings],
         "summary": {
-            "changed": len(plan.changed),
+            "changed": sum(target.action != "none" for target in plan.targets),
             "podsReplaced": sum(target.replaces_pods for target in plan.targets),
             "gpusBefore": sum(target.gpus[0] for target in plan.targets),
             "gpusAfter": sum(target.gpus[1] for target in plan.targets),
@@ -71,6 +71,10 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "inputs": dict(plan.inputs),
         "startingState": starting_state(plan),
     }
+    if plan.remote:
+        document["remote"] = plan.remote
+    if plan.remotes:
+        document["remotes"] = [plan_to_json(one) for one in plan.remotes]
     if plan.cost is not None:
         from modelyard.plan.cost_json import cost_to_json
 
@@ -173,7 +177,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
 
 
 def _plan(document: Mapping[str, Any]) -> Plan:
-    cluster = document["cluster"]
+    cluster, remote = document["cluster"], document.get("remote", "")
     return Plan(
         document["stack"],
         document["file"],
@@ -185,12 +189,14 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         cluster["source"],
         cluster["identity"],
         cluster["version"],
-        tuple(_target(target, document["namespace"]) for target in document["targets"]),
+        tuple(_target(target, document["namespace"])._replace(cluster=remote) for target in document["targets"]),
         tuple(Step(**step) for step in document["steps"]),
         tuple(Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]),
         document["inputs"],
         _cost(document.get("cost")),
         tuple(map(drain_from_json, document["drains"])),
+        tuple(map(_plan, document.get("remotes", ()))),
+        remote,
     )
 
 
@@ -246,7 +252,17 @@ def moved(approved: Plan, now: Plan) -> tuple[str, ...]:
     differences.extend(moved_objects(approved, now))
     differences.extend(moved_order(approved, now))
     differences.extend(other_owners(approved, now))
-    return tuple(differences or _other_ends(approved, now))
+    return (*(differences or _other_ends(approved, now)), *_moved_remotes(approved, now))
+
+
+def _moved_remotes(approved: Plan, now: Plan) -> Iterator[str]:
+    """The same of the remote clusters."""
+    was, are = ({one.remote: one for one in plan.remotes} for plan in (approved, now))
+    for name in sorted(was.keys() | are.keys()):
+        if name in was and name in are:
+            yield from (f"on {name}: {words}" for words in moved(was[name], are[name]))
+        else:
+            yield f"remote cluster {name} {'is new' if name in are else 'is gone'}"
 
 
 def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:

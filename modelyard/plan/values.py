@@ -75,11 +75,17 @@ class TargetPlan(NamedTuple):
     """What is taken from others: the conflicts of the request without force. An apply finds exactly these or stops."""
     elsewhere: bool = False
     """Whether it is in another namespace than the stack's: one that the stack had before."""
+    cluster: str = ""
+    """Name of the remote cluster that it is in; empty: the platform's."""
 
     @property
     def name(self) -> str:
-        """The object's name, with its namespace where that is not the stack's: a target of today may have the same."""
-        return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
+        """The object's name, with its namespace where that is not the stack's: a target of today may have the same.
+
+        Before it stands the name of the remote cluster that it is in.
+        """
+        name = f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
+        return f"{self.cluster}/{name}" if self.cluster else name
 
     @property
     def leaves(self) -> bool:
@@ -125,6 +131,10 @@ class Plan(NamedTuple):
     """What it costs; None where nobody asked. ``modelyard.cost.project.priced`` puts it there."""
     drains: tuple[Drain, ...] = ()
     """What waits until a training side is idle."""
+    remotes: "tuple[Plan, ...]" = ()
+    """The same for each remote cluster of the stack; their findings are among those above."""
+    remote: str = ""
+    """Name of the remote cluster that it is about; empty: the platform's."""
 
     @property
     def blocked(self) -> bool:
@@ -134,7 +144,12 @@ class Plan(NamedTuple):
     @property
     def changed(self) -> tuple[TargetPlan, ...]:
         """The targets that will be different, in order."""
-        return tuple(target for target in self.targets if target.action != "none")
+        return tuple(target for target in self.everything if target.action != "none")
+
+    @property
+    def everything(self) -> tuple[TargetPlan, ...]:
+        """The targets of all its clusters, the platform's first."""
+        return (*self.targets, *(target for one in self.remotes for target in one.targets))
 
     @property
     def pending(self) -> frozenset[str]:

@@ -75,7 +75,7 @@ def _sent(target: TargetPlan) -> dict[str, object]:
 
 def _placed(findings: Iterable[Finding], root: Path, stack: Stack, plan: Plan) -> Iterator[Finding]:
     """The findings with their stack, and the file and line of what gives their field its value."""
-    targets = {target.name: target for target in plan.targets}
+    targets = {target.name: target for target in plan.everything}
     chosen: tuple[Selected, ...] | None = None
     for finding in findings:
         if finding.file:

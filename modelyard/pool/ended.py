@@ -75,15 +75,20 @@ def _end(pod: Mapping[str, Any]) -> tuple[str, PodEnd]:
     return str(crash.get("finishedAt") or status.get("startTime") or ""), end
 
 
-def what_would_help(run: Run, ends: Iterable[PodEnd]) -> Iterator[str]:
-    """What to do about a failure, the surest first."""
+def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator[str]:
+    """What to do about a failure, the surest first.
+
+    Args:
+        run: that failed.
+        ends: of its pods.
+        logs: whether there are pods whose logs can be read.
+    """
     reasons = {end.reason for end in ends}
-    logs = f"modelyard job logs {run.stack} {run.name}"
     if "OOMKilled" in reasons:
         yield f"give the job's resource more memory; modelyard size {run.stack} shows what it is estimated to need"
     if run.reason == "DeadlineExceeded":
         yield "raise the job's timeLimit, or have it continue from a checkpoint"
     if reasons & {"Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}:
         yield f"its node took the pods away, so the same may go well again: modelyard job submit {run.stack} {run.job}"
-    if "Error" in reasons or not reasons:
-        yield f"read what it wrote: {logs}"
+    if logs and ("Error" in reasons or not reasons):
+        yield f"read what it wrote: modelyard job logs {run.stack} {run.name}"

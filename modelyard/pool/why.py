@@ -13,7 +13,7 @@ from modelyard.pool.objects import asks_for, condition
 from modelyard.pool.owners import owner_of_work
 from modelyard.pool.runs import Part, Run, pod_sets
 from modelyard.pool.times import seconds_since
-from modelyard.pool.values import QuotaUse
+from modelyard.pool.values import Owner, QuotaUse
 from modelyard.pool.view import with_flavors
 from modelyard.pool.words import plural, some, span
 from modelyard.stack.config import Config
@@ -127,19 +127,19 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], told: _Told, known: Known) 
     if ends:
         first = f"{plural(len(ends), 'pod')} failed, the first of them {ends[0]}"
         told.cause("pods", first, *(str(end) for end in ends[1:5]))
-    elif not pods:
-        told.cause("pods", "its pods are gone, and what they ended with")
+    elif not pods and run.reason != "DeadlineExceeded":
+        told.cause("pods", "its pods are gone, and with them what they ended with")
     for part in run.parts:
         _evicted(part, told, known)
-    told.helps += what_would_help(run, ends)
+    told.helps += what_would_help(run, ends, logs=bool(pods))
     return told.why(run, f"has failed{_lasted(run, known.now)}")
 
 
 def _queued(run: Run, part: Part, told: _Told, known: Known) -> None:
     """Why a part has no quota yet."""
-    queues, objects = known.queues, known.objects
-    if "workloads" in objects.unread or "clusterqueues" in objects.unread:
-        told.cause("queue", f"these credentials may not read {' and '.join(objects.unread)} of Kueue")
+    queues = known.queues
+    if "workloads" in known.objects.unread:
+        told.cause("queue", "these credentials may not read workloads of Kueue")
         told.helps.append("ask for the right to get and list them in kueue.x-k8s.io")
     elif not queues.there:
         told.cause("queue", "it waits for Kueue, and the cluster has none")
@@ -170,7 +170,9 @@ def _in_queue(run: Run, work: Work, told: _Told, known: Known) -> None:
             f"correct what kept it from starting, and submit it again: modelyard job submit {run.stack} {run.job}"
         )
         return
-    if stopped := queues.stopped(work.queue):
+    if "clusterqueues" in known.objects.unread:
+        told.cause("queue", "these credentials may not read clusterqueues of Kueue: quotas are not known")
+    elif stopped := queues.stopped(work.queue):
         told.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
         told.helps.append(f"see what it lacks: kubectl describe clusterqueue {work.queue}")
     waiting = queues.waiting(work.queue)
@@ -206,19 +208,34 @@ def _quota_helps(run: Run, work: Work, told: _Told, known: Known) -> None:
         )
         return
     cohort = queues.cohort(work.queue or "")
-    holders = sorted(
-        (one for one in queues.holding(cohort) if one.total and one is not work),
-        key=lambda one: (one.queue != work.queue, -one.total, one.name),
+    holders: dict[Owner, list[Work]] = {}
+    for one in queues.holding(cohort):
+        if one.total:
+            holders.setdefault(owner_of_work(one, queues), []).append(one)
+    # The team's own first, then those who have the most.
+    order = sorted(
+        holders, key=lambda owner: (holders[owner][0].queue != work.queue, -_held(holders[owner]), owner.name)
     )
-    if holders:
+    if order:
         told.helps.append(
             f"it starts when quota comes free; {'its cohort' if len(cohort) > 1 else 'its queue'} is held by "
-            + some([f"{_named(one, queues)} ({plural(one.total, 'GPU')}{_runs_for(one, known)})" for one in holders])
+            + some([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
         )
-    own = [one for one in holders if one.queue == work.queue]
-    ours = [owner for one in own if (owner := owner_of_work(one, queues)).job is not None]
-    if ours:
-        told.helps.append(f"or end one of the team's own: modelyard job cancel {run.stack} {ours[0].name}")
+    own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
+    if own:
+        told.helps.append(f"or end one of the team's own: modelyard job cancel {run.stack} {own[0].name}")
+
+
+def _held(works: Iterable[Work]) -> int:
+    return sum(work.total for work in works)
+
+
+def _holds(works: Iterable[Work], known: Known) -> str:
+    """How many GPUs somebody holds, and since when."""
+    ours = list(works)
+    since = [str(condition(work.body, "QuotaReserved").get("lastTransitionTime") or "") for work in ours]
+    seconds = seconds_since(min(since), known.now)
+    return plural(_held(ours), "GPU") + ("" if seconds is None else f" for {span(seconds)}")
 
 
 def _most(quota: QuotaUse, work: Work, known: Known) -> int:
@@ -231,11 +248,6 @@ def _most(quota: QuotaUse, work: Work, known: Known) -> int:
         if other[:2] == quota[:2]
     )
     return quota.nominal + (lent if quota.borrow is None else min(quota.borrow, lent))
-
-
-def _runs_for(work: Work, known: Known) -> str:
-    seconds = seconds_since(str(condition(work.body, "QuotaReserved").get("lastTransitionTime") or ""), known.now)
-    return "" if seconds is None else f" for {span(seconds)}"
 
 
 def _named(work: Work, queues: Queues) -> str:
@@ -267,13 +279,23 @@ def _evicted(part: Part, told: _Told, known: Known) -> None:
 
 def _room(work: Work, told: _Told, known: Known) -> None:
     """Whether the nodes would have room, were it admitted now."""
-    floor = Floor(known.objects.nodes, known.objects.pods)
+    floor = _floor(told, known)
     for part in (work.body.get("spec") or _NOTHING).get("podSets") or ():
         spec, count = (part.get("template") or _NOTHING).get("spec") or _NOTHING, int(part.get("count", 1))
-        if asks_for(spec):
+        if floor is not None and asks_for(spec):
             specs = with_flavors(spec, work, known.queues)
             best = max((floor.places(one, count) for one in specs), key=lambda one: (one.room, one.empty))
             _places(best, count, told)
+
+
+def _floor(told: _Told, known: Known) -> Floor | None:
+    """The nodes and what runs there; None where nobody shows us."""
+    if hidden := [name for name in ("nodes", "pods") if name in known.objects.unread]:
+        told.cause(
+            "nodes", f"these credentials may not list the cluster's {' and '.join(hidden)}, so room is not known"
+        )
+        return None
+    return Floor(known.objects.nodes, known.objects.pods)
 
 
 def _places(found: Places, count: int, told: _Told) -> None:
@@ -302,11 +324,9 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: _Told, known: Known)
             f"{plural(len(homeless), 'pod')} of it {'has' if len(homeless) == 1 else 'have'} no node",
             *filter(None, [str(condition(homeless[0], "PodScheduled").get("message") or "")]),
         )
-        _places(
-            Floor(known.objects.nodes, known.objects.pods).places(homeless[0]["spec"], len(homeless)),
-            len(homeless),
-            told,
-        )
+        floor = _floor(told, known)
+        if floor is not None:
+            _places(floor.places(homeless[0]["spec"], len(homeless)), len(homeless), told)
         told.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
     for pod in living:
         for one in (pod.get("status") or _NOTHING).get("containerStatuses") or ():

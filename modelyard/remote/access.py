@@ -9,6 +9,7 @@ IAM, Credential Access Boundaries.
 import json
 from typing import Any
 
+from modelyard.remote.aws_rights import allow, reading, writing
 from modelyard.remote.script import Part
 
 
@@ -19,22 +20,12 @@ def rights(part: Part, write: bool) -> str:
 
 
 def _s3(part: Part, write: bool) -> dict[str, Any]:
-    bucket = part.bucket.url.partition("://")[2]
-    own = f"arn:aws:s3:::{bucket}/{part.prefix}/*"
-    # Writing looks at what is there and removes what an earlier run left.
-    actions = ["s3:GetObject", *(("s3:PutObject", "s3:DeleteObject") if write else ())]
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {"Effect": "Allow", "Action": actions, "Resource": own},
-            {
-                "Effect": "Allow",
-                "Action": "s3:ListBucket",
-                "Resource": f"arn:aws:s3:::{bucket}",
-                "Condition": {"StringLike": {"s3:prefix": [part.prefix, f"{part.prefix}/*"]}},
-            },
-        ],
-    }
+    bucket, prefix = part.bucket.url.partition("://")[2], f"{part.prefix}/"
+    statements = reading(bucket, prefix)
+    if write:
+        # Writing looks at what is there and removes what an earlier run left.
+        statements += [*writing(bucket, prefix), allow(["s3:DeleteObject"], [f"arn:aws:s3:::{bucket}/{prefix}*"])]
+    return {"Version": "2012-10-17", "Statement": statements}
 
 
 def _gs(part: Part, write: bool) -> dict[str, Any]:

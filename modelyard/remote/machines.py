@@ -49,27 +49,28 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
     yield from _region(stack, where, resource, provider.kind, machine, own)
 
 
-def _card(stack: Stack, where: Path, machine: Instance) -> Iterator[Finding]:
-    card, platform = machine.card, stack.config.platform
+def unfit_card(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str] | None:
+    """What is wrong with a machine's card, and why; None where it is supported."""
+    card = machine.card
     if card is None:
+        return f"the card {machine.card_id}, of which nothing is known", ""
+    found = verdict(card, cuda, embeds_ptx)
+    if found.supported is True:
+        return None
+    word = "not supported" if found.supported is False else "not known to be supported"
+    return f"the {card.short}, which is {word}", found.reason
+
+
+def _card(stack: Stack, where: Path, machine: Instance) -> Iterator[Finding]:
+    platform = stack.config.platform
+    if (wrong := unfit_card(machine, platform.cuda, platform.images_embed_ptx)) is not None:
         yield stack.finding(
             "REM005",
             Severity.ERROR,
             (*where, "instanceType"),
-            f"{machine.type} has the card {machine.card_id}, of which nothing is known",
+            f"{machine.type} has {wrong[0]}",
             "choose a machine with a card that `modelyard gpus --supported` lists",
-        )
-        return
-    found = verdict(card, platform.cuda, platform.images_embed_ptx)
-    if found.supported is not True:
-        word = "not supported" if found.supported is False else "not known to be supported"
-        yield stack.finding(
-            "REM005",
-            Severity.ERROR,
-            (*where, "instanceType"),
-            f"{machine.type} has the {card.short}, which is {word}",
-            "choose a machine with a card that `modelyard gpus --supported` lists",
-            detail=found.reason,
+            detail=wrong[1],
         )
 
 

@@ -10,9 +10,9 @@ from modelyard.sizing import sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, repeated
-from modelyard.stack.remote import PLATFORM, Place, Remote
+from modelyard.stack.remote import PLATFORM, Cluster, Place, Remote
 
-CODES = tuple(f"REM{number:03}" for number in range(1, 13))
+CODES = tuple(f"REM{number:03}" for number in range(1, 15))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
@@ -96,6 +96,21 @@ def _credentials(stack: Stack, where: Path, what: str, sealed: object, secret: s
         )
 
 
+def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
+    """How a remote cluster is reached: by a context of the kubeconfig, or by credentials that are kept elsewhere."""
+    if cluster.context is None or (cluster.credentials is not None and cluster.credentials_secret is not None):
+        yield from _credentials(stack, where, f"cluster of {name}", cluster.credentials, cluster.credentials_secret)
+    if cluster.context is not None:
+        return
+    yield stack.finding(
+        "REM013",
+        Severity.ADVICE,
+        where,
+        f"cluster of {name} has no context, so nothing of it is planned, and no job is submitted there",
+        "set context to that cluster's in the kubeconfig",
+    )
+
+
 def _one_place(
     stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Collection[str]
 ) -> Iterator[Finding]:
@@ -107,10 +122,7 @@ def _one_place(
             "REM003", Severity.ERROR, where, f"resource {name} has {what}", "give one of the two: cluster or provider"
         )
     if remote.cluster is not None:
-        cluster = remote.cluster
-        yield from _credentials(
-            stack, (*where, "cluster"), f"cluster of {name}", cluster.credentials, cluster.credentials_secret
-        )
+        yield from _way(stack, (*where, "cluster"), name, remote.cluster)
     elif remote.provider is not None and remote.provider not in providers:
         yield stack.finding(
             "REM001",

@@ -30,7 +30,7 @@ def _stack(drift: StackDrift, style: Style) -> Iterator[str]:
         "nothing": drift.reason,
         "unknown": f"cannot be compared: {drift.reason}",
     }[drift.state]
-    yield from hanging(f"{drift.stack}: {words}", 2, style.columns)
+    yield from hanging(f"{drift.stack}{f' on {drift.remote}' if drift.remote else ''}: {words}", 2, style.columns)
     for target in drift.drifted:
         yield from _target(target, style)
     for remedy in _remedies(drift):
@@ -107,6 +107,8 @@ def _stack_document(drift: StackDrift) -> dict[str, Any]:
             for target in drift.targets
         ],
     }
+    if drift.remote:
+        document["remote"] = drift.remote
     if drift.reason:
         document |= {"reason": drift.reason, "remedy": drift.remedy}
     return document

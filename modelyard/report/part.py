@@ -32,7 +32,7 @@ def totals(targets: Collection[TargetPlan]) -> Totals:
 
 def unplanned(plan: Plan) -> dict[str, tuple[Finding, ...]]:
     """Targets that could not be planned, by name, with the errors that say why."""
-    planned = {target.name for target in plan.targets}
+    planned = {target.name for target in plan.everything}
     found: dict[str, tuple[Finding, ...]] = {}
     for finding in plan.findings:
         error = finding.severity is Severity.ERROR and finding.code.startswith(_LEFT_OUT)
@@ -43,7 +43,7 @@ def unplanned(plan: Plan) -> dict[str, tuple[Finding, ...]]:
 
 def target_names(plan: Plan) -> tuple[str, ...]:
     """Every target that the stack asks for: planned ones in the order in which they are applied, then the others."""
-    return tuple(dict.fromkeys((*(target.name for target in plan.targets), *unplanned(plan))))
+    return tuple(dict.fromkeys((*(target.name for target in plan.everything), *unplanned(plan))))
 
 
 def part_of(plan: Plan, names: Collection[str]) -> Plan:
@@ -55,5 +55,8 @@ def part_of(plan: Plan, names: Collection[str]) -> Plan:
         targets=tuple(target for target in plan.targets if target.name in names),
         steps=tuple(step for step in plan.steps if step.target in names),
         findings=tuple(one for one in plan.findings if not one.target or one.target in names or one.blocks),
+        remotes=tuple(
+            part_of(far, names) for far in plan.remotes if any(target.name in names for target in far.targets)
+        ),
         cost=plan.cost and stack_cost(one for one in plan.cost.targets if one.name in names),
     )

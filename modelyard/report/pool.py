@@ -1,6 +1,6 @@
 """The pool as tables and as JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,8 +12,10 @@ from modelyard.pool.words import plural, some, span
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, table
 
-MOST_NODES = 20
-"""Nodes of a table that nobody asked for whole."""
+MOST_ROWS = 20
+"""Of a table that nobody asked for whole."""
+_PARTS = (MOST_ROWS, "--team T shows those of one team, --json all")
+_ALL_NODES = "--nodes shows all, --node NAME one"
 _UNKNOWN = "unknown"
 
 
@@ -32,18 +34,24 @@ def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
     if not view.products:
         return ["no node of the cluster has GPUs", *_notes(view, asked, style)]
     lines = [_summary(view, asked, style)]
-    for head, rows, title in (
-        (("PRODUCT", "NODES", "GPUS", "TAKEN", "FREE", "IDLE", "QUEUED", "RESOURCE"), _products(view), ""),
-        (("TEAM", "WHO", "GPUS", "IDLE", "FOR", "PRODUCT", "NODES"), _takers(view.takers, asked), "taken by"),
-        (("TEAM", "FLAVOR", "QUOTA", "USED", "BORROWED", "MAY BORROW", "QUEUED"), _queues(view.queues), "quotas"),
-        (("TEAM", "WHO", "GPUS", "FOR", "PLACE", "WAITS FOR"), _waiters(view.waiters, asked), "waiting"),
-        (("NODE", "PRODUCT", "GPUS", "TAKEN", "FREE", "IDLE", "WHO"), _nodes(view.nodes, asked), "nodes"),
+    whole = len(view.nodes) if asked.all_nodes else MOST_ROWS
+    for head, rows, title, most, more in (
+        (("PRODUCT", "NODES", "GPUS", "TAKEN", "FREE", "IDLE", "QUEUED", "RESOURCE"), _products(view), "", None, ""),
+        (("TEAM", "WHO", "GPUS", "IDLE", "FOR", "PRODUCT", "NODES"), _takers(view.takers, asked), "taken by", *_PARTS),
+        (
+            ("TEAM", "FLAVOR", "QUOTA", "USED", "BORROWED", "MAY BORROW", "QUEUED"),
+            _queues(view.queues),
+            "quotas",
+            None,
+            "",
+        ),
+        (("TEAM", "WHO", "GPUS", "FOR", "PLACE", "WAITS FOR"), _waiters(view.waiters, asked), "waiting", *_PARTS),
+        (("NODE", "PRODUCT", "GPUS", "TAKEN", "FREE", "IDLE", "WHO"), _nodes(view.nodes), "nodes", whole, _ALL_NODES),
     ):
         if rows:
-            lines += ["", *([title] if title else []), *table(rows, head, style)]
-    if not asked.all_nodes and len(view.nodes) > MOST_NODES:
-        more = len(view.nodes) - MOST_NODES
-        lines.append(style.dim(f"and {plural(more, 'more row')} of nodes: --nodes shows all, --node NAME one"))
+            lines += ["", *([title] if title else []), *table(rows[:most], head, style)]
+        if most is not None and len(rows) > most:
+            lines.append(style.dim(f"and {len(rows) - most} more: {more}"))
     return [*lines, *_notes(view, asked, style)]
 
 
@@ -128,8 +136,7 @@ def _waiters(waiters: Iterable[Waiter], asked: Asked) -> list[tuple[str, ...]]:
     ]
 
 
-def _nodes(nodes: Sequence[NodeUse], asked: Asked) -> list[tuple[str, ...]]:
-    shown = nodes if asked.all_nodes else nodes[:MOST_NODES]
+def _nodes(nodes: Iterable[NodeUse]) -> list[tuple[str, ...]]:
     return [
         (
             one.name,
@@ -140,7 +147,7 @@ def _nodes(nodes: Sequence[NodeUse], asked: Asked) -> list[tuple[str, ...]]:
             _idle(one.idle, one.taken),
             some([_who(owner) for owner in one.owners]) or "-",
         )
-        for one in shown
+        for one in nodes
     ]
 
 

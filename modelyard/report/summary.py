@@ -12,11 +12,11 @@ from modelyard.report.values import count
 def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: str = "") -> list[str]:
     """Totals of the whole plan, before them those of the targets in ``only``, and where the plan is saved."""
     left_out = unplanned(plan)
-    every = len(plan.targets) + len(left_out)
+    every = len(plan.everything) + len(left_out)
     name = plan.stack
     lines = []
     if only is not None:
-        some = plan._replace(targets=tuple(target for target in plan.targets if target.name in only))
+        some = plan._replace(targets=tuple(one for one in plan.everything if one.name in only), remotes=())
         missing = sum(target in only for target in left_out)
         shown = f"{name}: {len(some.targets) + missing} of {count(every, 'target')} shown"
         lines = _line(f"{shown}: {', '.join(_parts(some, missing, ''))}", "", style)
@@ -31,8 +31,8 @@ def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: 
 
 def _parts(plan: Plan, missing: int, noun: str) -> Iterator[str]:
     """What the targets come to; ``missing`` more could not be planned."""
-    sums = totals(plan.targets)
-    if not plan.targets and (missing or plan.blocked):
+    sums = totals(plan.everything)
+    if not plan.everything and (missing or plan.blocked):
         which = f" ({count(missing, 'target')})" if missing else ""
         yield f"nothing could be planned{which}" if noun else f"{missing} could not be planned"
         return

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
+from modelyard.cluster.recorded import recorded_name
 from modelyard.findings import Finding, loud
 from modelyard.plan import Plan, TargetPlan
 from modelyard.report.finding import findings_text
@@ -38,7 +39,9 @@ def plan_text(
         return [*_no_changes(plan, style), *(hanging(f"saved to {saved}", 2, style.columns) if saved else ())]
     head = hanging(f"{plan.stack}  {plan.headline}", 2, style.columns)
     lines = [*map(style.bold, head), *map(style.dim, hanging(_state(plan), 2, style.columns)), ""]
-    lines.extend(_targets(plan, part.changed, style))
+    lines.extend(_targets(plan, _changed(part), style))
+    for far in part.remotes:
+        lines.extend(_remote(far, style))
     if shown:
         lines.extend([style.bold("Findings"), *findings_text(shown, style), ""])
     if not advice:
@@ -46,6 +49,18 @@ def plan_text(
     lines.extend(_cost(part, style))
     lines.extend(summary_text(plan, only, style, saved))
     return [*lines, *next_text(plan, only, style, saved)] if next_step else lines
+
+
+def _changed(plan: Plan) -> tuple[TargetPlan, ...]:
+    return tuple(target for target in plan.targets if target.action != "none")
+
+
+def _remote(far: Plan, style: Style) -> list[str]:
+    """The part of a plan that is in another cluster."""
+    changed = _changed(far)
+    state = _state(far) if changed else f"no changes {_state(far)}"
+    head = [*map(style.bold, hanging(far.headline, 2, style.columns))]
+    return [*head, *map(style.dim, hanging(state, 2, style.columns)), "", *_targets(far, changed, style)]
 
 
 def _no_changes(plan: Plan, style: Style) -> list[str]:
@@ -56,10 +71,14 @@ def _no_changes(plan: Plan, style: Style) -> list[str]:
 
 
 def _where(plan: Plan) -> str:
-    return "the live cluster" if plan.source == "live" else f"stacks/recorded/{plan.stack}"
+    if plan.source == "live":
+        return "the live cluster"
+    return f"stacks/recorded/{recorded_name(plan.stack, plan.remote) if plan.remote else plan.stack}"
 
 
 def _state(plan: Plan) -> str:
+    if not plan.cluster:
+        return f"as if nothing were there (modelyard record {plan.stack} looks), namespace {plan.namespace}"
     return (
         f"against {_where(plan)} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]}), namespace {plan.namespace}"
     )

@@ -116,7 +116,7 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
                 continue
             text = given(value, at, texts)
             if key == "cpu":
-                most = MOST_QUOTA if "quotas" in path else MOST_CPU
+                most = MOST_QUOTA if {"quotas", "quota"} & set(path) else MOST_CPU
                 if amount > most:
                     summary = f"{name(at)} is {text}: more than {most} cores"
                     yield Mistake(at, codes.QUANTITY, summary, "500M is 500 million cores, 500m half a core")
@@ -145,6 +145,9 @@ def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]
                 yield path, item
                 if isinstance(model := item.get("model"), dict):
                     yield (*path, "model"), model
+                cluster = (item.get("remote") or {}).get("cluster") if isinstance(item.get("remote"), dict) else None
+                if isinstance(cluster, dict) and isinstance(quota := cluster.get("quota"), dict):
+                    yield (*path, "remote", "cluster", "quota"), quota
                 quotas = item.get("quotas")
                 for number, quota in enumerate(quotas if isinstance(quotas, list) else ()):
                     if isinstance(quota, dict):
@@ -164,11 +167,16 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
     places: list[tuple[Path, Any]] = [
         ((PREFIX + section, key), config.get(PREFIX + section)) for section, key in _DURATIONS
     ]
-    for section, key in (("jobs", "within"), ("pipelines", "keep")):
+    for section, keys in (
+        ("jobs", ("within", "timeLimit", "keep")),
+        ("pipelines", ("keep",)),
+        ("nodePools", ("idle",)),
+    ):
         items = config.get(PREFIX + section)
         places += [
             ((PREFIX + section, index, key), item)
             for index, item in enumerate(items if isinstance(items, list) else ())
+            for key in keys
         ]
     resources = config.get(PREFIX + "resources")
     places += [

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource, Runtime
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline
@@ -239,6 +240,7 @@ class Config(NamedTuple):
     jobs: tuple[Job, ...] = ()
     pipelines: tuple[Pipeline, ...] = ()
     notebooks: Notebooks = Notebooks()
+    node_pools: tuple[NodePool, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     partitions: tuple[Partition, ...] = ()
     teams: tuple[Team, ...] = ()
@@ -265,6 +267,8 @@ class Stack(NamedTuple):
     """1-based line and column of every key and list item, by path in the file's own spelling."""
     project: str = ""
     """Name of the project in Pulumi.yaml; empty where nobody asked."""
+    remote: str = ""
+    """Name of the remote cluster whose side of the stack this is; empty: the platform's."""
 
     @property
     def full_name(self) -> str:

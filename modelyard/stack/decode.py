@@ -28,11 +28,12 @@ from modelyard.stack.config import (
 )
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime, Spark
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
-from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote
+from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
 from modelyard.stack.schema import PREFIX
 
 RAY_DEFAULT_SINCE = (23, 7)
@@ -271,7 +272,11 @@ CLUSTER: Final[Fields] = {
     "namespace": ("namespace", _same),
     "credentials": ("credentials", _same),
     "credentialsSecret": ("credentials_secret", _same),
+    "createNamespace": ("create_namespace", _same),
+    "readSecret": ("read_secret", _same),
+    "writeSecret": ("write_secret", _same),
 }
+REMOTE_QUOTA: Final[Fields] = {"cpu": ("cpu", _quantity), "memory": ("memory", _quantity), "gpus": ("gpus", _same)}
 REMOTE: Final[Fields] = {
     "provider": ("provider", _same),
     "instanceType": ("instance_type", _same),
@@ -279,6 +284,20 @@ REMOTE: Final[Fields] = {
     "timeLimit": ("time_limit", _seconds),
     "image": ("image", _same),
     "command": ("command", _items),
+}
+NODE_POOL: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "gpus": ("gpus", _count),
+    "nodeClass": ("node_class", _same),
+    "cloud": ("cloud", _same),
+    "region": ("region", _same),
+    "zones": ("zones", _items),
+    "types": ("types", _items),
+    "capacity": ("capacity", _same),
+    "idle": ("idle", _seconds),
+    "taint": ("taint", _flag),
+    "labels": ("labels", _same),
 }
 FLAVOR: Final[Fields] = {
     "name": ("name", _same),
@@ -367,6 +386,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["pipelines"] = tuple(
         _pipeline(pipeline, texts, (PREFIX + "pipelines", index))
         for index, pipeline in enumerate(config.get(PREFIX + "pipelines", ()))
+    )
+    made["node_pools"] = tuple(
+        NodePool(**_fields(pool, NODE_POOL, texts, (PREFIX + "nodePools", index)))
+        for index, pool in enumerate(config.get(PREFIX + "nodePools", ()))
     )
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
@@ -460,9 +483,18 @@ def _remote(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path, sec
     data = {key: Place(**_fields(value, PLACE, {}, path)) for key, value in given.get("data", {}).items()}
     return Remote(
         None if model is None else Place(**_fields(model, PLACE, {}, path)),
-        None if cluster is None else Cluster(**_fields(_sealed(cluster, at, secrets), CLUSTER, texts, at)),
+        None if cluster is None else _cluster(_sealed(cluster, at, secrets), texts, at),
         **_fields(flat, REMOTE, texts, path),
         data=Data(**data),
+    )
+
+
+def _cluster(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Cluster:
+    flat = {key: value for key, value in given.items() if key in CLUSTER}
+    quota = given.get("quota")
+    return Cluster(
+        **_fields(flat, CLUSTER, texts, path),
+        quota=None if quota is None else RemoteQuota(**_fields(quota, REMOTE_QUOTA, texts, (*path, "quota"))),
     )
 
 

@@ -29,9 +29,8 @@ _STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _LISTS = (
-    *("providers", "buckets", "environments", "resources", "jobs", "pipelines", "flavors", "partitions", "teams"),
-    "priorities",
-    *("patches", "waivers"),
+    *("providers", "buckets", "environments", "resources", "jobs", "pipelines", "nodePools", "flavors", "partitions"),
+    *("teams", "priorities", "patches", "waivers"),
 )
 _MAPPINGS = (
     *("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery"),

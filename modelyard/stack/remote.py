@@ -52,16 +52,37 @@ class Place(NamedTuple):
     """Ends without ``/``."""
 
 
+class RemoteQuota(NamedTuple):
+    """What the jobs of a resource may have at once on a remote cluster."""
+
+    cpu: str
+    memory: str
+    gpus: int = 0
+
+
 class Cluster(NamedTuple):
     """A remote static cluster."""
 
     controller: str
     """URL of its API server."""
     context: str | None = None
-    """Of the kubeconfig of whoever applies; None: the controller's URL and the credentials are all that is used."""
+    """Of the kubeconfig of whoever plans, applies and submits; None: what is there is not planned."""
     namespace: str = "modelyard-remote"
     credentials: "Secret | None" = None
     credentials_secret: str | None = None
+    create_namespace: bool = True
+    """Whether the stack owns the namespace; else it is there already."""
+    quota: RemoteQuota | None = None
+    """None: no queue, its jobs start at once."""
+    read_secret: str | None = None
+    """Name of a Secret of its namespace with the ``READ_`` variables."""
+    write_secret: str | None = None
+    """The same with the ``WRITE_`` variables."""
+
+    @property
+    def place(self) -> tuple[str, str | None, str]:
+        """What tells one from another: resources with the same share it."""
+        return (self.controller, self.context, self.namespace)
 
 
 class Data(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path
 from modelyard.workloads.jobs import resource_facts
+from modelyard.workloads.nodepools import node_pool_facts
 from modelyard.workloads.partitions import partition_facts
 from modelyard.workloads.pool import pool_facts
 from modelyard.workloads.sizing import Workload, ray_available
@@ -76,6 +77,7 @@ def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
             "cooldownPeriod": config.autoscaling.cooldown_period,
         },
         **pool_facts(config),
+        **node_pool_facts(config),
         **partition_facts(config),
         **resource_facts(config),
     }
@@ -123,6 +125,7 @@ _SOURCES: dict[str, Path] = {
     "celeryTriggers": ("autoscaling", "mode"),
     "maxReplicas": ("autoscaling", "maxReplicas"),
     "pods": ("resources",),
+    "pools": ("nodePools",),
 }
 
 

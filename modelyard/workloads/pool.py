@@ -151,4 +151,6 @@ def _gpus(resource: str, quotas: Iterable[Quota]) -> dict[str, Any]:
 
 
 def _amount(name: str, quota: str | int, borrow: int | None = None, lend: int | None = None) -> dict[str, Any]:
-    return {"name": name, "quota": quota, "borrow": borrow, "lend": lend}
+    # As text, because Kueue's webhook makes text of numbers, and a plan would see a change for ever.
+    said = {"quota": quota, "borrow": borrow, "lend": lend}
+    return {"name": name, **{key: None if value is None else str(value) for key, value in said.items()}}

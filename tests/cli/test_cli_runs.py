@@ -255,6 +255,17 @@ def test_gpus_live(cluster: ApiServer, run: Any) -> None:
     assert set(rows(run("gpus", "--live", "dev", "--node", "n1").out.partition("nodes\n")[2])) >= {"n1"}
 
 
+def test_long_tables_are_cut_and_say_so(cluster: ApiServer, run: Any) -> None:
+    cluster.objects["nodes"] += [node(f"m{number:02}") for number in range(30)]
+    cluster.objects["pods"] += [pod(f"p{number}", f"m{number:02}", namespace="apps") for number in range(30)]
+    out = run("gpus", "--live", "dev").out
+    assert "and 11 more: --team T shows those of one team, --json all" in out
+    assert "and 12 more: --nodes shows all, --node NAME one" in out
+    assert "m29" not in rows(out)
+    assert "m29" in rows(run("gpus", "--live", "dev", "--nodes").out)
+    assert len(json.loads(run("gpus", "--live", "dev", "--json").out)["takers"]) == 31
+
+
 def test_gpus_live_of_the_only_stack_that_is_meant(
     cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +294,23 @@ def test_rights_that_are_missing(cluster: ApiServer, run: Any) -> None:
     assert "may not list jobs in ml-platform, speech, vision" in run("job", "list", "dev").words
     cluster.forbidden = {"nodes"}
     assert run("gpus", "--live", "dev").code == 3
+
+
+def test_whoever_sees_only_their_team_is_told_why_all_the_same(cluster: ApiServer, run: Any) -> None:
+    cluster.forbidden = {"nodes", "pods@", "clusterqueues", "resourceflavors"}
+    cluster.forbidden |= {
+        f"{plural}@{place}" for plural in ("jobs", "workloads", "localqueues") for place in ("", "speech")
+    }
+    result = run("job", "why", "dev", WAITING)
+    assert result.code == 0
+    for part in (
+        "place 1 of 1 in queue team-vision",
+        "quotas are not known",
+        "1 more needed",
+        "may not list the cluster's nodes and pods, so room is not known",
+        f"its queue is held by {RUNNING} of vision (2 GPUs",
+    ):
+        assert part in result.words
 
 
 @pytest.mark.parametrize(

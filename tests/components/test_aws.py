@@ -19,11 +19,11 @@ from pulumi.runtime.settings import SETTINGS
 from components.aws_base import AwsBase, kubeconfig
 from components.aws_network import ranges
 from components.remote_instance import RemoteInstance
-from components.remote_script import user_data
-from components.rights import UNSCOPED
+from modelyard.remote.aws_rights import UNSCOPED
+from modelyard.remote.aws_script import user_data
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from tests.components.conftest import ROOT, Engine, Registered
-from tests.components.test_remote_script import JOB
+from tests.unit.remote.test_remote_aws_script import JOB
 
 AWS = Aws(
     name="vision",

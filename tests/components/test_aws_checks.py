@@ -48,7 +48,7 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
         (gpus("g6e.2xlarg"), "no GPU machine of AWS: did you mean g6e.2xlarge"),
         (gpus("m7i.xlarge"), "no GPU machine of AWS"),
         (gpus("g3.4xlarge"), r"\(m60\) is no whole card"),
-        (gpus("g5.2xlarge"), "the A10G is not supported"),
+        (gpus("g5.2xlarge"), "the A10G, which is not supported"),
         (gpus("p5.48xlarge"), "H100.* is not supported"),
         ({"access": (Access("ml", "train", ("*/",)),)}, r"ml/train has the prefix '\*/'"),
         ({"access": (Access("ml", "train", (), ("models",)),)}, "ml/train has the prefix 'models'"),

@@ -8,9 +8,11 @@ import pytest
 
 from modelyard.catalog import Library, load_library
 from modelyard.jobs import Submission, job_submission, run_name
+from modelyard.remote.script import Part, job_script
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.pool import Flavor, Priority, Quota, Team
+from modelyard.stack.remote import Bucket, Cluster, Data, Place, Remote, RemoteQuota
 
 ROOT = Path(__file__).parents[3]
 DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1, team="vision")
@@ -181,3 +183,69 @@ def test_names_of_runs() -> None:
     assert all(re.fullmatch(r"train-[a-z0-9]{5}", name) for name in names)
     assert len(run_name("x" * 63)) <= 54
     assert re.fullmatch(r"my-notebook-[a-z0-9]{5}", run_name("My notebook_"))
+
+
+FAR = Remote(
+    Place("lake", "models"),
+    Cluster("https://10.8.0.5:6443", "farm", "far-jobs", read_secret="lake-read", write_secret="lake-write"),
+    data=Data(Place("lake", "datasets/churn")),
+)
+AWAY = {
+    "resources": (Resource("deep", "training", cpu="4", memory="24Gi", gpus=1, remote=FAR),),
+    "buckets": (Bucket("lake", "s3://acme-lake", ("platform", "deep")),),
+}
+
+
+def away(**changes: Any) -> dict[str, Any]:
+    (resource,) = AWAY["resources"]
+    assert resource.remote is not None
+    return {**AWAY, "resources": (resource._replace(remote=resource.remote._replace(**changes)),)}
+
+
+def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(library: Library) -> None:
+    submission = made(library, TRAIN._replace(priority="urgent"), **AWAY)
+    assert (submission.template, submission.remote, submission.findings) == ("job-run@v1", "deep", ())
+    (job,) = submission.objects
+    assert (job["metadata"]["namespace"], job["spec"]["suspend"]) == ("far-jobs", False)
+    assert "kueue.x-k8s.io/priority-class" not in job["metadata"]["labels"]
+    pod = job["spec"]["template"]["spec"]
+    assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
+    (container,) = pod["containers"]
+    assert [one["secretRef"]["name"] for one in container["envFrom"]] == ["lake-read", "lake-write"]
+    shell, flag, script = container["command"]
+    assert (shell, flag) == ("sh", "-c")
+    # Kubernetes takes $$ for $; what is left is what a rented machine runs.
+    plain = script.replace("$$", "$")
+    bucket = Bucket("lake", "s3://acme-lake")
+    parts = Part(bucket, "datasets/churn"), Part(bucket, "models/train")
+    assert plain == job_script(TRAIN.command, TRAIN.time_limit, *parts, serves=False)
+    assert "$" not in script.replace("$$", "")
+
+
+def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library) -> None:
+    assert FAR.cluster is not None
+    (job,) = made(library, **away(cluster=FAR.cluster._replace(quota=RemoteQuota("8", "32Gi", 1)))).objects
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "deep"
+    assert job["spec"]["suspend"] is True
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "words"),
+    [
+        (away(cluster=FAR.cluster and FAR.cluster._replace(context=None)), TRAIN, "without a context"),
+        (away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)), TRAIN, "no credentials for it"),
+        (away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)), TRAIN, "no credentials for its model"),
+        (away(model=Place("pond", "models")), TRAIN, "bucket pond, which there is not"),
+        (AWAY, TRAIN._replace(trials=3), "several workers"),
+        (AWAY, TRAIN._replace(engine="ray"), "several workers"),
+        (away(cluster=None, provider="lam"), TRAIN, "a machine for each job and no cluster"),
+    ],
+)
+def test_what_cannot_run_there_is_told_and_not_made(
+    library: Library, changes: dict[str, Any], job: Job, words: str
+) -> None:
+    submission = made(library, job, **changes)
+    (finding,) = submission.findings
+    assert submission.objects == ()
+    assert finding.code == "RES214"
+    assert words in finding.summary

@@ -55,9 +55,9 @@ def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patche
     assert group["coveredResources"] == [resource["name"] for resource in flavor["resources"]]
     assert flavor["resources"][2] == {
         "name": "nvidia.com/gpu",
-        "nominalQuota": 1,
-        "borrowingLimit": 1,
-        "lendingLimit": 0,
+        "nominalQuota": "1",
+        "borrowingLimit": "1",
+        "lendingLimit": "0",
     }
     alone = made["ClusterQueue/team-speech"].after["spec"]
     assert "cohortName" not in alone
@@ -65,7 +65,7 @@ def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patche
         "LowerPriority",
         "Never",
     )
-    assert alone["resourceGroups"][0]["flavors"][0]["resources"][2] == {"name": "nvidia.com/gpu", "nominalQuota": 1}
+    assert alone["resourceGroups"][0]["flavors"][0]["resources"][2] == {"name": "nvidia.com/gpu", "nominalQuota": "1"}
     local = made["LocalQueue/speech"]
     assert (local.key.namespace, local.after["spec"]["clusterQueue"]) == ("speech-ml", "team-speech")
     assert made["ResourceFlavor/a10"].key.namespace == ""
@@ -239,14 +239,14 @@ def test_what_a_flavor_with_a_topology_cannot_change(dev: Any, before: Flavor, a
 def test_nodes_without_gpus_come_first_for_who_needs_none(dev: Any) -> None:
     vision = VISION._replace(quotas=(*VISION.quotas, ROOM))
     assert groups(pool(dev, vision, flavors=(A10, ANY))) == [
-        (["cpu", "memory", "nvidia.com/gpu"], [("any", ["32", "256Gi", 0]), ("a10", ["16", "128Gi", 1])])
+        (["cpu", "memory", "nvidia.com/gpu"], [("any", ["32", "256Gi", "0"]), ("a10", ["16", "128Gi", "1"])])
     ]
 
 
 def test_cpu_and_memory_may_stand_apart_from_gpus(dev: Any) -> None:
     vision = VISION._replace(quotas=(Quota("a10", gpus=2), ROOM))
     assert groups(pool(dev, vision, flavors=(A10, ANY))) == [
-        (["nvidia.com/gpu"], [("a10", [2])]),
+        (["nvidia.com/gpu"], [("a10", ["2"])]),
         (["cpu", "memory"], [("any", ["32", "256Gi"])]),
     ]
     assert found(pool(dev, vision, flavors=(A10, ANY))) == []
@@ -256,7 +256,7 @@ def test_slices_are_counted_by_their_own_name(dev: Any) -> None:
     slices = Quota("a10", gpus=7, resource="nvidia.com/mig-1g.5gb")
     site = pool(dev, VISION._replace(quotas=(VISION.quotas[0], slices)))
     assert groups(site) == [
-        (["cpu", "memory", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"], [("a10", ["16", "128Gi", 1, 7])])
+        (["cpu", "memory", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"], [("a10", ["16", "128Gi", "1", "7"])])
     ]
     (told,) = found(site)
     assert told[2] == "teams have quotas of 7 nvidia.com/mig-1g.5gb of a10, and its nodes have 0"

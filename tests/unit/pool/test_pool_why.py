@@ -261,6 +261,25 @@ def test_a_search_that_runs_in_part(ask: Any) -> None:
     assert "place 1 of 1" in words(found)
 
 
+def test_the_rest_of_a_search_waits_for_what_began_of_it_and_is_not_told_to_end_that(ask: Any) -> None:
+    trials = [job(f"s-11111-{at}", run="s-11111", active=1, ready=1, startTime=LONG_AGO) for at in range(2)]
+    rest = job("s-11111-2", run="s-11111", suspend=True)
+    found = ask(
+        trials[0],
+        trials=[trials[1], rest],
+        workloads=[*(workload(one, queue="team-vision") for one in trials), workload(rest, waits(SHORT))],
+        queues=[cluster_queue("team-vision", 2, 2)],
+    )
+    assert found.helps == ("it starts when quota comes free; its queue is held by s-11111 of vision (2 GPUs for 3h)",)
+
+
+def test_logs_are_not_named_where_no_pod_is_left(ask: Any) -> None:
+    body = job("a-11111", conditions=[condition("Failed", reason="BackoffLimitExceeded")])
+    found = ask(body, [])
+    assert "its pods are gone" in words(found)
+    assert not any("logs" in text for text in found.helps)
+
+
 def test_what_runs_or_has_succeeded_has_nothing_wrong(ask: Any) -> None:
     found = ask(job("a-11111", active=1, ready=1, startTime=LONG_AGO))
     assert (found.summary, found.causes, found.helps) == ("runs for 3h", (), ())

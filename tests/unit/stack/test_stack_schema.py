@@ -20,6 +20,7 @@ from modelyard.stack.decode import (
     JOB,
     JOBS,
     MODEL,
+    NODE_POOL,
     PARTITION,
     PATCH,
     PIPELINE,
@@ -28,6 +29,7 @@ from modelyard.stack.decode import (
     PROVIDER,
     QUOTA,
     REMOTE,
+    REMOTE_QUOTA,
     RESOURCE,
     SECTIONS,
     SPARK,
@@ -38,6 +40,7 @@ from modelyard.stack.decode import (
     WAIVER,
 )
 from modelyard.stack.jobs import JOB_TYPES, Job, Model, Precision, Resource
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.schema import FILE
 
@@ -83,13 +86,15 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["provider"]["properties"]) == set(PROVIDER)
     assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
     assert set(SCHEMA["$defs"]["place"]["properties"]) == set(PLACE)
-    assert set(SCHEMA["$defs"]["cluster"]["properties"]) == set(CLUSTER)
+    assert set(SCHEMA["$defs"]["cluster"]["properties"]) == {*CLUSTER, "quota"}
+    assert set(SCHEMA["$defs"]["remoteQuota"]["properties"]) == set(REMOTE_QUOTA)
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model", "spark"}
     assert set(SCHEMA["$defs"]["spark"]["properties"]) == set(SPARK)
     assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
     assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
+    assert set(SCHEMA["$defs"]["nodePool"]["properties"]) == set(NODE_POOL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
     assert set(SCHEMA["$defs"]["partition"]["properties"]) == set(PARTITION)
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
@@ -106,6 +111,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "resources",
         "jobs",
         "pipelines",
+        "nodePools",
         "flavors",
         "partitions",
         "teams",
@@ -221,6 +227,7 @@ def test_lists_of_jobs_have_the_same_defaults_and_choices_in_schema_and_code() -
         ("resource", Resource, RESOURCE),
         ("job", Job, JOB),
         ("model", Model, MODEL),
+        ("nodePool", NodePool, NODE_POOL),
         ("flavor", Flavor, FLAVOR),
         ("toleration", Toleration, TOLERATION),
         ("team", Team, TEAM),

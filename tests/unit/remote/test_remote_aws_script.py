@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-from components.remote_job import Place, RemoteJob, problems
-from components.remote_script import MOST, user_data
+from modelyard.remote.aws_job import Place, RemoteJob, problems
+from modelyard.remote.aws_script import MOST, user_data
+from modelyard.remote.script import checksums
 
 JOB = RemoteJob(
     name="train-7",
@@ -41,7 +42,9 @@ AWS = (
         'if [ "$1" = s3 ]; then for last; do :; done; case "$last" in\n'
         '  s3://*) f="${@: -2:1}"; [ -f "$f" ] && cp "$f" "$UPLOADED/$(basename "$last")"\n'
         '    [ -d "$f" ] && cp -r "$f" "$UPLOADED/tree";;\n'
-        '  *) [ -z "$FAIL_S3" ] || exit 9;;\n'
+        '  *) [ -z "$FAIL_S3" ] || exit 9; printf data >"$last/a"; cd "$last"\n'
+        '    sha256sum ./a >MANIFEST.sha256; [ -z "$ADDED" ] || printf x >./b\n'
+        '    [ -z "$UNSEALED" ] || rm MANIFEST.sha256;;\n'
         "esac; true; fi\n"
     )
 )
@@ -76,7 +79,7 @@ def run(tmp_path: Path, job: RemoteJob = JOB, **environment: str) -> Ran:
         tool.chmod(0o755)
     script = tmp_path / "user-data"
     script.write_text(user_data(job))
-    defaults = dict.fromkeys(("FAIL_ECR", "FAIL_S3", "FAIL_SHUTDOWN", "EMPTY"), "")
+    defaults = dict.fromkeys(("FAIL_ECR", "FAIL_S3", "FAIL_SHUTDOWN", "EMPTY", "ADDED", "UNSEALED"), "")
     done = subprocess.run(
         ["bash", str(script)],
         env={
@@ -112,23 +115,34 @@ def test_a_machine_that_cannot_arm_its_end_is_powered_off(tmp_path: Path) -> Non
 
 def test_the_model_comes_back_with_its_manifest_last(tmp_path: Path) -> None:
     ran = run(tmp_path)
-    sums = dict(reversed(line.split("  ", 1)) for line in (ran.uploaded / "SHA256SUMS").read_text().splitlines())
-    there = {"-n": b"x", "a b/w.bin": b"weights"}
+    sealed = (ran.uploaded / "MANIFEST.sha256").read_text()
+    sums = dict(reversed(line.split("  ", 1)) for line in sealed.splitlines())
+    there = {"./-n": b"x", "./a b/w.bin": b"weights"}
     assert sums == {name: hashlib.sha256(content).hexdigest() for name, content in there.items()}
+    # What fetches the model from any machine takes it as it is.
+    (ran.uploaded / "tree/MANIFEST.sha256").write_text(sealed)
     checked = subprocess.run(
-        ["sha256sum", "--check", "--strict", str(ran.uploaded / "SHA256SUMS")],
-        cwd=ran.uploaded / "tree",
-        capture_output=True,
-        check=False,
+        ["sh", "-c", f'{checksums()}verify "$1"', "sh", str(ran.uploaded / "tree")], capture_output=True, check=False
     )
-    assert checked.returncode == 0
+    assert (checked.returncode, checked.stderr) == (0, b"")
     copies = [call[-1] for call in ran.named("aws", "s3", "cp")]
     write = "s3://ml-models/jobs/train-7/"
-    assert copies[1:] == [f"{write}model/", f"{write}SHA256SUMS", f"{write}result.json"]
+    assert copies[1:] == [f"{write}model/", f"{write}model/MANIFEST.sha256", f"{write}result.json"]
     assert json.loads((ran.uploaded / "result.json").read_text()) == {"exit": 0, "step": "whole"}
     assert ran.calls[-1] == ["shutdown", "-P", "now", "whole ended with 0"]
     (upload,) = (call for call in ran.named("aws", "s3", "cp") if call[-1] == f"{write}model/")
     assert "--no-follow-symlinks" in upload
+
+
+def test_data_of_another_manifest_than_was_announced_does_not_start_the_job(tmp_path: Path) -> None:
+    ran = run(tmp_path, JOB._replace(manifest="0" * 64))
+    assert json.loads((ran.uploaded / "result.json").read_text()) == {"exit": 1, "step": "verify"}
+    assert ran.named("docker", "run") == []
+
+
+def test_what_serves_reads_nothing_it_was_not_given_and_leaves_no_model(tmp_path: Path) -> None:
+    ran = run(tmp_path, JOB._replace(read=None, serves=True))
+    assert [call[-1] for call in ran.named("aws", "s3", "cp")] == ["s3://ml-models/jobs/train-7/result.json"]
 
 
 def test_the_command_arrives_as_it_is_and_data_is_read_only(tmp_path: Path) -> None:
@@ -155,6 +169,8 @@ def test_the_registrys_token_goes_by_standard_input_only(tmp_path: Path) -> None
     ("broken", "step", "code"),
     [
         ({"FAIL_S3": "1"}, "download", 9),
+        ({"ADDED": "1"}, "verify", 1),
+        ({"UNSEALED": "1"}, "verify", 1),
         ({"FAIL_ECR": "1"}, "pull", 1),
         ({"RUN_EXIT": "3"}, "run", 3),
         ({"EMPTY": "1"}, "manifest", 1),
@@ -166,7 +182,7 @@ def test_a_job_that_fails_says_where_and_powers_off(
     ran = run(tmp_path, **broken)
     assert json.loads((ran.uploaded / "result.json").read_text()) == {"exit": code, "step": step}
     assert ran.calls[-1] == ["shutdown", "-P", "now", f"{step} ended with {code}"]
-    assert not (ran.uploaded / "SHA256SUMS").exists()
+    assert not (ran.uploaded / "MANIFEST.sha256").exists()
     assert not (ran.uploaded / "tree").exists()
 
 
@@ -208,6 +224,7 @@ def test_a_good_job_has_no_problems() -> None:
         ({"write": Place("ml-data", "sets/7/model/")}, "read and write overlap"),
         ({"write": Place("ml_models*", "a/")}, "no bucket's name"),
         ({"launched": datetime(2026, 11, 22)}, "no time zone"),
+        ({"manifest": "abc"}, "a SHA-256 has 64"),
         ({"limit": 5}, "limit is 5 seconds"),
         ({"limit": 10**9}, "limit is 1000000000 seconds"),
         ({"disk": 8}, "disk is 8 GiB"),

@@ -1,9 +1,14 @@
-"""The script that a job's machine runs at its first start."""
+"""The script that a job's machine on AWS runs at its first start.
+
+Data and model are checked by the same functions, and by the same manifest, as on machines that others launch
+(``script``). The machine has its credentials from its role, and the container gets none.
+"""
 
 import shlex
 from typing import Final
 
-from components.remote_job import RemoteJob
+from modelyard.remote.aws_job import RemoteJob
+from modelyard.remote.script import checksums
 
 MOST: Final = 16_384
 """Bytes of user data before base64: EC2's limit."""
@@ -27,8 +32,12 @@ trap 'exit 143' TERM INT
 mkdir -p "$work/data" "$work/model"
 chmod 0777 "$work/model"
 
-step=download
-aws s3 cp --only-show-errors --recursive "$read" "$work/data"
+if [ -n "$read" ]; then
+  step=download
+  aws s3 cp --only-show-errors --recursive "$read" "$work/data"
+  step=verify
+  verify "$work/data" "$manifest_sha256"
+fi
 
 step=pull
 systemctl start docker
@@ -43,15 +52,16 @@ docker run --rm --gpus all --shm-size=8g --cap-drop=ALL --security-opt=no-new-pr
   --log-driver=awslogs --log-opt "awslogs-region=$region" --log-opt "awslogs-group=$logs" \
   --log-opt "awslogs-stream=$job" "$image" "${command[@]}"
 
-step=manifest
-(cd "$work/model" && find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 --no-run-if-empty sha256sum --) \
-  >"$work/SHA256SUMS"
-test -s "$work/SHA256SUMS"
-
-# The manifest comes last: where it is, the model is whole. A link in the model could lead to the machine's own files.
-step=upload
-aws s3 cp --only-show-errors --recursive --no-follow-symlinks "$work/model" "${write}model/"
-aws s3 cp --only-show-errors "$work/SHA256SUMS" "${write}SHA256SUMS"
+if [ -n "$model" ]; then
+  step=manifest
+  # A link in the model could lead to the machine's own files.
+  find "$work/model" ! -type f ! -type d -exec rm -f {} +
+  manifest "$work/model" "$work/manifest"
+  # The manifest comes last: where it is, the model is whole.
+  step=upload
+  aws s3 cp --only-show-errors --recursive --no-follow-symlinks "$work/model" "$model"
+  aws s3 cp --only-show-errors "$work/manifest" "$model$MANIFEST"
+fi
 step=whole
 """
 
@@ -74,8 +84,10 @@ def user_data(job: RemoteJob) -> str:
         "image": job.image,
         "registry": host,
         "registry_region": region,
-        "read": job.read.url,
+        "read": job.read.url if job.read is not None else "",
+        "manifest_sha256": job.manifest,
         "write": job.write.url,
+        "model": "" if job.serves else job.model.url,
         "logs": log_group(job),
     }
     minutes = -(-job.limit // 60)
@@ -87,7 +99,7 @@ def user_data(job: RemoteJob) -> str:
             f"command=({' '.join(map(shlex.quote, job.command))})",
         )
     )
-    script += _STEPS
+    script += f"\n{checksums()}{_STEPS}"
     if (size := len(script.encode())) > MOST:
         raise ValueError(f"the script has {size} bytes, EC2 takes {MOST}: put what is long into the image")
     return script

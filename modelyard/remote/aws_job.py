@@ -53,10 +53,10 @@ class RemoteJob(NamedTuple):
     """In ECR, with a tag or, better, a digest."""
     command: tuple[str, ...]
     """Arguments of the container; each arrives as it is. Whoever may describe the machine reads them: no secrets."""
-    read: Place
-    """Mounted at ``/data``, read-only."""
+    read: Place | None
+    """Mounted at ``/data``, read-only, with a manifest in it; None: it has no data."""
     write: Place
-    """Where the content of the container's ``/model`` goes; no other job may write there."""
+    """Where the result and the model go; no other job may write there."""
     launched: datetime
     """When the job was asked for, with its time zone. It is data, so that the deadline does not move with every run."""
     limit: int
@@ -71,6 +71,15 @@ class RemoteJob(NamedTuple):
     """ARN of the KMS key of the buckets, None where they need none."""
     partition: str = "aws"
     tags: Mapping[str, str] = {}
+    manifest: str = ""
+    """SHA-256 of the manifest of the data, as the export said it; empty: the one that is there counts."""
+    serves: bool = False
+    """Whether it serves a model, and so leaves none."""
+
+    @property
+    def model(self) -> Place:
+        """Where the content of the container's ``/model`` goes, with its manifest."""
+        return Place(self.write.bucket, f"{self.write.prefix}model/")
 
     @property
     def deadline(self) -> datetime:
@@ -107,11 +116,15 @@ def problems(job: RemoteJob) -> Iterator[str]:
     if not job.command:
         yield "command is empty"
     for name, place in (("read", job.read), ("write", job.write)):
+        if place is None:
+            continue
         if _BUCKET.fullmatch(place.bucket) is None:
             yield f"{name} is of the bucket {place.bucket!r}, which is no bucket's name"
         if not is_prefix(place.prefix):
             yield f"{name} has the prefix {place.prefix!r}: letters, digits, dots, dashes, a slash at the end"
-    if job.read.bucket == job.write.bucket and _overlap(job.read.prefix, job.write.prefix):
+    if job.manifest and re.fullmatch("[0-9a-f]{64}", job.manifest) is None:
+        yield f"manifest is {job.manifest!r}: a SHA-256 has 64 hexadecimal digits"
+    if job.read is not None and job.read.bucket == job.write.bucket and _overlap(job.read.prefix, job.write.prefix):
         yield f"read and write overlap: {job.read.url} and {job.write.url}"
     if job.launched.tzinfo is None:
         yield "launched has no time zone"

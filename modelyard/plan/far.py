@@ -1,0 +1,115 @@
+"""The live starting states of a stack's remote clusters."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from modelyard.catalog import Library
+from modelyard.cluster import ClusterState, ObjectKey
+from modelyard.cluster.connection import ClusterError, connect
+from modelyard.cluster.dryrun import dry_run
+from modelyard.cluster.live import identity, objects_of, serves, snapshot, state_of
+from modelyard.cluster.state import Held
+from modelyard.findings import Finding
+from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.project import objects_about
+from modelyard.plan.remotes import NAMESPACE, RemoteStart, chosen_for, remote_stack, wrong_cluster
+from modelyard.stack.config import Stack
+from modelyard.workloads.remote import RemoteCluster, queue_of, remote_clusters
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+"""What keeps to a quota."""
+
+
+def live_remotes(
+    stack: Stack, library: Library, own: ClusterState, sides: Mapping[str, Mapping[ObjectKey, Held]] | None
+) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
+    """Where the plans of a stack's remote clusters start, and what is wrong with the way there.
+
+    Args:
+        stack: whose clusters they are.
+        library: the project's patches.
+        own: the starting state of the platform's cluster, which none of them may be.
+        sides: what the engine's state has of each; None where it cannot be read.
+
+    Raises:
+        ClusterError: one of them is out of reach.
+    """
+    starts, findings = [], []
+    for remote in remote_clusters(stack.config):
+        if remote.cluster.context is None:
+            continue  # It is told that nothing of it is planned.
+        client = remote_client(remote)
+        try:
+            what, remedy = unfit_cluster(remote, client, own)
+            if what:
+                findings.append(wrong_cluster(stack, remote, what, remedy))
+                continue
+            state = remote_state(stack, library, remote, client)
+            if sides is not None:
+                held = sides.get(remote.name, {})
+                left = objects_of(client, [key for key in held if key not in state.objects])
+                state = state._replace(objects={**state.objects, **left}, held=held)
+        except ClusterError as error:
+            raise ClusterError(f"remote cluster {remote.name}: {error.summary}", error.remedy) from error
+        starts.append(RemoteStart(remote, state, partial(dry_run, client, manager=FIELD_MANAGER)))
+    return tuple(starts), tuple(findings)
+
+
+def remote_client(remote: RemoteCluster) -> "Client":
+    """A client for a remote cluster.
+
+    Raises:
+        ClusterError: the kubeconfig has no such context, or it cannot be used.
+    """
+    try:
+        return connect(remote.cluster.context)
+    except ClusterError as error:
+        raise ClusterError(f"remote cluster {remote.name}: {error.summary}", error.remedy) from error
+
+
+def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:
+    """What is wrong where a context leads to another API server than ``controller``; empty where it does not."""
+    server = str(client.config.cluster.server)
+    if server.rstrip("/") == remote.cluster.controller.rstrip("/"):
+        return ""
+    context, controller = remote.cluster.context, remote.cluster.controller
+    return f"context {context} leads to {server}, and controller of {remote.name} is {controller}"
+
+
+def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) -> tuple[str, str]:
+    """Why nothing can be planned on what a context leads to, and what to do; empty where it can.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    if what := leads_elsewhere(remote, client):
+        return what, "correct context or controller"
+    if identity(client) == own.identity:
+        what = f"context {remote.cluster.context} of {remote.name} leads to the platform's own cluster"
+        return what, "name the context of the other cluster; jobs that are to run here need no remote"
+    if any(queue_of(one) for one in remote.resources) and not serves(client, KUEUE):
+        return (
+            f"remote cluster {remote.name} has no {KUEUE}",
+            "install Kueue there, or drop quota: its jobs start at once",
+        )
+    return "", ""
+
+
+def remote_state(stack: Stack, library: Library, remote: RemoteCluster, client: "Client") -> ClusterState:
+    """What is there, as far as a plan reads it.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    return state_of(snapshot(client, wanted_there(stack, library, remote)))
+
+
+def wanted_there(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[ObjectKey, ...]:
+    """The objects that a plan of a remote cluster reads: those of its patches, and its namespace."""
+    _, chosen = chosen_for(stack, library, remote)
+    about = objects_about(chosen, remote_stack(stack, remote).config.platform)
+    return tuple(sorted({ObjectKey(*NAMESPACE, "", remote.cluster.namespace), *about}))

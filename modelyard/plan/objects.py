@@ -1,0 +1,150 @@
+"""The objects of one cluster in a plan: what is asked of each, and what becomes of it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+from modelyard import merge
+from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base
+from modelyard.cluster import Answer, ClusterState, ObjectKey, Question, key_of
+from modelyard.findings import Finding, Severity
+from modelyard.plan.keda import freed
+from modelyard.plan.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
+from modelyard.plan.missing import unset
+from modelyard.plan.target import REPLICAS, Prepared, Wish, finish, prepare
+from modelyard.plan.unsettled import unsettled
+from modelyard.plan.values import TargetPlan
+from modelyard.stack.config import Config, Stack
+from modelyard.workloads import Facts, Workload
+
+
+class Objects(NamedTuple):
+    """What becomes of the objects of one cluster."""
+
+    asked: list[TargetPlan]
+    """That the stack asks for."""
+    let_go: list[TargetPlan]
+    """That it asked for earlier."""
+    deleted: list[dict[str, Any]]
+    """As they are now, those that go."""
+
+
+def planned_objects(
+    stack: Stack,
+    library: Library,
+    state: ClusterState,
+    known: Facts,
+    chosen: tuple[Selected, ...],
+    by_deployment: Mapping[str, Workload],
+    findings: list[Finding],
+    ask: Callable[[Sequence[Question]], Sequence[Answer | None]] | None = None,
+) -> Objects:
+    """The targets that a stack asks for, and those that it lets go.
+
+    Args:
+        stack: whose they are.
+        library: the project's patches.
+        state: what is there.
+        known: the stack's facts.
+        chosen: the patches that it takes.
+        by_deployment: the platform's workloads by name of their Deployment.
+        findings: those about the patches, to which those about the objects are added.
+        ask: asks the API server what becomes of all of them together; None: nobody is asked.
+    """
+    config = stack.config
+    parts, bases = _documents(chosen, config, findings)
+    if config.platform.mode == "managed":
+        # Half an object is no plan: its patches would look for a target that is not there.
+        doubtful = unsettled(library, stack, known, chosen, findings)
+        parts = {key: documents for key, documents in parts.items() if key in bases or not doubtful.holds(key.name)}
+    schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
+    prepared = []
+    for wish in _wishes(chosen, parts, bases, by_deployment):
+        try:
+            schema = schemas.of(wish.key.api_version, wish.key.kind)
+        except LookupError:
+            findings.append(_unknown_kind(wish, config.kubernetes_version))
+            continue
+        request, problems = prepare(wish, schema, state, stack.full_name)
+        findings.extend(problems)
+        if request is not None:
+            prepared.append(request)
+    gone: list[Leaving] = []
+    if not any(finding.code.startswith("PAT") and finding.severity is Severity.ERROR for finding in findings):
+        # A patch that could not be rendered is not one that was dropped.
+        wanted = {*parts, *bases}
+        gone = list(leaving(wanted, state, schemas, library, by_deployment, config.platform.namespace))
+        findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
+    questions = [*(one.applied for one in prepared), *(one.question for one in gone)]
+    answers = iter(ask(questions) if ask is not None else [None] * len(questions))
+    deleted = [one.live for one in gone if one.undo is None]
+    let_free = freed(deleted)
+    asked = [finish(one, next(answers), _quiet(one, let_free, config.platform.installers)) for one in prepared]
+    let_go = [let_go_of(one, next(answers)) for one in gone]
+    findings.extend(finding for _, problems in (*asked, *let_go) for finding in problems)
+    return Objects([target for target, _ in asked], [target for target, _ in let_go], deleted)
+
+
+def _quiet(one: Prepared, let_free: Set[tuple[str, str]], installers: tuple[str, ...]) -> tuple[str, ...]:
+    """The managers that will not write by themselves: the stack's installers, and where KEDA lets go of the Deployment
+    with this plan, those that set its replicas so far.
+    """
+    if one.live is None or (one.wish.key.namespace, one.wish.key.name) not in let_free:
+        return installers
+    holders = merge.owners(one.live, REPLICAS, one.schema)
+    return (*installers, *(owner.manager for owner in holders if owner.subresource == "scale"))
+
+
+def _wishes(
+    chosen: Iterable[Selected],
+    parts: Mapping[ObjectKey, list[tuple[PatchVersion, Document]]],
+    bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
+    by_deployment: Mapping[str, Workload],
+) -> Iterator[Wish]:
+    """What is asked of each object, by its key."""
+    owners = {one.patch.id: by_deployment.get(one.params.get("deployment", "")) for one in chosen}
+    for key in sorted({**dict.fromkeys(parts), **dict.fromkeys(bases)}):
+        base = bases.get(key)
+        workload = owners[base[0].id] if base is not None else by_deployment.get(key.name)
+        yield Wish(key, parts.get(key, []), base, workload)
+
+
+def _documents(
+    chosen: Iterable[Selected], config: Config, findings: list[Finding]
+) -> tuple[dict[ObjectKey, list[tuple[PatchVersion, Document]]], dict[ObjectKey, tuple[PatchVersion, dict[str, Any]]]]:
+    """What every patch rendered to, by object, and in managed mode the bases of the objects that the stack owns."""
+    parts: dict[ObjectKey, list[tuple[PatchVersion, Document]]] = {}
+    bases: dict[ObjectKey, tuple[PatchVersion, dict[str, Any]]] = {}
+    incomplete: set[ObjectKey] = set()
+    namespace = config.platform.namespace
+    for one in chosen:
+        rendered = render(one.patch, one.params)
+        findings.extend(rendered.findings)
+        for document in rendered.documents:
+            parts.setdefault(_key(document, namespace), []).append((one.patch, document))
+        if one.patch.owns(config.platform.mode):
+            missing = sorted(name for name, value in one.params.items() if value is None)
+            if missing:
+                findings.extend(unset(one, name) for name in missing)
+                incomplete.update(_key(document, namespace) for document in rendered.documents)
+                continue
+            base = render_base(one.patch, one.params)
+            findings.extend(base.findings)
+            for document in base.documents:
+                bases[key_of(document.body, namespace)] = (one.patch, document.body)
+    # Half an object is no plan: its patches would look for a target that is not there.
+    return {key: documents for key, documents in parts.items() if key not in incomplete}, bases
+
+
+def _key(document: Document, namespace: str) -> ObjectKey:
+    return ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target)
+
+
+def _unknown_kind(wish: Wish, version: str) -> Finding:
+    return Finding(
+        "PAT008",
+        Severity.ERROR,
+        f"Kubernetes {version} has no {wish.key.kind} in {wish.key.api_version}",
+        target=wish.key.name,
+        file=f"{wish.parts[0][0].file}/patch.yaml.j2" if wish.parts else "",
+        remedy="correct apiVersion and kind in the template",
+    )

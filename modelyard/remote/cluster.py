@@ -1,0 +1,64 @@
+"""A job on a remote cluster: the same script as on a rented machine, in a pod of that cluster."""
+
+from typing import Any
+
+from modelyard.remote.places import data_of, model_prefix, writes
+from modelyard.remote.script import Part, job_script
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Job, Resource
+
+SERVICE_ACCOUNT = "remote-job"
+"""Of the patch ``remote-cluster``: it has no rights, and its pods get no token."""
+
+
+def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[str, str] | None:
+    """Why a job cannot run on its resource's remote cluster, and what to do; None where it can."""
+    assert resource.remote is not None
+    cluster, known = resource.remote.cluster, {one.name for one in config.buckets}
+    assert cluster is not None
+    way, model = data_of(resource), resource.remote.model
+    if job.environment or resource.environment:
+        return "has an environment, which is built in the platform's cluster", "name an image that has its packages"
+    if cluster.context is None:
+        return "is on a remote cluster without a context", "set context of the resource's remote.cluster"
+    if job.engine != "job" or job.trials is not None or workers != 1:
+        return (
+            "has several workers, and a remote job has one",
+            "set workers of its resource to 1; no trials, no ray",
+        )
+    used = [*([way[1].bucket] if way is not None else []), *([model.bucket] if writes(resource) and model else [])]
+    if unknown := [name for name in used if name not in known]:
+        return f"uses bucket {unknown[0]}, which there is not", "correct the resource's remote.data and remote.model"
+    if way is not None and cluster.read_secret is None:
+        return "has data and no credentials for it", "set readSecret: a Secret of that namespace with READ_ variables"
+    if writes(resource) and cluster.write_secret is None:
+        return "has no credentials for its model", "set writeSecret: a Secret of that namespace with WRITE_ variables"
+    return None
+
+
+def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
+    """What is different in a run on a remote cluster from one here.
+
+    The script fetches and verifies the data, runs the job without credentials, and writes the model to the job's own
+    prefix with credentials that can write there only.
+    """
+    assert resource.remote is not None
+    cluster = resource.remote.cluster
+    assert cluster is not None
+    buckets = {one.name: one for one in config.buckets}
+    way, model = data_of(resource), resource.remote.model
+    data = None if way is None else Part(buckets[way[1].bucket], way[1].prefix)
+    own = Part(buckets[model.bucket], model_prefix(resource, job)) if writes(resource) and model is not None else None
+    script = job_script(job.command, job.time_limit, data, own, resource.type == "llm-serving")
+    secrets = [cluster.read_secret if data is not None else None, cluster.write_secret if own is not None else None]
+    image = job.image or resource.image or resource.remote.image or config.runtime.image
+    return {
+        "namespace": cluster.namespace,
+        "queue": resource.name if cluster.quota is not None else None,
+        "priority": None,
+        "image": image,
+        # Kubernetes reads $(NAME) as a variable; what it is to leave alone is doubled.
+        "command": ["sh", "-c", script.replace("$", "$$")],
+        "serviceAccount": SERVICE_ACCOUNT,
+        "secrets": list(dict.fromkeys(name for name in secrets if name is not None)),
+    }

@@ -1,0 +1,85 @@
+"""What the program registers for a remote cluster: its own provider, its objects in order, nothing of the platform."""
+
+from datetime import date
+from pathlib import Path
+
+from modelyard.catalog import load_library
+from modelyard.cluster import ClusterState, load_recorded
+from modelyard.cluster.held import held_in, side_of
+from modelyard.engine.applied import cluster_of
+from modelyard.plan import Plan, make_plan
+from modelyard.plan.remotes import RemoteStart
+from modelyard.stack import load
+from modelyard.stack.jobs import Resource
+from modelyard.stack.remote import Cluster, Remote, RemoteQuota
+from modelyard.workloads.remote import remote_clusters
+from tests.components.conftest import Build, existing
+
+ROOT = Path(__file__).parents[2]
+OBJECTS = {"Namespace", "ServiceAccount", "ResourceFlavor", "ClusterQueue", "LocalQueue"}
+
+
+def plan(*names: str) -> Plan:
+    stack, findings = load(ROOT / "stacks" / "Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
+    state, _ = load_recorded(ROOT, "dev")
+    assert stack is not None, findings
+    assert state is not None
+    quota = RemoteQuota("8", "32Gi", 1)
+    clusters = {name: Cluster("https://10.8.0.5:6443", name, "jobs", quota=quota) for name in names}
+    resources = tuple(Resource(name, "runtime", remote=Remote(cluster=one)) for name, one in clusters.items())
+    stack = stack._replace(config=stack.config._replace(resources=resources))
+    starts = [
+        RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", {}, (), ()))
+        for one in remote_clusters(stack.config)
+    ]
+    return make_plan(stack, load_library(ROOT), state, date(2026, 11, 21), remotes=starts)
+
+
+def test_each_cluster_has_a_provider_of_its_context_and_its_objects_below_it(build: Build) -> None:
+    engine = build(plan("farm", "barn"))
+    providers = [one for one in engine.registered if one.type == "pulumi:providers:kubernetes"]
+    assert [(one.name, one.inputs["context"], "kubeconfig" in one.inputs) for one in providers] == [
+        ("farm", "farm", False),
+        ("barn", "barn", False),
+    ]
+    below = [one for one in engine.registered if one.parent.startswith("modelyard:index:RemoteCluster::")]
+    kinds = {one.type.rpartition(":")[2] for one in below if one.parent.endswith("::farm")}
+    assert kinds == {*OBJECTS, "Applied", "Cluster"}
+    names = [(one.type, one.name) for one in engine.registered]
+    assert len(names) == len(set(names))
+
+
+def test_the_namespace_is_made_before_what_is_in_it_and_nothing_is_a_mere_patch(build: Build) -> None:
+    engine = build(plan("farm"))
+    made = {one.type.rpartition(":")[2]: one for one in engine.registered if one.name.startswith("farm/")}
+    assert "farm/jobs" in made["ServiceAccount"].depends_on
+    assert "farm/jobs" in made["LocalQueue"].depends_on
+    assert not [kind for kind in made if kind.endswith("Patch")]
+    assert not [one for one in made.values() if one.retained]
+    assert made["ClusterQueue"].before == ("approved:ClusterQueue/farm/remote-farm",)
+
+
+def test_the_platforms_side_is_registered_as_without(build: Build) -> None:
+    alone = {(one.type, one.name): one.inputs for one in build(existing("dev")).registered}
+    both = {(one.type, one.name): one.inputs for one in build(plan("farm")).registered}
+    assert {key: both[key] for key in alone} == alone
+
+
+def test_the_state_tells_the_clusters_apart() -> None:
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}}
+    start = "urn:pulumi:dev::modelyard::modelyard:index:Platform$modelyard:index:"
+    far = {
+        "type": "kubernetes:core/v1:Namespace",
+        "inputs": body,
+        "parent": f"{start}RemoteCluster::farm",
+    }
+    own = {**far, "parent": f"{start}OtherTargets::other-targets"}
+    home = {
+        "type": "pulumi-python:dynamic/modelyard:Cluster",
+        "outputs": {"cluster": "farm-id"},
+        "parent": f"{start}RemoteCluster::farm",
+    }
+    assert [side_of(one) for one in (far, own, {})] == ["farm", "", ""]
+    assert len(held_in([far, own], "farm")) == len(held_in([far, own])) == 1
+    assert held_in([own], "farm") == {}
+    assert (cluster_of([far, home], "farm"), cluster_of([far, home])) == ("farm-id", None)

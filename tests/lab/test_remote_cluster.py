@@ -1,0 +1,182 @@
+"""A second cluster of a stack: planned, applied, looked at and destroyed beside the platform's, on two API servers."""
+
+import json
+from collections.abc import Iterator
+from datetime import date
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import pytest
+
+from lab import Lab
+from modelyard.cluster import ObjectKey
+from modelyard.cluster.live import path_of
+from modelyard.plan.project import plan_live
+from tests.lab.environment import Environment, comparable, environment
+from tests.lab.test_pool import config
+
+SPACE = "far-jobs"
+ONLY = {
+    ("Namespace", "", SPACE),
+    ("ServiceAccount", SPACE, "remote-job"),
+    ("ResourceFlavor", "", "remote-far-nodes"),
+    ("ClusterQueue", "", "remote-far"),
+    ("LocalQueue", SPACE, "far"),
+}
+QUOTA = {"cpu": 64, "memory": "256Gi", "gpus": 8}
+
+
+class Two(NamedTuple):
+    """The platform's environment, and the cluster beside it."""
+
+    env: Environment
+    farm: Lab
+
+    def there(self, key: ObjectKey) -> dict[str, Any] | None:
+        """An object of the remote cluster."""
+        answer = self.farm.request("GET", path_of(key))
+        assert answer.status in (200, 404), answer
+        if answer.status == 404:
+            return None
+        return {**answer.body, "apiVersion": key.api_version, "kind": key.kind}
+
+    def resource(self, **changes: Any) -> None:
+        """Writes the remote resource and its job into the stack file."""
+        cluster = {
+            "controller": self.farm.server,
+            "context": "farm",
+            "namespace": SPACE,
+            "quota": QUOTA,
+            "readSecret": "lake-read",
+            "writeSecret": "lake-write",
+            **changes,
+        }
+        remote = {
+            "cluster": cluster,
+            "data": {"shared": {"bucket": "lake", "prefix": "datasets/churn"}},
+            "model": {"bucket": "lake", "prefix": "models"},
+        }
+        far = {"name": "far", "type": "training", "cpu": 4, "memory": "16Gi", "gpus": 1, "remote": remote}
+        config(
+            self.env,
+            runtime={"image": "images.example.com/trainer:3"},
+            buckets=[{"name": "lake", "url": "s3://acme-lake", "reachedBy": ["platform", "far"]}],
+            resources=[far],
+            jobs=[{"name": "churn", "type": "training", "resource": "far", "command": ["train"]}],
+        )
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    with (
+        environment("dev", tmp_path_factory.mktemp("remote")) as env,
+        Lab.start(tmp_path_factory.mktemp("farm"), context="farm") as farm,
+    ):
+        farm.install_crds()
+        env.env["KUBECONFIG"] += f":{farm.kubeconfig}"
+        made = Two(env, farm)
+        made.resource()
+        yield made
+
+
+def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(two: Two) -> None:
+    env = two.env
+    planned = env.modelyard("plan", "dev", "--live").stdout
+    assert f"remote cluster far · {two.farm.server}" in planned
+    (first,) = env.plan().remotes
+    assert {target.key[1:] for target in first.targets} == ONLY
+    assert {target.action for target in first.targets} == {"create"}
+    assert first.cluster != env.plan().cluster
+    env.modelyard("apply", "dev", "--yes")
+    env.settle()
+    plan = env.plan()
+    assert plan.changed == ()
+    (far,) = plan.remotes
+    assert {target.key[1:] for target in far.targets} == ONLY
+    for target in far.targets:
+        live = two.there(target.key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+        # Nothing of it is in the platform's cluster.
+        assert env.lab.request("GET", path_of(target.key)).status == 404
+    assert env.up().changed == []
+
+
+def test_a_job_of_it_is_submitted_there(two: Two) -> None:
+    done = json.loads(two.env.modelyard("job", "submit", "dev", "churn", "--json").stdout)
+    (made,) = done["objects"]
+    assert (made["kind"], made["namespace"], made["queue"]) == ("Job", SPACE, "far")
+    live = two.there(ObjectKey("batch/v1", "Job", SPACE, made["name"]))
+    assert live is not None
+    pod = live["spec"]["template"]["spec"]
+    assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
+    sources = [one["secretRef"]["name"] for one in pod["containers"][0]["envFrom"]]
+    assert sources == ["lake-read", "lake-write"]
+    assert two.env.lab.request("GET", "/apis/batch/v1/jobs").body["items"] == []
+
+
+def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:
+    assert "dev on far: as it was applied (5 objects)" in two.env.modelyard("drift", "dev").stdout
+    change = '--patch={"spec": {"queueingStrategy": "StrictFIFO"}}'
+    two.farm.kubectl("patch", "clusterqueue", "remote-far", "--type=merge", change)
+    drift = two.env.modelyard("drift", "dev", check=False)
+    assert drift.returncode == 1
+    assert "dev on far: 1 of 5 objects is not as applied" in drift.stdout
+    assert "dev: as it was applied" in drift.stdout
+    saved = two.env.folder / "plan.json"
+    two.env.modelyard("plan", "dev", "--live", "--out", str(saved))
+    two.env.modelyard("apply", "--plan", str(saved), "--yes")
+    two.env.modelyard("drift", "dev")
+
+
+def test_a_plan_is_stale_when_that_cluster_moved(two: Two) -> None:
+    two.resource(quota={**QUOTA, "gpus": 4})
+    saved = two.env.folder / "plan.json"
+    two.env.modelyard("plan", "dev", "--live", "--out", str(saved))
+    two.resource(quota=QUOTA)
+    change = '--patch={"spec": {"queueingStrategy": "StrictFIFO"}}'
+    two.farm.kubectl("patch", "clusterqueue", "remote-far", "--type=merge", change)
+    two.resource(quota={**QUOTA, "gpus": 4})
+    stale = two.env.modelyard("apply", "--plan", str(saved), "--yes", check=False)
+    assert (stale.returncode, "on far: ClusterQueue//remote-far is not what it was" in stale.stderr) == (4, True)
+    two.resource()
+    two.env.modelyard("apply", "dev", "--yes")
+
+
+def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
+    two.resource(context="dev")
+    wrong = two.env.modelyard("plan", "dev", "--live", check=False)
+    assert (wrong.returncode, "REM013" in wrong.stdout) == (1, True)
+    two.resource(context="dev", controller=two.env.lab.server)
+    with patch.dict("os.environ", two.env.env):
+        made = plan_live(two.env.folder, two.env.stack_file, date.today()).plan
+    assert made is not None
+    assert [one.summary for one in made.findings if one.code == "REM013"] == [
+        "context dev of far leads to the platform's own cluster"
+    ]
+    assert two.env.modelyard("apply", "dev", "--yes", check=False).returncode == 1
+    two.resource()
+    assert two.env.plan().changed == ()
+
+
+def test_offline_it_starts_from_its_own_recording(two: Two) -> None:
+    two.env.modelyard("record", "dev")
+    assert (two.env.folder / "stacks/recorded/dev@far/clusterqueue.remote-far.json").is_file()
+    document = json.loads(two.env.modelyard("plan", "dev", "--json").stdout)
+    (far,) = document["remotes"]
+    assert {target["action"] for target in far["targets"]} == {"none"}
+    assert far["cluster"]["identity"] != document["cluster"]["identity"]
+
+
+def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in_either(two: Two) -> None:
+    (far,) = two.env.plan().remotes
+    document = two.env.stack_file.read_text()
+    config(two.env, resources=[], jobs=[], buckets=[])
+    told = two.env.modelyard("plan", "dev", "--live", "--notes").stdout
+    assert "REM014" in told
+    two.env.stack_file.write_text(document)
+    two.env.modelyard("destroy", "dev", "--yes")
+    two.env.settle()
+    gone = [two.there(target.key) for target in far.targets]
+    assert all(body is None or "deletionTimestamp" in body["metadata"] for body in gone)
+    assert two.env.lab.request("GET", "/apis/apps/v1/namespaces/ml-platform/deployments").body["items"]

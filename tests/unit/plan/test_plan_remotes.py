@@ -1,0 +1,169 @@
+"""The second clusters of a stack: plans of their own within the stack's plan."""
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.catalog import Library, load_library
+from modelyard.cluster import Answer, ClusterState, ObjectKey, Question, load_recorded
+from modelyard.cluster.state import Held
+from modelyard.plan import Plan, make_plan
+from modelyard.plan.remotes import RemoteStart, dropped_remotes
+from modelyard.plan.store import moved, plan_from_json, plan_to_json
+from modelyard.report.terminal import plan_text
+from modelyard.stack import Stack, load
+from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.remote import Cluster, Remote, RemoteQuota
+from modelyard.workloads.remote import remote_clusters
+
+ROOT = Path(__file__).parents[3]
+TODAY = date(2026, 11, 22)
+FARM = Cluster("https://10.8.0.5:6443", "farm", "far-jobs", quota=RemoteQuota("64", "256Gi", 8))
+EMPTY = ClusterState("recorded", "farm-id", "v1.35.4", {}, (), ())
+SPACE = ObjectKey("v1", "Namespace", "", "far-jobs")
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return load_library(ROOT)
+
+
+def far(name: str = "far", **changes: Any) -> Resource:
+    cluster = FARM._replace(**changes)
+    return Resource(name, "runtime", cpu="4", memory="16Gi", gpus=1, remote=Remote(cluster=cluster))
+
+
+def stack(*resources: Resource) -> Stack:
+    loaded, findings = load(ROOT / "stacks" / "Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
+    assert loaded is not None, findings
+    return loaded._replace(config=loaded.config._replace(resources=resources or (far(),)))
+
+
+def plan(library: Library, made: Stack, state: ClusterState = EMPTY, ask: Any = None) -> Plan:
+    own, _ = load_recorded(ROOT, "dev")
+    assert own is not None
+    starts = [RemoteStart(one, state, ask) for one in remote_clusters(made.config)]
+    return make_plan(made, library, own, TODAY, remotes=starts)
+
+
+def names(made: Plan) -> list[str]:
+    (remote,) = made.remotes
+    return [f"{target.key.kind} {target.name}" for target in remote.targets]
+
+
+def after(made: Plan) -> ClusterState:
+    (remote,) = made.remotes
+    return EMPTY._replace(objects={target.key: target.after for target in remote.targets})
+
+
+def test_it_has_what_remote_jobs_need_and_nothing_of_the_platform(library: Library) -> None:
+    assert names(plan(library, stack())) == [
+        "Namespace far/far-jobs",
+        "ClusterQueue far/remote-far",
+        "LocalQueue far/far",
+        "ResourceFlavor far/remote-far-nodes",
+        "ServiceAccount far/remote-job",
+    ]
+    bare = stack(far(quota=None, create_namespace=False))
+    assert names(plan(library, bare)) == ["ServiceAccount far/remote-job"]
+
+
+def test_the_platforms_side_is_what_it_would_be_without(library: Library) -> None:
+    own, _ = load_recorded(ROOT, "dev")
+    assert own is not None
+    alone = make_plan(stack(), library, own, TODAY)
+    assert plan(library, stack())._replace(remotes=()) == alone
+
+
+def test_resources_of_one_place_share_a_cluster_and_each_has_its_queue(library: Library) -> None:
+    both = plan(library, stack(far(), far("near", quota=RemoteQuota("8", "32Gi"))))
+    assert [name for name in names(both) if "LocalQueue" in name] == ["LocalQueue far/far", "LocalQueue far/near"]
+    apart = plan(library, stack(far(), far("near", context="other")))
+    assert [one.remote for one in apart.remotes] == ["far", "near"]
+
+
+def test_what_is_there_does_not_change(library: Library) -> None:
+    first = plan(library, stack())
+    again = plan(library, stack(), after(first))
+    assert [target.action for target in again.remotes[0].targets] == ["none"] * 5
+    assert {target.action for target in first.remotes[0].targets} == {"create"}
+
+
+def test_what_is_dropped_goes_and_its_namespace_last(library: Library) -> None:
+    there = after(plan(library, stack()))
+    held = {key: Held(managed=True) for key in there.objects}
+    gone = plan(library, stack(far(quota=None, create_namespace=False)), there._replace(held=held))
+    (remote,) = gone.remotes
+    deleted = [target.name for target in remote.targets if target.action == "delete"]
+    assert deleted == ["far/remote-far", "far/far", "far/remote-far-nodes", "far/far-jobs"]
+    assert remote.steps[-1].why == "goes away, with every job that is in it"
+
+
+def test_the_api_server_is_asked_about_nothing_in_a_namespace_that_is_not_there(library: Library) -> None:
+    asked: list[str] = []
+
+    def ask(questions: Sequence[Question]) -> Sequence[Answer]:
+        bodies = [dict(question) for question in questions if not isinstance(question, tuple)]
+        asked.extend(body["kind"] for body in bodies)
+        return [Answer(body, ()) for body in bodies]
+
+    plan(library, stack(), ask=ask)
+    assert sorted(asked) == ["ClusterQueue", "Namespace", "ResourceFlavor"]
+    asked.clear()
+    plan(
+        library,
+        stack(),
+        EMPTY._replace(objects={SPACE: {"apiVersion": "v1", "kind": "Namespace", "metadata": {}}}),
+        ask,
+    )
+    assert {"LocalQueue", "ServiceAccount"} <= set(asked)
+
+
+def test_an_object_of_somebody_else_stops_the_whole_plan_under_its_clusters_name(library: Library) -> None:
+    theirs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far-jobs"}}
+    made = plan(library, stack(), EMPTY._replace(objects={SPACE: theirs}))
+    (found,) = [one for one in made.findings if one.target == "far/far-jobs" and one.blocks]
+    assert (found.code, found.summary) == ("OWN004", "on far: far-jobs is there already, and not the stack's own")
+    assert found.remedy.startswith("set createNamespace to false")
+    assert made.blocked
+    given = plan(library, stack(far(create_namespace=False)), EMPTY._replace(objects={SPACE: theirs}))
+    assert [one for one in given.findings if one.target.startswith("far/")] == []
+
+
+def test_a_saved_plan_holds_both_and_says_which_moved(library: Library) -> None:
+    made = plan(library, stack())
+    text = json.dumps(plan_to_json(made))
+    read = plan_from_json(text, "plan.json")
+    assert plan_to_json(read) == plan_to_json(made)
+    assert [target.name for target in read.remotes[0].targets] == [target.name for target in made.remotes[0].targets]
+    assert moved(made, made) == ()
+    elsewhere = plan(library, stack(), EMPTY._replace(identity="another"))
+    assert moved(made, elsewhere) == ("on far: another cluster: approved for farm-id, this is another",)
+    assert moved(made, made._replace(remotes=())) == ("remote cluster far is gone",)
+
+
+def test_the_text_shows_it_apart(library: Library) -> None:
+    lines = plan_text(plan(library, stack()))
+    at = lines.index("remote cluster far · https://10.8.0.5:6443")
+    assert lines[at + 1] == (
+        "against stacks/recorded/dev@far (Kubernetes v1.35.4, cluster farm-id), namespace far-jobs"
+    )
+    assert any("Namespace far/far-jobs" in line for line in lines[at:])
+    assert not any("far/" in line for line in lines[:at])
+
+
+def test_a_cluster_that_is_planned_no_more_is_told_with_what_goes() -> None:
+    sides = {"": {}, "far": {SPACE: Held(managed=True)}, "near": {}}
+    (found,) = dropped_remotes(stack(), sides, ())
+    assert (found.code, "deletes far-jobs there" in found.summary) == ("REM014", True)
+    assert list(dropped_remotes(stack(), sides, ["far"])) == []
+
+
+def test_jobs_do_not_make_it_anything_but_what_it_is(library: Library) -> None:
+    made = stack()
+    busy = made._replace(config=made.config._replace(jobs=(Job("own", "runtime", "far", command=("run",)),)))
+    assert names(plan(library, busy)) == names(plan(library, made))
