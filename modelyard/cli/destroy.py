@@ -36,6 +36,7 @@ def run(args: Namespace) -> Exit:
 def _look(root: Path, name: str, path: Path) -> None:
     """Ends the run where it would destroy less than was applied: in another cluster, or from a state with gaps."""
     from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.handed import hand_over
     from modelyard.cluster.present import present
     from modelyard.engine import EngineError, applied_stack
     from modelyard.engine.home import FORGET
@@ -47,12 +48,14 @@ def _look(root: Path, name: str, path: Path) -> None:
     stack, findings = load(path, shown(root, path))
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    contexts: dict[str, str | None] = {one.name: one.cluster.context for one in remote_clusters(stack.config)}
+    contexts = {one.name: one.context for one in remote_clusters(stack.config)}
     left = []
     try:
         applied = applied_stack(root, name)
+        if contexts:
+            hand_over(root, stack)
         sides = {"": (stack.context, applied)} | {
-            far: (contexts[far], one) for far, one in applied.remotes.items() if contexts.get(far) is not None
+            far: (contexts[far], one) for far, one in applied.remotes.items() if far in contexts
         }
         for far, (context, one) in sides.items():
             live, there = present(connect(context), one.forgotten)

@@ -68,11 +68,20 @@ def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
         yield nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
         return
     yield _drift(stack, applied, nothing)
-    contexts = {one.name: one.cluster.context for one in remote_clusters(stack.config)}
+    contexts = {one.name: one.context for one in remote_clusters(stack.config)}
+    if applied.remotes and contexts:
+        from modelyard.cluster.connection import ClusterError
+        from modelyard.cluster.handed import hand_over
+
+        try:
+            hand_over(root, stack)
+        except ClusterError as error:
+            yield nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
+            return
     for name, there in applied.remotes.items():
         of = nothing._replace(context=contexts.get(name), remote=name)
         if contexts.get(name) is None:
-            reason = "the stack file has no such remote cluster any more, or no context of it"
+            reason = "the stack file has no such remote cluster any more"
             remedy = f"modelyard apply {stack.name} deletes what it made there"
             yield of._replace(state="unknown", cluster=there.cluster, reason=reason, remedy=remedy)
         else:

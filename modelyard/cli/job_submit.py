@@ -68,7 +68,7 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     try:
-        client = _client_there(stack, made.remote) if made.remote else connect(stack.context)
+        client = _client_there(args, stack, made.remote) if made.remote else connect(stack.context)
         for environment in made.environments:
             need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run)
@@ -88,12 +88,14 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _client_there(stack: Stack, resource: str) -> "Client":
+def _client_there(args: Namespace, stack: Stack, resource: str) -> "Client":
     """A client for the remote cluster of a resource, and for no other."""
+    from modelyard.cluster.handed import hand_over
     from modelyard.plan.far import leads_elsewhere, remote_client
     from modelyard.workloads.remote import remote_clusters
 
     (remote,) = [one for one in remote_clusters(stack.config) if any(other.name == resource for other in one.resources)]
+    hand_over(project_root(args), stack)
     client = remote_client(remote)
     if wrong := leads_elsewhere(remote, client):
         raise Stop(Exit.FINDINGS, f"nothing was submitted: {wrong}", "correct context or controller")

@@ -65,10 +65,11 @@ def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[s
 
     yield "", connect(context or stack.context), wanted_objects(root, stack)
     for remote in remote_clusters(stack.config):
-        if remote.cluster.context is not None:
-            from modelyard.plan.far import remote_client, wanted_there
+        from modelyard.cluster.handed import hand_over
+        from modelyard.plan.far import remote_client, wanted_there
 
-            yield remote.name, remote_client(remote), wanted_there(stack, library_of(root), remote)
+        hand_over(root, stack)
+        yield remote.name, remote_client(remote), wanted_there(stack, library_of(root), remote)
 
 
 def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:

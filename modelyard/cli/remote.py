@@ -102,10 +102,13 @@ def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequ
         sys.stderr.write("nothing was written: correct the errors first\n")
         return 0
     from modelyard.cli.folder import replace_generated
+    from modelyard.remote.cluster import cluster_files
     from modelyard.remote.launch import launch_files, launches
 
     files: dict[str, str] = {}
     for one in chosen:
+        if one.remote is not None and one.remote.cluster is not None:
+            files |= cluster_files(stack.config, one)
         for launch in launches(stack.full_name.rpartition("/")[2], stack.config, one, own):
             files |= launch_files(launch)
     return replace_generated([(folder, files)])

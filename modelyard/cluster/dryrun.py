@@ -15,7 +15,7 @@ from lightkube import Client
 
 from modelyard.cluster.answer import Answer, Claim, Deletion, Question, Refusal, Why
 from modelyard.cluster.connection import ask_server, transport
-from modelyard.cluster.live import path_of
+from modelyard.cluster.live import path_of, unknown_kind
 from modelyard.cluster.patience import busy, patiently, status
 from modelyard.cluster.state import ObjectKey, key_of
 from modelyard.cluster.writing import delete_options
@@ -86,6 +86,9 @@ def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Cl
 
 def _forced(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | Refusal:
     answer = _asked(client, body, manager, force=True)
+    if unknown_kind(answer, key_of(body, "")):
+        kind = f"{body['kind']} in {body['apiVersion']}"
+        return Refusal("missing", f"the cluster has no {kind}: its operator, or the operator's CRDs, are not there")
     return dict(answer.json()) if answer.is_success else refusal(answer)
 
 

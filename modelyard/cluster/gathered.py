@@ -11,6 +11,14 @@ QUEUE: Final = "kueue.x-k8s.io/queue-name"
 """Label that names the LocalQueue of a job."""
 RUN: Final = "modelyard.dev/run"
 """Label of a run's objects and pods: the run's name."""
+HELD: Final = "modelyard-held"
+"""The queue of a pipeline's stages that wait. No LocalQueue has this name; with none, Kueue might give them its own."""
+STAGE: Final = "modelyard.dev/stage"
+"""Label of a stage's objects: the stage's name."""
+PIPELINE_RUN: Final = "modelyard.dev/pipeline-run"
+"""Label of a pipeline's objects: the name of its run."""
+RELEASED: Final = "modelyard.dev/released"
+"""Annotation of a stage's object that was started."""
 Objects = tuple[Mapping[str, Any], ...]
 
 

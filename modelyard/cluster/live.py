@@ -144,11 +144,20 @@ def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
         try:
             return {**_got(client, path), "apiVersion": key.api_version, "kind": key.kind}
         except httpx2.HTTPStatusError as error:
-            if error.response.status_code == 404 and message(error.response):
+            if error.response.status_code == 404 and (message(error.response) or unknown_kind(error.response, key)):
                 return None
             raise
 
     return ask_server(get, key.name)
+
+
+def unknown_kind(answer: httpx2.Response, key: ObjectKey) -> bool:
+    """Whether an answer says that the cluster has no objects of a kind that an operator brings. Of what it does not
+    serve the API server says so in no form of its own.
+    """
+    group, _, version = key.api_version.partition("/")
+    brought = bool(version) and "." in group and not group.endswith(".k8s.io")
+    return brought and answer.status_code == 404 and answer.text.strip() == "404 page not found"
 
 
 def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[dict[str, Any]]:

@@ -109,12 +109,8 @@ def slice_of(config: Config, resource: Resource) -> Slice | None:
 
 def able_to_grow(config: Config, resource: Resource) -> list[Partition]:
     """The partitions on which a resource's pods use the whole GPU while others are idle."""
-    card = resolve(resource.gpu or config.gpu.model) if resource.gpu is not None else None
-    return [
-        one
-        for one in config.partitions
-        if one.mode == "time-slicing" and (card is None or partition_card(config, one) == card)
-    ]
+    card = resolve(resource.gpu or config.gpu.model)
+    return [one for one in config.partitions if one.mode == "time-slicing" and partition_card(config, one) == card]
 
 
 def mps_clients(card: Card) -> int:

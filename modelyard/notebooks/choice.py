@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from modelyard.hardware import near_cards, resolve
-from modelyard.hardware.partitions import WHOLE, Slice, partition_card, slices
+from modelyard.hardware.partitions import Slice, partition_card, slices
 from modelyard.notebooks.values import Problem
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
@@ -186,7 +186,7 @@ def _part(
             problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
         return None
     part = found[0][1]
-    if team is not None and part.resource not in {getattr(quota, "resource", WHOLE) for quota in team.quotas}:
+    if team is not None and part.resource not in {quota.resource for quota in team.quotas}:
         problems.append(Problem(f"team {team.name} has no quota of {part.resource}", "add one, or take a whole GPU"))
     return part
 

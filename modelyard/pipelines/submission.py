@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
+from modelyard.cluster.gathered import HELD, PIPELINE_RUN, QUEUE, RELEASED, STAGE
 from modelyard.findings import Finding, Severity
 from modelyard.jobs import TEMPLATES, Submission, check_spark, job_environment, submission
 from modelyard.pipelines.artifacts import Run, artifact, variables
@@ -18,11 +19,6 @@ from modelyard.workloads import deployment_of, job_facts, namespace_of_job, name
 
 TEMPLATE: Final = "pipeline-run"
 """The patch that the pod which starts the stages is rendered from."""
-HELD: Final = "modelyard-held"
-"""The queue of stages that wait. No LocalQueue has this name; with none, Kueue might give them its default one."""
-QUEUE: Final = "kueue.x-k8s.io/queue-name"
-RELEASED: Final = "modelyard.dev/released"
-"""Annotation of a stage's object that was started."""
 MODEL: Final = "modelyard.dev/model"
 """Annotation of the pods that serve a model: its address."""
 _LONGEST: Final = 54
@@ -175,7 +171,7 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
     """
     for body, answer in zip(asked, answers, strict=True):
         there, wanted = (one["metadata"].get("labels", {}).get(QUEUE) for one in (answer, body))
-        if there != wanted and "modelyard.dev/stage" in body["metadata"].get("labels", {}):
+        if there != wanted and STAGE in body["metadata"].get("labels", {}):
             return Finding(
                 "PIP013",
                 Severity.ERROR,
@@ -197,8 +193,8 @@ def _of_run(body: dict[str, Any], pipeline: Pipeline, stage: Stage, run: str) ->
     labels = {
         **body["metadata"].get("labels", {}),
         "modelyard.dev/pipeline": pipeline.name,
-        "modelyard.dev/pipeline-run": run,
-        "modelyard.dev/stage": stage.name,
+        PIPELINE_RUN: run,
+        STAGE: stage.name,
     }
     return {**body, "metadata": {**body["metadata"], "labels": labels}}
 

@@ -40,8 +40,6 @@ def live_remotes(
     """
     starts, findings = [], []
     for remote in remote_clusters(stack.config):
-        if remote.cluster.context is None:
-            continue  # It is told that nothing of it is planned.
         client = remote_client(remote)
         try:
             what, remedy = unfit_cluster(remote, client, own)
@@ -66,7 +64,7 @@ def remote_client(remote: RemoteCluster) -> "Client":
         ClusterError: the kubeconfig has no such context, or it cannot be used.
     """
     try:
-        return connect(remote.cluster.context)
+        return connect(remote.context)
     except ClusterError as error:
         raise ClusterError(f"remote cluster {remote.name}: {error.summary}", error.remedy) from error
 
@@ -76,7 +74,7 @@ def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:
     server = str(client.config.cluster.server)
     if server.rstrip("/") == remote.cluster.controller.rstrip("/"):
         return ""
-    context, controller = remote.cluster.context, remote.cluster.controller
+    context, controller = remote.context, remote.cluster.controller
     return f"context {context} leads to {server}, and controller of {remote.name} is {controller}"
 
 
@@ -89,7 +87,7 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
     if what := leads_elsewhere(remote, client):
         return what, "correct context or controller"
     if identity(client) == own.identity:
-        what = f"context {remote.cluster.context} of {remote.name} leads to the platform's own cluster"
+        what = f"context {remote.context} of {remote.name} leads to the platform's own cluster"
         return what, "name the context of the other cluster; jobs that are to run here need no remote"
     if any(queue_of(one) for one in remote.resources) and not serves(client, KUEUE):
         return (

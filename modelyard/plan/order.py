@@ -66,7 +66,7 @@ def order(
     )
     downs = sorted(
         (name for name in by_name.keys() - {*heads, *last, *dropped} if _phase(by_name[name]) == "down"),
-        key=lambda name: (name not in scaled, name),
+        key=lambda name: (_down_rank(scaled.get(name)), name),
     )
     routes = sorted(name for name, target in by_name.items() if target.phase == "route")
     switches = _switches(by_name, ups, downs)
@@ -100,6 +100,13 @@ def order(
     waiting = {name for drain in drains for name in drain.targets}
     killed = _killed((target for target in by_name.values() if target.name not in waiting), sides)
     return Order(sequence, steps, tuple(killed))
+
+
+def _down_rank(scaling: Scaling | None) -> int:
+    """KEDA's object before its Deployment, whose pods it stops; behind one that is yet to be made."""
+    if scaling is None:
+        return 1
+    return 2 if scaling.scaled is not None and scaling.scaled.action == "create" else 0
 
 
 def _ahead(by_name: Mapping[str, TargetPlan], waiting: Sequence[str]) -> tuple[str, ...]:

@@ -66,8 +66,6 @@ def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...],
     starts: list[RemoteStart] = []
     findings: list[Finding] = []
     for remote in remote_clusters(stack.config):
-        if remote.cluster.context is None:
-            continue
         name = recorded_name(stack.name, remote.name)
         state: ClusterState | None = ClusterState("recorded", "", "", {}, (), ())
         if (recorded_folder(root, name) / CLUSTER_FILE).is_file():
@@ -115,18 +113,23 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
+    far = any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources)
     with _reading_sides(root, stack) as sides:
         # Imports take as long as the engine's answer.
         from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.counting import Counter
         from modelyard.cluster.dryrun import dry_run
 
+        if far:
+            from modelyard.cluster.handed import hand_over
+
+            hand_over(root, stack)
         client = connect(stack.context)
         counter = Counter(transport(client))
         state, notes = read_live(root, stack, client, lambda: sides().get("", {}))
         known = sides() if state.held is not None else None
     starts: tuple[RemoteStart, ...] = ()
-    if any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources):
+    if far:
         from modelyard.plan.far import live_remotes
 
         starts, wrong = live_remotes(stack, library_of(root), state, known)

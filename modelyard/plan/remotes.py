@@ -42,7 +42,7 @@ def remote_stack(stack: Stack, remote: RemoteCluster) -> Stack:
         flavors=(),
         priorities=(),
     )
-    return stack._replace(config=side, context=remote.cluster.context, remote=remote.name)
+    return stack._replace(config=side, context=remote.context, remote=remote.name)
 
 
 def chosen_for(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[Facts, tuple[Selected, ...]]:
@@ -76,7 +76,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
         f"remote cluster {remote.name} · {remote.cluster.controller}",
         stack.config.training,
         "managed",
-        remote.cluster.context,
+        remote.context,
         remote.cluster.namespace,
         state.source,
         state.identity,
@@ -157,5 +157,5 @@ def dropped_remotes(
             Severity.WARNING,
             ("resources",),
             f"remote cluster {name} is not planned any more: an apply deletes {', '.join(held)} there",
-            "let its jobs end first; to keep it, put the resource with its remote.cluster and context back",
+            "let its jobs end first; to keep it, put the resource with its remote.cluster back",
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from modelyard.cluster.gathered import JOB, QUEUE, RUN, STACK, RunObjects
+from modelyard.cluster.gathered import HELD, JOB, PIPELINE_RUN, QUEUE, RELEASED, RUN, STACK, STAGE, RunObjects
 from modelyard.pool.objects import asks_for, condition, labels_of
 
 State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "suspended"]
@@ -75,6 +75,13 @@ class Run(NamedTuple):
         return self.state in ENDED
 
     @property
+    def waits_for(self) -> str:
+        """The run of a pipeline of which it is a stage that has not been started; empty otherwise."""
+        body = self.parts[0].body
+        labels, notes = labels_of(body), body["metadata"].get("annotations") or _NOTHING
+        return labels.get(PIPELINE_RUN, "") if STAGE in labels and RELEASED not in notes else ""
+
+    @property
     def gpus(self) -> int:
         """GPUs that it asks for, of all its parts together."""
         return sum(part.gpus for part in self.parts)
@@ -114,8 +121,9 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
     runs = []
     for (stack, namespace, name), bodies in groups.items():
         labels = labels_of(bodies[0])
+        queue = labels.get(QUEUE)
         parts = tuple(sorted(map(_part, bodies), key=lambda part: (len(part.name), part.name)))
-        runs.append(Run(name, labels.get(JOB, ""), stack, namespace, labels.get(QUEUE), parts))
+        runs.append(Run(name, labels.get(JOB, ""), stack, namespace, queue if queue != HELD else None, parts))
     by_name = sorted(runs, key=lambda run: (run.name, run.namespace))
     return tuple(sorted(by_name, key=lambda run: run.created, reverse=True))
 

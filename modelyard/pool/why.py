@@ -82,6 +82,12 @@ def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, confi
         case "cancelled":
             living = [pod for pod in ours if (pod.get("status") or _NOTHING).get("phase") in ("Pending", "Running")]
             return told.why(run, f"was cancelled; {plural(len(living), 'pod')} of it still {_stop(len(living))}")
+        case "queued" | "suspended" if run.waits_for:
+            told.cause(
+                "queue", f"a stage of {run.waits_for}, which starts it once the stages that it needs have succeeded"
+            )
+            told.helps.append(f"see how far that is: kubectl logs job/{run.waits_for} --namespace {run.namespace}")
+            return told.why(run, f"waits for other stages{_waited(run, now)}")
         case "suspended":
             told.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
             told.helps.append(

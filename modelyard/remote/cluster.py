@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from modelyard.remote.places import data_of, model_prefix, writes
-from modelyard.remote.script import Part, job_script
+from modelyard.remote.access import rights
+from modelyard.remote.places import data_of, model_prefix, remote_jobs, writes
+from modelyard.remote.script import Part, export_script, import_script, job_script
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 
@@ -19,8 +20,6 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
     way, model = data_of(resource), resource.remote.model
     if job.environment or resource.environment:
         return "has an environment, which is built in the platform's cluster", "name an image that has its packages"
-    if cluster.context is None:
-        return "is on a remote cluster without a context", "set context of the resource's remote.cluster"
     if job.engine != "job" or job.trials is not None or workers != 1:
         return (
             "has several workers, and a remote job has one",
@@ -32,7 +31,10 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
     if way is not None and cluster.read_secret is None:
         return "has data and no credentials for it", "set readSecret: a Secret of that namespace with READ_ variables"
     if writes(resource) and cluster.write_secret is None:
-        return "has no credentials for its model", "set writeSecret: a Secret of that namespace with WRITE_ variables"
+        return (
+            "has no credentials for its model",
+            "set writeSecret: names of Secrets there with WRITE_ variables",
+        )
     return None
 
 
@@ -50,7 +52,9 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
     data = None if way is None else Part(buckets[way[1].bucket], way[1].prefix)
     own = Part(buckets[model.bucket], model_prefix(resource, job)) if writes(resource) and model is not None else None
     script = job_script(job.command, job.time_limit, data, own, resource.type == "llm-serving")
-    secrets = [cluster.read_secret if data is not None else None, cluster.write_secret if own is not None else None]
+    # Data is one for all jobs of a resource. What a job writes with is its own, as its prefix is.
+    write = f"{cluster.write_secret}-{job.name}"
+    secrets = [cluster.read_secret if data is not None else None, write if own is not None else None]
     image = job.image or resource.image or resource.remote.image or config.runtime.image
     return {
         "namespace": cluster.namespace,
@@ -62,3 +66,21 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
         "serviceAccount": SERVICE_ACCOUNT,
         "secrets": list(dict.fromkeys(name for name in secrets if name is not None)),
     }
+
+
+def cluster_files(config: Config, resource: Resource) -> dict[str, str]:
+    """What goes with the jobs of a remote cluster, by relative name: rights for its two Secrets, export and import."""
+    made: dict[str, str] = {}
+    buckets = {one.name: one for one in config.buckets}
+    way, model = data_of(resource), resource.remote.model if resource.remote is not None else None
+    for job in remote_jobs(config, resource):
+        if way is not None and way[1].bucket in buckets:
+            data = Part(buckets[way[1].bucket], way[1].prefix)
+            made[f"{job.name}/read.rights.json"] = rights(data, write=False)
+            if way[0] == "transfer":
+                made[f"{job.name}/export.sh"] = export_script(data)
+        if model is not None and writes(resource) and model.bucket in buckets:
+            own = Part(buckets[model.bucket], model_prefix(resource, job))
+            made[f"{job.name}/write.rights.json"] = rights(own, write=True)
+            made[f"{job.name}/import.sh"] = import_script(own)
+    return made

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from modelyard.remote.access import rights
+from modelyard.remote.aws_job import RemoteJob
+from modelyard.remote.aws_launch import aws_files, aws_job
+from modelyard.remote.naming import machine_name
 from modelyard.remote.offers import Offer, Own, offers, provider_of
 from modelyard.remote.places import data_of, model_prefix, remote_jobs, writes
 from modelyard.remote.script import Part, export_script, import_script, job_script, secrets_of
@@ -33,6 +36,8 @@ class Launch(NamedTuple):
     """What the machine runs."""
     secrets: tuple[str, ...]
     """Environment variables that whoever launches sets."""
+    aws: RemoteJob | None = None
+    """What Pulumi launches; None: another does, or the provider does not say enough."""
 
 
 def launches(stack: str, config: Config, resource: Resource, own: Own | None = None) -> Iterator[Launch]:
@@ -48,13 +53,14 @@ def launches(stack: str, config: Config, resource: Resource, own: Own | None = N
     data = None if way is None else Part(buckets[way[1].bucket], way[1].prefix)
     serves = resource.type == "llm-serving"
     for job in remote_jobs(config, resource):
-        model = None
-        if writes(resource) and remote.model is not None:
+        result = None
+        if remote.model is not None:
             if remote.model.bucket not in buckets:
                 return
-            model = Part(buckets[remote.model.bucket], model_prefix(resource, job))
+            result = Part(buckets[remote.model.bucket], model_prefix(resource, job))
+        model = result if writes(resource) else None
         yield Launch(
-            _name(stack, job.name),
+            machine_name(stack, job.name),
             job.name,
             resource.name,
             provider.launched_by,
@@ -67,11 +73,14 @@ def launches(stack: str, config: Config, resource: Resource, own: Own | None = N
             model,
             job_script(remote.command, remote.time_limit, data, model, serves),
             secrets_of(data, model),
+            None if provider.aws is None else aws_job(stack, provider.aws, resource, job, found[0], data, result),
         )
 
 
 def launch_files(launch: Launch) -> dict[str, str]:
     """The files of one launch by relative name."""
+    if launch.launcher == "pulumi" and launch.aws is not None:
+        return {f"{launch.job}/{name}": text for name, text in aws_files(launch.aws, launch).items()}
     made = {f"{launch.job}/job.sh": f"#!/bin/sh\n{launch.script}"}
     if launch.launcher == "skypilot":
         from modelyard.remote.skypilot import task
@@ -89,14 +98,3 @@ def launch_files(launch: Launch) -> dict[str, str]:
         made[f"{launch.job}/write.rights.json"] = rights(launch.model, write=True)
         made[f"{launch.job}/import.sh"] = import_script(launch.model)
     return made
-
-
-def _name(stack: str, job: str) -> str:
-    """Letters, digits and dashes; shortened names keep apart by a checksum."""
-    import hashlib
-
-    whole = f"{stack}-{job}".lower().replace("_", "-").replace(".", "-")
-    name = whole if whole[0].isalpha() else f"m-{whole}"
-    if len(name) <= 40:
-        return name
-    return f"{name[:31]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"

@@ -62,9 +62,9 @@ def machine_of(config: Config, resource: Resource) -> Instance | None:
 def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[Offer, ...]:
     """What may be launched for a resource, the chosen one first.
 
-    Regions where the machine was seen come before those where nobody has looked, then a known price before an unknown
-    one, then the lower price, then the region's name. None where the provider or the machine is unknown, or no region
-    begins as asked.
+    Regions with a network of the account come first, where it names any. Regions where the machine was seen come
+    before those where nobody has looked, then a known price before an unknown one, then the lower price, then the
+    region's name. None where the provider or the machine is unknown, or no region begins as asked.
 
     Args:
         config: of the stack.
@@ -91,7 +91,8 @@ def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[
             place.unverified,
         ))
         # fmt: on
-    return tuple(sorted(found, key=_rank))
+    places = () if provider.aws is None else tuple(one.region for one in provider.aws.networks)
+    return tuple(sorted(found, key=lambda offer: (bool(places) and offer.region not in places, *_rank(offer))))
 
 
 def near_regions(cloud: str, prefix: str, machine: Instance | None = None) -> tuple[str, ...]:

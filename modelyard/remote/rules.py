@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from modelyard.findings import Finding, Severity
+from modelyard.remote.aws_rules import check_aws
 from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
@@ -12,7 +13,7 @@ from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, repeated
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Remote
 
-CODES = tuple(f"REM{number:03}" for number in range(1, 15))
+CODES = tuple(f"REM{number:03}" for number in range(1, 16))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
@@ -43,6 +44,7 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
         yield from _reached(stack, where, resource, remote)
         if remote.provider in providers and remote.cluster is None:
             yield from check_machine(stack, index, one, own)
+            yield from check_aws(stack, index, resource, own)
     yield from _apart(stack)
 
 
@@ -97,18 +99,9 @@ def _credentials(stack: Stack, where: Path, what: str, sealed: object, secret: s
 
 
 def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
-    """How a remote cluster is reached: by a context of the kubeconfig, or by credentials that are kept elsewhere."""
+    """How a remote cluster is reached: by a context of the kubeconfig, or by credentials."""
     if cluster.context is None or (cluster.credentials is not None and cluster.credentials_secret is not None):
         yield from _credentials(stack, where, f"cluster of {name}", cluster.credentials, cluster.credentials_secret)
-    if cluster.context is not None:
-        return
-    yield stack.finding(
-        "REM013",
-        Severity.ADVICE,
-        where,
-        f"cluster of {name} has no context, so nothing of it is planned, and no job is submitted there",
-        "set context to that cluster's in the kubeconfig",
-    )
 
 
 def _one_place(

@@ -48,6 +48,7 @@ def size_document(stack: str, file: str, resources: Iterable[Sized]) -> dict[str
                 "type": one.resource.type,
                 "own": one.own,
                 "card": one.card.id if one.card is not None else None,
+                "slice": one.part.resource if one.part is not None else None,
                 "gets": {key: _plain(Fraction(value)) for key, value in one.size._asdict().items()},
                 "below": {key: _plain(value) for key, value in one.below.items()},
                 "needs": record(one.need),
@@ -90,10 +91,14 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
         if said is not None:
             under = f", below the {_gets_text(key, one.below[key])} that its jobs need" if key in one.below else ""
             origin = f"the stack file{under or (f'; its jobs need {estimated}' if estimated else '')}"
+        elif key == "gpus" and one.part is not None:
+            origin = "one slice, as it names no number"
         elif key == "gpus":
             origin = "nobody asked for a GPU" + (f"; its jobs need {estimated}" if needed else "")
         else:
             origin = "its jobs" if estimated else "a default: nobody knows what its jobs need"
+        if key == "gpus" and one.part is not None:
+            origin += f"; {one.part.resource} of partition {one.part.partition.name}"
         yield key, _gets_text(key, Fraction(value)), origin
 
 

@@ -46,7 +46,8 @@ _DURATIONS: Final = (
 
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
     """The mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` by the same paths."""
-    found = [*_units(config, texts), *_lengths(config, texts), *_readable(config, secrets), *_asked(config)]
+    found = [*_units(config, texts), *_lengths(config, texts), *_tolerations(config)]
+    found += [*_readable(config, secrets), *_asked(config)]
     if secrets:
         found += _misplaced(secrets)
     return found
@@ -80,6 +81,24 @@ def _for_credentials(path: Path) -> bool:
         case (section, int(), "remote", "cluster", "credentials"):
             return section == PREFIX + "resources"
     return False
+
+
+def _tolerations(config: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Tolerations that the API server refuses in every pod: their parts do not go together."""
+    flavors = config.get(PREFIX + "flavors")
+    for index, flavor in enumerate(flavors if isinstance(flavors, list) else ()):
+        items = flavor.get("tolerations") if isinstance(flavor, dict) else None
+        for number, one in enumerate(items if isinstance(items, list) else ()):
+            if not isinstance(one, dict):
+                continue
+            path: Path = (PREFIX + "flavors", index, "tolerations", number)
+            exists = one.get("operator") == "Exists"
+            if exists and one.get("value"):
+                summary = f"{name(path)} has a value, and its operator Exists takes any"
+                yield Mistake((*path, "value"), codes.FORM, summary, "drop the value, or set operator: Equal")
+            if not exists and not one.get("key"):
+                summary = f"{name(path)} has no key, and only the operator Exists does without one"
+                yield Mistake(path, codes.FORM, summary, "name the key of the taint, or set operator: Exists")
 
 
 def _readable(config: Mapping[str, Any], secrets: tuple[Path, ...]) -> Iterator[Mistake]:

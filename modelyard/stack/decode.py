@@ -33,7 +33,7 @@ from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
-from modelyard.stack.remote import Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
+from modelyard.stack.remote import AwsAccount, AwsNetwork, Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
 from modelyard.stack.schema import PREFIX
 
 RAY_DEFAULT_SINCE = (23, 7)
@@ -264,6 +264,14 @@ PROVIDER: Final[Fields] = {
     "credentials": ("credentials", _same),
     "credentialsSecret": ("credentials_secret", _same),
 }
+AWS: Final[Fields] = {
+    "account": ("account", _same),
+    "machineImage": ("machine_image", _same),
+    "rootDevice": ("root_device", _same),
+    "disk": ("disk", _same),
+    "key": ("key", _same),
+}
+AWS_NETWORK: Final[Fields] = {"region": ("region", _same), "vpc": ("vpc", _same), "subnet": ("subnet", _same)}
 BUCKET: Final[Fields] = {"name": ("name", _same), "url": ("url", _same), "reachedBy": ("reached_by", _items)}
 PLACE: Final[Fields] = {"bucket": ("bucket", _same), "prefix": ("prefix", _same)}
 CLUSTER: Final[Fields] = {
@@ -364,7 +372,7 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         )
     sealed = frozenset(secrets)
     made["providers"] = tuple(
-        Provider(**_fields(_sealed(provider, path, sealed), PROVIDER, texts, path))
+        _provider(_sealed(provider, path, sealed), texts, path)
         for index, provider in enumerate(config.get(PREFIX + "providers", ()))
         for path in [(PREFIX + "providers", index)]
     )
@@ -464,6 +472,15 @@ def _with_list(
     items = enumerate(given.get(key, ()))
     made = tuple(part(**_fields(item, parts, texts, (*path, key, index))) for index, item in items)
     return kind(**_fields(flat, fields, texts, path), **{key: made})
+
+
+def _provider(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Provider:
+    flat = {key: value for key, value in given.items() if key in PROVIDER}
+    aws, at = given.get("aws"), (*path, "aws")
+    account = None
+    if aws is not None:
+        account = _with_list(AwsAccount, aws, AWS, "networks", AwsNetwork, AWS_NETWORK, texts, at)
+    return Provider(**_fields(flat, PROVIDER, texts, path), aws=account)
 
 
 def _resource(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path, secrets: frozenset[Path]) -> Resource:

@@ -19,6 +19,7 @@ from modelyard import quantity
 from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.mistakes import Mistake, given, name
+from modelyard.stack.scalars import resolve
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
 
@@ -32,6 +33,12 @@ _FORMS: dict[str, tuple[str, str]] = {
     "version": ("a version", 'write major and minor in quotes, such as "11.7"'),
     "date": ("a day", "write YYYY-MM-DD, such as 2027-03-01"),
     "dns-label": ("a Kubernetes name", "use lower-case letters, digits and -, at most 63 of them"),
+    "dns-letter": (
+        "a Kubernetes name",
+        "begin with a letter; use lower-case letters, digits and -, at most 63 of them",
+    ),
+    "label-value": ("the value of a label", "use letters, digits and - _ . between them, at most 63 of them"),
+    "label-key": ("the key of a label", "write one such as kubernetes.io/hostname"),
     "dns-name": ("a Kubernetes name", "use lower-case letters, digits, - and ., at most 253 of them"),
     "path": ("a path inside the project", "write it from the project's folder on, such as stacks/prices.yaml"),
     "text": ("plain text", "remove control characters and marks of writing direction"),
@@ -223,6 +230,8 @@ def _of_format(
         remedy = "give a shorter text"
         return Mistake(path, codes.FORM, f"{full} is longer than {error.validator_value} characters", remedy)
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
+    if form in ("dns-label", "label-key", "dns-letter") and not isinstance(resolve(str(value)), str):
+        remedy = "take another: YAML would read it as a number or a word of its own in every object that has it"
     if form == "release" and (month := _month(str(value))):
         remedy = f'did you mean "{month}"?'
     return Mistake(path, codes.FORM, f"{full} is {said}, not {wanted}", remedy)

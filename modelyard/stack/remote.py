@@ -16,6 +16,30 @@ PLATFORM: Final = "platform"
 """Who reaches a bucket: the cluster of the stack itself, beside the names of providers and remote clusters."""
 
 
+class AwsNetwork(NamedTuple):
+    """Where machines of one region of AWS are."""
+
+    region: str
+    vpc: str
+    subnet: str
+    """Private, with a way to S3, ECR and CloudWatch Logs."""
+
+
+class AwsAccount(NamedTuple):
+    """Where machines on AWS are launched, and from what."""
+
+    account: str
+    """Twelve digits."""
+    networks: tuple[AwsNetwork, ...] = ()
+    machine_image: str | None = None
+    """An AMI, or the SSM parameter that names one; None: the newest Deep Learning Base AMI."""
+    root_device: str = "/dev/xvda"
+    disk: int = 200
+    """GiB."""
+    key: str | None = None
+    """ARN of the KMS key of the buckets."""
+
+
 class Provider(NamedTuple):
     """A cloud that rents machines with GPUs, and the account there."""
 
@@ -26,6 +50,8 @@ class Provider(NamedTuple):
     credentials: "Secret | None" = None
     credentials_secret: str | None = None
     """Name of a Secret of the platform's namespace."""
+    aws: AwsAccount | None = None
+    """What Pulumi needs to launch a machine; None: nobody said."""
 
     @property
     def launched_by(self) -> Launcher:
@@ -66,7 +92,7 @@ class Cluster(NamedTuple):
     controller: str
     """URL of its API server."""
     context: str | None = None
-    """Of the kubeconfig of whoever plans, applies and submits; None: what is there is not planned."""
+    """Of the kubeconfig of whoever plans, applies and submits; None: the credentials are used."""
     namespace: str = "modelyard-remote"
     credentials: "Secret | None" = None
     credentials_secret: str | None = None
@@ -77,7 +103,7 @@ class Cluster(NamedTuple):
     read_secret: str | None = None
     """Name of a Secret of its namespace with the ``READ_`` variables."""
     write_secret: str | None = None
-    """The same with the ``WRITE_`` variables."""
+    """The same with the ``WRITE_`` variables of one job: its name, a dash and the job's."""
 
     @property
     def place(self) -> tuple[str, str | None, str]:

@@ -18,6 +18,16 @@ class RemoteCluster(NamedTuple):
     path: Path
     """Where the stack file says it first."""
 
+    @property
+    def context(self) -> str:
+        """Of the kubeconfig; a name of its own where the credentials are handed over (``cluster.handed``)."""
+        return self.cluster.context or own_context(self.name)
+
+
+def own_context(name: str) -> str:
+    """The context of a remote cluster whose credentials are handed over."""
+    return f"modelyard-remote-{name}"
+
 
 def remote_clusters(config: Config) -> tuple[RemoteCluster, ...]:
     """The remote clusters in the order of the stack file; resources with one controller, context and namespace share

@@ -1,5 +1,6 @@
 """Stack files with partitions: what check, plan and render say, and bad input."""
 
+import json
 from typing import Any
 
 import pytest
@@ -83,5 +84,7 @@ def test_size_counts_with_the_memory_of_the_slice(divided: Any, run: Any) -> Non
 modelyard:jobs: [{name: talk, type: llm-serving, resource: chat, model: {parameters: 7G}}]"""
     )
     result = run("size", "dev", "chat")
+    assert "1 one slice, as it names no number; nvidia.com/mig-1g.10gb of partition small" in result.words
+    assert json.loads(run("size", "dev", "chat", "--json").out)["resources"][0]["slice"] == "nvidia.com/mig-1g.10gb"
     assert "GPU memory ÷ 10 GB of the 1g.10gb slice of the A100 80GB" in result.words
     assert "PAR014" in run("check", "dev").errors

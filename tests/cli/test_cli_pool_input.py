@@ -79,6 +79,62 @@ def test_commands_of_a_job(project: Any, refused: Any, command: str, code: str, 
     assert said in result.words
 
 
+@pytest.mark.parametrize("name", ["123", "1e3", "1e-3", "0x1f", "0o17", "true", "null"])
+def test_names_that_yaml_would_take_for_something_else(project: Any, refused: Any, name: str) -> None:
+    """As the name of an object ``0x1f`` would become 31."""
+    project.add(JOBS.replace("deep", f'"{name}"').replace("train,", f'"{name}",'))
+    result = refused("check", "dev", code=2)
+    assert set(result.errors) == {"CFG018"}
+    for place in ("resources[0].name", "jobs[0].name", "jobs[0].resource"):
+        assert f'{place} is "{name}", not a Kubernetes name' in result.words
+    assert "YAML would read it as" in result.words
+
+
+def test_a_job_whose_workers_could_not_find_each_other(project: Any, refused: Any) -> None:
+    """Its runs have a Service, whose name begins with a letter."""
+    project.add(JOBS.replace("name: train", "name: 3d-train"))
+    assert "begin with a letter" in refused("check", "dev", code=2).words
+
+
+@pytest.mark.parametrize("label", ["a: b", "{a: b}", "*x", "123", "true", "rack/", "a b"])
+def test_a_label_that_is_none(project: Any, refused: Any, label: str) -> None:
+    project.add(JOBS.replace("resource: deep, ", f'resource: deep, together: "{label}", '))
+    result = refused("check", "dev", code=2)
+    assert "not the key of a label" in result.words
+
+
+@pytest.mark.parametrize("variable", ["true", "Null", "FALSE", "1x", "a-b", ""])
+def test_a_variable_whose_name_is_none(project: Any, refused: Any, variable: str) -> None:
+    project.add(JOBS.replace("resource: deep, ", f'resource: deep, env: {{"{variable}": "1"}}, '))
+    assert refused("check", "dev", code=2).errors == ["CFG018"]
+
+
+@pytest.mark.parametrize("image", ["123", "1e5", "true", "a:", "a/", "a b"])
+def test_an_image_that_is_none(project: Any, refused: Any, image: str) -> None:
+    project.add(JOBS.replace("images.example.com/jobs:1", image))
+    assert "not the name of an image" in refused("check", "dev", code=2).words
+
+
+@pytest.mark.parametrize(
+    ("keys", "said", "remedy"),
+    [
+        ('labels: {"a b": x}', "a b is no key that flavors[0].labels can have", "topology.kubernetes.io/zone"),
+        ("labels: {zone: x y}", 'flavors[0].labels.zone is "x y", not the value of a label', "at most 63"),
+        (f"labels: {{zone: {'v' * 64}}}", "flavors[0].labels.zone is longer than 63 characters", "shorter"),
+        ("tolerations: [{key: a, operator: Exists, value: b}]", "takes any", "drop the value"),
+        ("tolerations: [{operator: Equal, value: b}]", "has no key", "name the key"),
+        ("tolerations: [{effect: NoSchedule}]", "has no key", "operator: Exists"),
+    ],
+)
+def test_flavors(project: Any, refused: Any, keys: str, said: str, remedy: str) -> None:
+    project.add(f"modelyard:flavors:\n  - {{name: a10, {keys}}}")
+    result = refused("check", "dev", code=2)
+    assert result.errors == ["CFG018"]
+    assert said in result.words
+    assert remedy in result.words
+    assert f"stacks/Pulumi.dev.yaml:{line_of(project, 'name: a10')}:" in result.text
+
+
 def test_a_command_may_have_lines(project: Any, run: Any) -> None:
     project.add(JOBS.replace("[python, train.py]", '[sh, -c, "cd work\\n\\tpython x.py"]'))
     assert run("check", "dev").errors == []

@@ -14,6 +14,7 @@ import yaml
 
 from lab import Lab
 from tests.lab.environment import NAMESPACE, Environment
+from tests.lab.notebooks import cell, write_notebook
 from tests.wheels import only_from, wheel
 
 HERE = "{}.{}".format(*sys.version_info[:2])
@@ -182,28 +183,56 @@ def test_a_list_that_fails_leaves_nothing_and_says_what_pip_says(env: Environmen
     assert again["object"]["metadata"]["uid"] != made["object"]["metadata"]["uid"]
 
 
-def test_a_file_that_is_not_the_locked_one_is_not_installed(env: Environment, machine: Machine) -> None:
+def test_a_file_that_is_not_the_locked_one_is_not_installed_and_what_a_killed_builder_left_is_cleared(
+    env: Environment, machine: Machine
+) -> None:
     before = machine.names
+    made = build(env, "broken")
+    left = machine.volume / f"{made['digest']}.killed"
+    (left / "bin").mkdir(parents=True)
+    os.utime(left, (0, 0))
     wheel(machine.wheels, "tools", "0.4", ("arrays",))
-    code, said = machine.run(build(env, "broken")["object"])
+    code, said = machine.run(made["object"])
     assert code == 1
     assert "THESE PACKAGES DO NOT MATCH THE HASHES" in said
     assert machine.names == before
 
 
-def test_a_builder_that_is_stopped_leaves_nothing_and_one_that_was_killed_is_cleared(
-    env: Environment, machine: Machine
-) -> None:
+def test_a_builder_that_is_stopped_leaves_nothing(env: Environment, machine: Machine) -> None:
     before = machine.names
-    made = build(env, "broken")
-    process = machine.start(made["object"])
+    process = machine.start(build(env, "broken")["object"])
     env.lab.wait("the build's folder", lambda: machine.names != before)
     process.terminate()
     assert process.wait(timeout=60) == 128 + 15
     assert machine.names == before
 
-    left = machine.volume / f"{made['digest']}.killed"
-    (left / "bin").mkdir(parents=True)
-    os.utime(left, (0, 0))
-    machine.run(made["object"])
-    assert machine.names == before
+
+def test_a_volume_that_is_not_there_is_told_in_a_line(env: Environment, machine: Machine) -> None:
+    job = build(env, "broken")["object"]
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    container["args"][0] = str(machine.volume / "nowhere")
+    code, said = machine.run(job)
+    assert code == 1
+    assert said.endswith("nowhere cannot be written: No such file or directory\n")
+
+
+def test_a_notebook_waits_for_nothing_either(env: Environment, machine: Machine) -> None:
+    work = env.folder.parent / "work"
+    work.mkdir()
+    notebook = write_notebook(work / "train.ipynb", cell("1"))
+    document = yaml.safe_load(env.stack_file.read_text())
+    listed = {"name": "notebooks", "python": HERE, "pip": ["papermill", "ipykernel"], "image": f"python:{HERE}"}
+    document["config"]["modelyard:environments"].append(listed)
+    document["config"]["modelyard:notebooks"] = {"environment": "notebooks", "path": str(work)}
+    env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+    words = ("job", "submit", str(notebook), "--stack", "dev", "--dry-run")
+    assert "ENV004" in env.modelyard(*words, check=False).stderr
+    for name in ("papermill", "ipykernel"):
+        wheel(machine.wheels, name, "1.0")
+    env.modelyard("environment", "lock", "dev", "notebooks")
+    done = env.modelyard(*words, check=False)
+    assert done.returncode == 1
+    assert "environment notebooks was not built in namespace ml-platform" in " ".join(done.stderr.split())
+    made = build(env, "notebooks")
+    end(env, made["job"], "Complete")
+    env.modelyard(*words)

@@ -144,6 +144,10 @@ def test_a_team_that_is_dropped_goes_with_its_queues(env: Environment) -> None:
 
 
 def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None:
+    config(env, nodePools=[{"name": "a10g", "gpu": "A10G", "gpus": 8, "nodeClass": "gpu"}])
+    (missing,) = [finding for finding in env.plan().findings if finding.blocks]
+    assert (missing.code, missing.target) == ("OWN009", "a10g")
+    assert "the cluster has no NodePool in karpenter.sh/v1" in missing.detail
     env.lab.kubectl("apply", "--server-side", "--filename", str(KARPENTER))
     env.lab.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodepools.karpenter.sh")
     nodes = {"name": "a10g", "gpu": "A10G", "gpus": 8, "nodeClass": "gpu", "zones": ["us-east-1a"], "idle": "20m"}

@@ -51,6 +51,7 @@ class Two(NamedTuple):
             "writeSecret": "lake-write",
             **changes,
         }
+        cluster = {name: value for name, value in cluster.items() if value is not None}
         remote = {
             "cluster": cluster,
             "data": {"shared": {"bucket": "lake", "prefix": "datasets/churn"}},
@@ -111,7 +112,7 @@ def test_a_job_of_it_is_submitted_there(two: Two) -> None:
     pod = live["spec"]["template"]["spec"]
     assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
     sources = [one["secretRef"]["name"] for one in pod["containers"][0]["envFrom"]]
-    assert sources == ["lake-read", "lake-write"]
+    assert sources == ["lake-read", "lake-write-churn"]
     assert two.env.lab.request("GET", "/apis/batch/v1/jobs").body["items"] == []
 
 
@@ -157,6 +158,41 @@ def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
     assert two.env.modelyard("apply", "dev", "--yes", check=False).returncode == 1
     two.resource()
     assert two.env.plan().changed == ()
+
+
+def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Two) -> None:
+    env, alone = two.env, {"KUBECONFIG": two.env.env["KUBECONFIG"].partition(":")[0]}
+    env.lab.kubectl(
+        "create",
+        "secret",
+        "generic",
+        "farm",
+        "--namespace=ml-platform",
+        f"--from-file=kubeconfig={two.farm.kubeconfig}",
+    )
+    two.resource(context=None, credentialsSecret="farm")
+    # The engine reads once more by the context of the last apply.
+    env.modelyard("apply", "dev", "--yes")
+    document = json.loads(env.modelyard("plan", "dev", "--live", "--json", env=alone).stdout)
+    (far,) = document["remotes"]
+    assert (far["context"], {target["action"] for target in far["targets"]}) == ("modelyard-remote-far", {"none"})
+    env.modelyard("apply", "dev", "--yes", env=alone)
+    env.modelyard("drift", "dev", env=alone)
+    env.modelyard("job", "submit", "dev", "churn", "--dry-run", env=alone)
+    state = env.pulumi("stack", "export", "--stack", "dev").stdout
+    key = json.loads(two.farm.kubeconfig.read_text())["users"][0]["user"]
+    assert not [value for value in key.values() if str(value) in state or str(value) in json.dumps(document)]
+    before = env.stack_file.read_text()
+    two.resource(context=None)
+    path = "modelyard:resources[0].remote.cluster.credentials"
+    env.pulumi("config", "set", "--stack", "dev", "--secret", "--path", path, two.farm.kubeconfig.read_text())
+    encrypted = json.loads(env.modelyard("plan", "dev", "--live", "--json", env=alone).stdout)
+    assert encrypted["remotes"][0]["cluster"] == far["cluster"]
+    env.stack_file.write_text(before)
+    two.resource(credentialsSecret="farm")
+    env.modelyard("apply", "dev", "--yes")
+    two.resource()
+    assert env.up().changed == []
 
 
 def test_offline_it_starts_from_its_own_recording(two: Two) -> None:

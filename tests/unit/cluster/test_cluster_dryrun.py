@@ -17,8 +17,9 @@ from modelyard.cluster.answer import Claim, Deletion, Refusal
 from modelyard.cluster.connection import ClusterError, transport
 from modelyard.cluster.counting import Counter
 from modelyard.cluster.dryrun import claims_of, dry_run
+from modelyard.cluster.live import read
 from modelyard.cluster.patience import PAUSES
-from modelyard.cluster.state import ObjectKey
+from modelyard.cluster.state import ObjectKey, key_of
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
@@ -230,3 +231,15 @@ def test_all_questions_are_under_way_together_and_are_counted() -> None:
     counter = Counter(transport(client))
     dry_run(client, [deployment(f"d{number}") for number in range(6)], "modelyard")
     assert counter.total()[:2] == (12, 12)
+
+
+def test_a_kind_whose_operator_is_not_there_is_told_by_its_name() -> None:
+    client = client_of(lambda _: httpx2.Response(404, text="404 page not found\n"))
+    body = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "ray", "namespace": "ml"}}
+    (answer,) = dry_run(client, [body], "modelyard")
+    assert answer.refusal is not None
+    assert answer.refusal.why == "missing"
+    assert answer.refusal.message.startswith("the cluster has no ScaledObject in keda.sh/v1alpha1")
+    assert read(client, key_of(body, "")) is None
+    with pytest.raises(ClusterError, match="answered 404"):
+        read(client, key_of(deployment("a"), ""))

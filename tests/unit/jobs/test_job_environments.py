@@ -1,6 +1,7 @@
 """Runs in an environment, and the Job that builds one, as the templates make them."""
 
 import subprocess
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from modelyard.catalog import Library, load_library
 from modelyard.environments import with_files
 from modelyard.environments.locks import locked, made_of
 from modelyard.jobs import environment_build, job_submission
+from modelyard.notebooks import Choice, Chosen, Place, choose
+from modelyard.plan.notebook import notebook_job
 from modelyard.stack import Stack, load_text
 
 ROOT = Path(__file__).parents[3]
@@ -146,3 +149,23 @@ def test_nothing_is_built_that_is_not_locked(library: Library, tmp_path: Path, a
     assert made.objects == ()
     assert all(one.blocks for one in made.findings)
     assert made.findings
+
+
+def test_a_notebook_runs_by_the_python_of_its_environment(library: Library, tmp_path: Path) -> None:
+    text = STACK.replace("  modelyard:jobs:", "  modelyard:notebooks: {environment: tabular}\n  modelyard:jobs:")
+    asked = stack(tmp_path, text.replace("pip: [six]", "pip: [papermill, ipykernel]"))
+    pins = {"papermill": ("2.6", "0" * 64), "ipykernel": ("6.29", "1" * 64)}
+    lock = locked("3.11", made_of("3.11", ("papermill", "ipykernel")), pins)
+    (tmp_path / "environments/tabular.lock").write_text(lock)
+    asked = with_files(tmp_path, asked)
+    place = Place("/home/jovyan/work/a.ipynb", "/home/jovyan/work/a.x.ipynb", Path("a.x.ipynb"))
+    chosen = choose(asked.config, Choice(None, None, None, None, None))
+    assert isinstance(chosen, Chosen)
+    job, findings = notebook_job(library, asked, "a-x7k2p", place, chosen, {}, date(2026, 11, 22))
+    assert job is not None, findings
+    container, volumes = pod(job)
+    files = asked.config.environments[0].files
+    assert files is not None
+    assert container["command"][0] == f"/opt/environments/{files.digest}/bin/python"
+    assert container["image"] == "python:3.11"
+    assert volumes["environments"]["persistentVolumeClaim"] == {"claimName": "shared", "readOnly": True}

@@ -211,7 +211,7 @@ def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(
     pod = job["spec"]["template"]["spec"]
     assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
     (container,) = pod["containers"]
-    assert [one["secretRef"]["name"] for one in container["envFrom"]] == ["lake-read", "lake-write"]
+    assert [one["secretRef"]["name"] for one in container["envFrom"]] == ["lake-read", "lake-write-train"]
     shell, flag, script = container["command"]
     assert (shell, flag) == ("sh", "-c")
     # Kubernetes takes $$ for $; what is left is what a rented machine runs.
@@ -232,7 +232,6 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
 @pytest.mark.parametrize(
     ("changes", "job", "words"),
     [
-        (away(cluster=FAR.cluster and FAR.cluster._replace(context=None)), TRAIN, "without a context"),
         (away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)), TRAIN, "no credentials for it"),
         (away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)), TRAIN, "no credentials for its model"),
         (away(model=Place("pond", "models")), TRAIN, "bucket pond, which there is not"),

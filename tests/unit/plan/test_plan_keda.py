@@ -285,3 +285,13 @@ def test_more_pods_than_the_nodes_hold_are_told(dev: Any) -> None:
     (one,) = found(9)
     assert (one.severity, one.field) == (Severity.WARNING, "autoscaling.maxReplicas")
     assert one.summary == f"{RAY} may grow to 9 pods and the nodes can hold 2"
+
+
+def test_keda_comes_to_deployments_that_the_plan_makes_once_they_are_there(dev: Any) -> None:
+    there = {key: body for key, body in dev.state.objects.items() if key.name == ROUTE}
+    managed = dev.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    plan = keda(managed._replace(state=dev.state._replace(objects=there))).plan()
+    order = [step.target for step in plan.steps]
+    assert order.index(RAY) < order.index("ray-training")
+    assert order.index(CELERY) < order.index("celery-training")
+    assert [targets(plan)[name].applied["spec"]["replicas"] for name in (RAY, CELERY)] == [0, 0]

@@ -410,3 +410,15 @@ def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:
     ]
     called = asking(dev, CHAT._replace(team="vision"), TALK, SHARED._replace(rename=False))
     assert found(called.asking(teams=(team,), flavors=(Flavor("a10", "A10"),)), "PAR017") == []
+
+
+@pytest.mark.parametrize(("gpus", "short"), [(4, False), (3, True)])
+def test_a_quota_of_slices_is_held_against_a_gang(dev: Any, gpus: int, short: bool) -> None:
+    team = Team("vision", (Quota("a10", "64", "512Gi", gpus, resource="nvidia.com/gpu.shared"),))
+    job = Job("train", "training", "deep", command=("python", "train.py"))
+    deep = Resource("deep", "training", 4, "1", "1Gi", partition="shared", team="vision")
+    site = asking(dev, deep, job).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
+    told = [one.summary for one in site.plan().findings if one.code == "RES213"]
+    said = "job train asks for 4 nvidia.com/gpu.shared at once, and team vision never has more than 3"
+    assert told == ([said] if short else [])
+    assert found(site, "PAR017") == []

@@ -147,6 +147,19 @@ def test_a_queue_that_there_is_not_or_that_admits_nothing(ask: Any) -> None:
     assert "queue team-vision admits nothing: references missing ResourceFlavor(s): a10" in words(found)
 
 
+def test_a_stage_of_a_pipeline_waits_for_others_and_not_for_a_queue(ask: Any) -> None:
+    body = job("nightly-x-train", suspend=True)
+    labels = {"modelyard.dev/pipeline-run": "nightly-x", "modelyard.dev/stage": "train"}
+    body["metadata"]["labels"] |= {**labels, "kueue.x-k8s.io/queue-name": "modelyard-held"}
+    found = ask(body)
+    assert found.run.team is None
+    assert "waits for other stages" in found.summary
+    assert "kubectl logs job/nightly-x" in words(found)
+    body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "vision"
+    body["metadata"]["annotations"] = {"modelyard.dev/released": "nightly-x"}
+    assert "waits for its GPUs" in ask(body).summary
+
+
 def test_nodes_without_room_are_told_by_reason_and_taints(ask: Any) -> None:
     body = job("a-11111", suspend=True, workers=2)
     tainted, cordoned = node("tainted"), node("cordoned")

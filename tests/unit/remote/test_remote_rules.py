@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from modelyard.explanations import explanations
-from modelyard.remote import CODES, check_remote
+from modelyard.remote import CODES, check_remote, offers
 from modelyard.stack import Stack, load_text
 
 Make = Callable[..., Stack]
@@ -18,8 +18,43 @@ def told(stack: Stack) -> list[tuple[str, str, str]]:
 
 def test_the_stack_has_no_errors_and_says_where_nobody_has_looked(stack: Make) -> None:
     findings = list(check_remote(stack()))
-    assert [(one.code, one.severity.value, one.line > 0) for one in findings] == [("REM007", "advice", True)]
-    assert "gpu_1x_a10 is to be had in us-west-1" in findings[0].summary
+    told = [(one.code, one.severity.value, one.line > 0) for one in findings]
+    assert told == [("REM015", "advice", True), ("REM007", "advice", True)]
+    assert "gpu_1x_a10 is to be had in us-west-1" in findings[1].summary
+
+
+NETWORKS = "aws: {account: '123456789012', networks: [{region: us-west-2, vpc: vpc-0a, subnet: subnet-0a}]}"
+AMAZON = "{name: amazon, kind: aws, credentials: {secure: AAAA}"
+ON_AWS = (f"{AMAZON}}}", f"{AMAZON}, {NETWORKS}}}")
+ECR = (
+    "registry.example/trainer:3\n        command: [train,",
+    "123456789012.dkr.ecr.us-west-2.amazonaws.com/t:3\n        command: [train,",
+)
+
+
+def on_aws(made: Stack) -> list[str]:
+    return [f"{one.severity.value} {one.summary}" for one in check_remote(made) if one.code == "REM015"]
+
+
+def test_a_job_that_pulumi_can_launch_has_no_findings(stack: Make) -> None:
+    assert on_aws(stack(ON_AWS, ECR)) == []
+    assert offers(stack(ON_AWS).config, stack(ON_AWS).config.resources[0])[0].region == "us-west-2"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("region: us-west-2", "region: eu-west-1"), "error p4d.24xlarge is offered in us-east-2 first"),
+        (("123456789012.dkr.ecr.us-west-2.amazonaws.com/t:3", "registry.example/t:3"), "an image in ECR"),
+        (("timeLimit: 6h", "timeLimit: 30s"), "limit is 30 seconds"),
+        (("command: [train,", f"command: [{(250 * 'x' + ', ') * 62}"), "the script has"),
+        (("s3://acme-lake", "gs://acme-lake"), "its buckets have to be of S3"),
+    ],
+)
+def test_what_keeps_pulumi_from_launching_is_told(stack: Make, change: tuple[str, str], words: str) -> None:
+    found = on_aws(stack(ON_AWS, ECR, change))
+    assert len(found) == 1
+    assert words in found[0]
 
 
 def test_every_code_is_explained() -> None:

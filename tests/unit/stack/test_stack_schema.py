@@ -12,6 +12,8 @@ from modelyard.sizing.sources import WEIGHT
 from modelyard.stack import codes, discover, load, schema_text
 from modelyard.stack.config import Config, Drain
 from modelyard.stack.decode import (
+    AWS,
+    AWS_NETWORK,
     BUCKET,
     CLUSTER,
     DRAIN,
@@ -83,7 +85,9 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
     assert set(SCHEMA["$defs"]["environment"]["properties"]) == set(ENVIRONMENT)
     assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote"}
-    assert set(SCHEMA["$defs"]["provider"]["properties"]) == set(PROVIDER)
+    assert set(SCHEMA["$defs"]["provider"]["properties"]) == {*PROVIDER, "aws"}
+    assert set(SCHEMA["$defs"]["awsAccount"]["properties"]) == {*AWS, "networks"}
+    assert set(SCHEMA["$defs"]["awsNetwork"]["properties"]) == set(AWS_NETWORK)
     assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
     assert set(SCHEMA["$defs"]["place"]["properties"]) == set(PLACE)
     assert set(SCHEMA["$defs"]["cluster"]["properties"]) == {*CLUSTER, "quota"}

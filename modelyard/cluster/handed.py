@@ -1,0 +1,170 @@
+"""Credentials of remote clusters that the kubeconfig does not have: from a Secret, or from the stack file.
+
+They are put into a kubeconfig of this process's own, in a folder that nobody else may read and that goes with the
+process. ``KUBECONFIG`` names it behind the user's, for this process and those that it starts, such as the engine. So
+they are in no plan, no state, no log and no argument.
+"""
+
+import atexit
+import json
+import os
+import subprocess
+import tempfile
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import httpx2
+from yaml import YAMLError, safe_load
+
+from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
+from modelyard.stack.config import Stack, dotted
+from modelyard.workloads.remote import RemoteCluster, own_context, remote_clusters
+
+TIMEOUT = 60
+"""Seconds that decrypting one value may take."""
+_PLAIN = ("token", "client-certificate-data", "client-key-data")
+"""What is taken of a user. Programs and paths are not: whoever may write a Secret would choose what runs here."""
+_handed: set[tuple[str, str]] = set()
+
+
+def hand_over(root: Path, stack: Stack) -> None:
+    """Makes the remote clusters of a stack that have credentials reachable, once a process.
+
+    Also those with a context beside them: the engine first reads by the way of the last apply.
+
+    Args:
+        root: the project's folder, where the engine decrypts.
+        stack: whose clusters they are.
+
+    Raises:
+        ClusterError: there are no such credentials, or they are of no use.
+    """
+    wanted = [one for one in remote_clusters(stack.config) if _is_wanted(one)]
+    known = (str(root), stack.sha256 or stack.name)
+    if not wanted or known in _handed:
+        return
+    own = os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
+    if not any(Path(name).expanduser().is_file() for name in own.split(os.pathsep) if name):
+        # With one more file the client would not take the service account of its pod any more.
+        raise ClusterError(
+            f"there is no kubeconfig, and remote cluster {wanted[0].name} needs one beside it",
+            "set KUBECONFIG, or put the remote cluster's context into one",
+        )
+    texts = [_config(root, stack, one) for one in wanted]
+    folder = Path(tempfile.mkdtemp(prefix="modelyard-"))
+    atexit.register(rmtree, folder, ignore_errors=True)
+    added = []
+    for number, text in enumerate(texts):
+        file = folder / f"kubeconfig-{number}"
+        file.touch(mode=0o600)
+        file.write_text(text, encoding="utf-8")
+        added.append(str(file))
+    os.environ["KUBECONFIG"] = os.pathsep.join((own, *added))
+    _handed.add(known)
+
+
+def _is_wanted(remote: RemoteCluster) -> bool:
+    cluster = remote.cluster
+    return cluster.context is None or cluster.credentials is not None or cluster.credentials_secret is not None
+
+
+def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
+    """A kubeconfig with the one context of a remote cluster."""
+    cluster = remote.cluster
+    try:
+        if cluster.credentials_secret is not None:
+            given = _of_secret(_secret(stack, cluster.credentials_secret))
+        elif cluster.credentials is not None:
+            given = _of_kubeconfig(_decrypted(root, stack, (*remote.path, "credentials")))
+        else:
+            raise ValueError("the stack file names none")
+    except (ValueError, LookupError, TypeError, AttributeError, YAMLError) as error:
+        # What the parser quotes of a text may be part of a key.
+        why = str(error) if type(error) is ValueError else "they are no kubeconfig with a token or a certificate"
+        raise ClusterError(
+            f"remote cluster {remote.name}: its credentials cannot be used: {why}",
+            "give a kubeconfig with a token or certificate in it, or set context (modelyard explain REM012)",
+        ) from None
+    authority, user = given
+    name = own_context(remote.name)
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": cluster.controller, **authority}}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+    }
+    return json.dumps(document)
+
+
+def _secret(stack: Stack, name: str) -> Mapping[str, str]:
+    """The data of a Secret of the platform's namespace."""
+    client, namespace = connect(stack.context), stack.config.platform.namespace
+    path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+
+    def get() -> Mapping[str, Any]:
+        answer = transport(client).get(path)
+        if answer.status_code == 404:
+            raise ClusterError(f"namespace {namespace} has no Secret {name}", "make it, or correct credentialsSecret")
+        answer.raise_for_status()
+        return dict(answer.json().get("data") or {})
+
+    try:
+        return {key: b64decode(value).decode() for key, value in ask_server(get, f"Secret {name}").items()}
+    except UnicodeDecodeError:
+        raise ValueError(f"Secret {name} holds no text") from None
+    except httpx2.HTTPError as error:
+        raise ClusterError(f"Secret {name} cannot be read", "look at the API server") from error
+
+
+def _of_secret(data: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Cluster and user of a Secret with a key ``kubeconfig``, or with ``token`` and ``ca.crt`` of a service account."""
+    if "kubeconfig" in data:
+        return _of_kubeconfig(data["kubeconfig"])
+    if "token" not in data:
+        raise ValueError("the Secret has neither the key kubeconfig nor the key token")
+    from base64 import b64encode
+
+    authority = data.get("ca.crt", "")
+    found = {"certificate-authority-data": b64encode(authority.encode()).decode()} if authority else {}
+    return found, {"token": data["token"].strip()}
+
+
+def _of_kubeconfig(text: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Cluster and user of a kubeconfig's current context, or its only one."""
+    document = safe_load(text)
+    contexts = {one["name"]: one["context"] for one in document["contexts"]}
+    current = document.get("current-context") or (next(iter(contexts)) if len(contexts) == 1 else "")
+    chosen = contexts[current]
+    (cluster,) = [one["cluster"] for one in document["clusters"] if one["name"] == chosen["cluster"]]
+    (user,) = [one["user"] for one in document["users"] if one["name"] == chosen["user"]]
+    kept = {key: str(user[key]) for key in _PLAIN if user.get(key)}
+    if not kept:
+        raise ValueError("the kubeconfig has neither a token nor a certificate in it")
+    authority = cluster.get("certificate-authority-data")
+    return ({"certificate-authority-data": str(authority)} if authority else {}), kept
+
+
+def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> str:
+    """An encrypted value of the stack file, as the engine decrypts it."""
+    key = f"modelyard:{dotted(tuple(path))}"
+    command = ("pulumi", "config", "get", "--non-interactive", "--stack", stack.name, "--path", key)
+    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=root,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        raise ValueError("the Pulumi engine (pulumi) does not run, and decrypts them") from None
+    if done.returncode != 0:
+        raise ValueError("the Pulumi engine does not decrypt them: check PULUMI_CONFIG_PASSPHRASE")
+    return done.stdout.decode("utf-8", "replace")

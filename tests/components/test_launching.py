@@ -1,0 +1,188 @@
+"""From a stack file to a machine on AWS: what is written for a job is what its program asks AWS for."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.runtime.settings import SETTINGS
+
+from components.launching import launch
+from modelyard.remote.aws_launch import job_from_json
+from modelyard.remote.aws_script import user_data
+from modelyard.remote.launch import launch_files, launches
+from modelyard.stack import load_text
+from tests.components.conftest import Engine, Registered
+from tests.components.test_aws import _Cloud, of, statements
+
+STACK = """config:
+  modelyard:platform: {release: "23.10", namespace: ml}
+  modelyard:gpu: {model: A10}
+  modelyard:providers:
+    - name: amazon
+      kind: aws
+      credentialsSecret: amazon
+      aws:
+        account: "123456789012"
+        machineImage: ami-0123456789abcdef0
+        disk: 300
+        networks:
+          - {region: us-west-2, vpc: vpc-west, subnet: subnet-west}
+          - {region: eu-west-1, vpc: vpc-eu, subnet: subnet-eu}
+  modelyard:buckets:
+    - {name: lake, url: "s3://acme-lake", reachedBy: [platform, amazon]}
+  modelyard:resources:
+    - name: far
+      type: training
+      cpu: 16
+      memory: 64Gi
+      gpus: 8
+      remote:
+        provider: amazon
+        instanceType: p4d.24xlarge
+        regionPrefix: us-
+        timeLimit: 6h
+        image: 123456789012.dkr.ecr.us-west-2.amazonaws.com/trainer:3
+        command: [train, "--note=it's $HOME"]
+        data: {shared: {bucket: lake, prefix: datasets/churn}}
+        model: {bucket: lake, prefix: models}
+  modelyard:jobs:
+    - {name: churn, type: training, resource: far}
+"""
+CONFIG = {"modelyard:launched": "2026-11-22T09:30:00Z", "modelyard:dataManifest": "ab" * 32}
+
+
+class _Seeing(Engine):
+    """Also notes by which provider each resource is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by: dict[str, str] = {}
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802
+        self.by[request.name] = request.provider
+        return super().RegisterResource(request)
+
+
+def job_file(folder: Path) -> Path:
+    """What ``modelyard remote --write`` makes of the stack's only job."""
+    stack, findings = load_text(STACK, "dev", "stacks/Pulumi.dev.yaml")
+    assert stack is not None, findings
+    (made,) = launches("dev", stack.config, stack.config.resources[0])
+    files = launch_files(made)
+    assert set(files) == {f"churn/{name}" for name in ("Pulumi.yaml", "__main__.py", "job.json", "import.sh")}
+    file = folder / "job.json"
+    file.write_text(files["churn/job.json"])
+    return file
+
+
+def run(file: Path, config: Mapping[str, str]) -> _Seeing:
+    engine = _Seeing()
+    engine.mocks = _Cloud()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        pulumi.runtime.set_mocks(engine.mocks, project="modelyard", stack="dev", monitor=engine)
+        pulumi.runtime.set_all_config(dict(config))
+        SETTINGS.callbacks = engine
+        pulumi.runtime.test(lambda: launch(file) and None)()
+    finally:
+        pulumi.runtime.set_all_config({})
+        loop.close()
+    return engine
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> _Seeing:
+    return run(job_file(tmp_path_factory.mktemp("churn")), CONFIG)
+
+
+def one(engine: Engine, kind: str) -> Registered:
+    (found,) = of(engine.registered, kind)
+    return found
+
+
+def test_the_machine_is_the_offers_in_the_network_of_its_region(engine: _Seeing) -> None:
+    made = one(engine, "LaunchTemplate").inputs
+    assert (made["instanceType"], made["imageId"]) == ("p4d.24xlarge", "ami-0123456789abcdef0")
+    (network,) = made["networkInterfaces"]
+    assert (network["subnetId"], network["associatePublicIpAddress"]) == ("subnet-west", "false")
+    provider = one(engine, "aws").inputs
+    assert (provider["region"], json.loads(provider["allowedAccountIds"])) == ("us-west-2", ["123456789012"])
+    mine = [name for name, by in engine.by.items() if "pulumi:providers:aws::dev-churn::" in by]
+    asked = [each.name for each in engine.registered if each.type.startswith("aws:")]
+    assert sorted(mine) == sorted(asked)
+
+
+def test_nothing_comes_in_and_the_machine_keeps_to_itself(engine: _Seeing) -> None:
+    assert one(engine, "SecurityGroup").inputs["ingress"] == []
+    made = one(engine, "LaunchTemplate").inputs
+    assert made["metadataOptions"] == {
+        "httpEndpoint": "enabled",
+        "httpTokens": "required",
+        "httpPutResponseHopLimit": 1,
+    }
+    (disk,) = made["blockDeviceMappings"]
+    assert (disk["ebs"]["encrypted"], disk["ebs"]["volumeSize"]) == ("true", 300)
+
+
+def test_its_role_reaches_the_datasets_prefix_and_adds_below_the_jobs_own(engine: _Seeing) -> None:
+    (policy,) = [each for each in of(engine.registered, "RolePolicy") if each.name.endswith("-rights")]
+    found = {(action, *each["Resource"]) for each in statements(policy.inputs["policy"]) for action in each["Action"]}
+    storage = {each for each in found if each[0].startswith("s3:")}
+    assert storage == {
+        ("s3:GetObject", "arn:aws:s3:::acme-lake/datasets/churn/*"),
+        ("s3:ListBucket", "arn:aws:s3:::acme-lake"),
+        ("s3:PutObject", "arn:aws:s3:::acme-lake/models/churn/*"),
+    }
+
+
+def test_it_ends_by_itself_and_from_outside_when_nobody_is_left(engine: _Seeing) -> None:
+    assert one(engine, "LaunchTemplate").inputs["instanceInitiatedShutdownBehavior"] == "terminate"
+    schedule = one(engine, "Schedule").inputs
+    # Six hours and a quarter after it was launched.
+    assert schedule["scheduleExpression"] == "at(2026-11-22T15:45:00)"
+    assert schedule["target"]["arn"].endswith(":aws-sdk:ec2:terminateInstances")
+
+
+def test_what_the_machine_runs_is_the_stacks_and_knows_the_manifest(engine: _Seeing, tmp_path: Path) -> None:
+    from base64 import b64decode
+    from datetime import datetime
+
+    launched = datetime.fromisoformat(CONFIG["modelyard:launched"])
+    job = job_from_json(job_file(tmp_path).read_text(), launched, CONFIG["modelyard:dataManifest"])
+    script = b64decode(one(engine, "LaunchTemplate").inputs["userData"]).decode()
+    assert script == user_data(job)
+    assert "shutdown -P +360 " in script
+    assert f"manifest_sha256={'ab' * 32}\n" in script
+    assert (job.read and job.read.url, job.model.url) == (
+        "s3://acme-lake/datasets/churn/",
+        "s3://acme-lake/models/churn/model/",
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, "say when it is launched"),
+        ({"modelyard:launched": "yesterday"}, "launched is 'yesterday'"),
+        ({"modelyard:launched": "2026-11-22T09:30:00"}, "launched has no time zone"),
+        ({**CONFIG, "modelyard:dataManifest": "abc"}, "a SHA-256 has 64"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_told_before_anything_is_made(
+    tmp_path: Path, config: dict[str, str], words: str
+) -> None:
+    with pytest.raises(pulumi.RunError, match=words):
+        run(job_file(tmp_path), config)
+
+
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "job.json"
+    for text in ("{}", "no JSON", json.dumps({"form": "aws-job@v0"}), json.dumps({"form": "aws-job@v1", "read": 1})):
+        file.write_text(text)
+        with pytest.raises(pulumi.RunError, match=r"job\.json is not what modelyard remote --write makes"):
+            run(file, CONFIG)

@@ -1,0 +1,115 @@
+"""Credentials of remote clusters from the stack file: where they go, what is taken of them, what is never said."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from modelyard.cluster import handed
+from modelyard.cluster.connection import ClusterError, connect
+from modelyard.stack import Stack, load_text
+
+STACK = """config:
+  modelyard:platform: {release: "23.10", namespace: ml}
+  modelyard:gpu: {model: A10}
+  modelyard:resources:
+    - name: far
+      type: runtime
+      remote:
+        cluster:
+          controller: https://10.8.0.5:6443
+          credentials: {secure: AAAA}
+"""
+KUBECONFIG = {
+    "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://elsewhere"}}],
+    "users": [{"name": "u", "user": {"token": "very-secret"}}],
+}
+
+
+def stack(name: str) -> Stack:
+    loaded, findings = load_text(STACK, name, f"stacks/Pulumi.{name}.yaml")
+    assert loaded is not None, findings
+    return loaded._replace(sha256=name)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A ``pulumi`` that decrypts to what stands in a file, and a kubeconfig of the user's."""
+    own = tmp_path / "own"
+    own.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "clusters": [], "users": [], "contexts": []}))
+    tool = tmp_path / "bin" / "pulumi"
+    tool.parent.mkdir()
+    tool.write_text(f'#!/bin/sh\nprintf "%s " "$@" >"{tmp_path}/asked"\ncat "{tmp_path}/value"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("KUBECONFIG", str(own))
+    return tmp_path
+
+
+def test_the_engine_decrypts_and_the_process_alone_can_read(engine: Path) -> None:
+    (engine / "value").write_text(yaml.safe_dump(KUBECONFIG))
+    handed.hand_over(engine, stack("one"))
+    assert "--path modelyard:resources[0].remote.cluster.credentials " in (engine / "asked").read_text()
+    own, added = os.environ["KUBECONFIG"].split(os.pathsep)
+    assert own == str(engine / "own")
+    assert (Path(added).stat().st_mode & 0o777, Path(added).parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    client = connect("modelyard-remote-far")
+    # The controller is the stack file's, whatever the handed kubeconfig says.
+    assert client.config.cluster.server == "https://10.8.0.5:6443"
+    assert client.config.user is not None
+    assert client.config.user.token == "very-secret"
+    before = os.environ["KUBECONFIG"]
+    handed.hand_over(engine, stack("one"))
+    assert os.environ["KUBECONFIG"] == before
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"exec": {"command": "very-secret"}},
+        {"client-key": "/very-secret", "client-certificate": "/very-secret"},
+        {"password": "very-secret", "username": "me"},
+    ],
+)
+def test_no_program_and_no_path_is_taken_of_them(engine: Path, user: dict[str, object]) -> None:
+    (engine / "value").write_text(yaml.safe_dump({**KUBECONFIG, "users": [{"name": "u", "user": user}]}))
+    with pytest.raises(ClusterError, match="neither a token nor a certificate") as failed:
+        handed.hand_over(engine, stack("two"))
+    assert "very-secret" not in f"{failed.value} {failed.value.remedy}"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "very-secret", "a: [very-secret", "contexts: 7", "contexts: [{name: very-secret}]"]
+)
+def test_what_is_no_kubeconfig_is_told_without_a_word_of_it(engine: Path, text: str) -> None:
+    (engine / "value").write_text(text)
+    with pytest.raises(ClusterError, match="remote cluster far: its credentials cannot be used") as failed:
+        handed.hand_over(engine, stack("three"))
+    assert "very-secret" not in f"{failed.value} {failed.value.remedy}"
+    assert failed.value.__cause__ is None
+
+
+def test_a_value_that_the_engine_does_not_decrypt_is_told(engine: Path) -> None:
+    (engine / "bin" / "pulumi").write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(ClusterError, match="does not decrypt them"):
+        handed.hand_over(engine, stack("four"))
+
+
+def test_without_a_kubeconfig_of_the_users_nothing_is_put_in_its_place(
+    engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(engine / "none"))
+    with pytest.raises(ClusterError, match="there is no kubeconfig"):
+        handed.hand_over(engine, stack("five"))
+    assert os.environ["KUBECONFIG"] == str(engine / "none")
+
+
+def test_a_secret_is_a_kubeconfig_or_a_service_accounts_token() -> None:
+    authority, user = handed._of_secret({"token": "t\n", "ca.crt": "CA"})
+    assert (authority, user) == ({"certificate-authority-data": "Q0E="}, {"token": "t"})
+    assert handed._of_secret({"kubeconfig": yaml.safe_dump(KUBECONFIG)})[1] == {"token": "very-secret"}
+    with pytest.raises(ValueError, match="neither the key kubeconfig nor the key token"):
+        handed._of_secret({"password": "x"})
