@@ -4,6 +4,7 @@ No stage that waits holds a GPU. A pod without one starts them, so nothing of th
 fails keeps those that need it from starting; the others go on. Deleting the run's Job deletes all of it.
 """
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 
@@ -11,11 +12,16 @@ from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
 
+RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
+"""Names of runs."""
+
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
     parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
+    parser.add_argument("--from", dest="since", metavar="STAGE", help="run only this stage and those that need it")
+    parser.add_argument("--run", metavar="RUN", help="with --from: the earlier run that has what they read")
     parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take it")
     json_option(parser)
 
@@ -27,18 +33,23 @@ def run(args: Namespace) -> Exit:
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all
     from modelyard.findings import Finding
-    from modelyard.pipelines import chosen_pipeline, jumping, pipeline_run_name, pipeline_submission
+    from modelyard.pipelines import Since, chosen_pipeline, jumping, pipeline_run_name, pipeline_submission
     from modelyard.plan.ownership import FIELD_MANAGER
     from modelyard.plan.project import library_of
     from modelyard.report.pipeline import run_document, run_text
 
+    if (args.since is None) != (args.run is None):
+        raise Stop(Exit.USAGE, "--from and --run belong together", "--from STAGE --run RUN goes on from an earlier run")
+    if args.run is not None and not RUN.fullmatch(args.run):
+        raise Stop(Exit.USAGE, "--run is no name of a run", "write it as the submission said it: nightly-x7k2p")
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     pipeline = chosen_pipeline(stack, args.pipeline)
     if isinstance(pipeline, Finding):
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [pipeline])
     name = pipeline_run_name(pipeline)
-    made = pipeline_submission(stack, library_of(root), pipeline, name)
+    since = Since(args.since, args.run) if args.since is not None else None
+    made = pipeline_submission(stack, library_of(root), pipeline, name, since)
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
@@ -62,5 +73,5 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(run_document(stack.name, pipeline.name, name, made, objects, dry_run=args.dry_run))])
     else:
-        say(run_text(pipeline, name, objects, style_for(args, sys.stdout), dry_run=args.dry_run))
+        say(run_text(name, objects, style_for(args, sys.stdout), dry_run=args.dry_run))
     return Exit.FINE

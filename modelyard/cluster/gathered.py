@@ -19,6 +19,8 @@ STAGE: Final = "modelyard.dev/stage"
 """Label of a stage's objects: the name of the stage; what starts the stages has none."""
 RELEASED: Final = "modelyard.dev/released"
 """Annotation of a stage that may start."""
+HELD: Final = "modelyard-held"
+"""The queue of stages that wait. No LocalQueue has this name; with none, Kueue might give them its default one."""
 Objects = tuple[Mapping[str, Any], ...]
 
 

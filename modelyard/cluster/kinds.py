@@ -36,6 +36,7 @@ KINDS: Final[Mapping[tuple[str, str], Kind]] = {
     ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"): Kind("workloadpriorityclasses", namespaced=False),
     ("ray.io/v1", "RayCluster"): Kind("rayclusters"),
     ("ray.io/v1", "RayJob"): Kind("rayjobs"),
+    ("sparkoperator.k8s.io/v1beta2", "SparkApplication"): Kind("sparkapplications"),
     ("keda.sh/v1alpha1", "ScaledObject"): Kind("scaledobjects"),
     ("keda.sh/v1alpha1", "TriggerAuthentication"): Kind("triggerauthentications"),
     ("karpenter.sh/v1", "NodePool"): Kind("nodepools", namespaced=False),

@@ -5,12 +5,14 @@ Owns which template a job is rendered from, the name of its run, and what keeps 
 """
 
 from modelyard.jobs.environment import environment_build, job_environment, notebook_environment
+from modelyard.jobs.spark import check_spark
 from modelyard.jobs.submission import TEMPLATES, job_submission, run_name
 from modelyard.jobs.template import Submission, submission
 
 __all__ = [
     "TEMPLATES",
     "Submission",
+    "check_spark",
     "environment_build",
     "job_environment",
     "job_submission",

@@ -9,6 +9,7 @@ from modelyard.environments.rules import environment_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
 from modelyard.jobs.environment import job_environment
+from modelyard.jobs.spark import check_spark
 from modelyard.jobs.template import Submission, submission
 from modelyard.sizing import check_jobs, sized
 from modelyard.stack import apply_waivers
@@ -17,7 +18,7 @@ from modelyard.stack.jobs import Engine, Job, Resource
 from modelyard.stack.names import fresh, instead
 from modelyard.workloads import job_facts
 
-TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray"}
+TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by who runs its workers."""
 LONGEST_RUN: Final = 54
 """Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
@@ -89,7 +90,8 @@ def _errors(stack: Stack, job: Job) -> tuple[Finding, ...]:
     config = stack.config
     mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name == job.name}
     mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name == job.resource}
-    found = check_jobs(stack, sized(config))
+    everything = sized(config)
+    found = (*check_jobs(stack, everything), *check_spark(stack, everything))
     return tuple(one for one in found if one.blocks and one.field.partition(".")[0] in mine)
 
 

@@ -7,6 +7,7 @@ objects of a run. Renders by ``catalog``; creates nothing (``cluster`` does), an
 
 from modelyard.pipelines.rules import check_pipelines
 from modelyard.pipelines.submission import (
+    Since,
     chosen_pipeline,
     errors_of,
     jumping,
@@ -16,6 +17,7 @@ from modelyard.pipelines.submission import (
 from modelyard.pipelines.summary import StageSize, Summary, summary
 
 __all__ = [
+    "Since",
     "StageSize",
     "Summary",
     "check_pipelines",

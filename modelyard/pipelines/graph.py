@@ -21,6 +21,14 @@ def before(stages: Sequence[Stage]) -> Mapping[str, frozenset[str]]:
     return found
 
 
+def behind(stages: Sequence[Stage], name: str) -> tuple[Stage, ...]:
+    """A stage and all that need it, directly or through others; each needs only what is among them."""
+    known = before(stages)
+    found = [stage for stage in stages if stage.name == name or name in known[stage.name]]
+    names = {stage.name for stage in found}
+    return tuple(stage._replace(needs=tuple(one for one in stage.needs if one in names)) for stage in found)
+
+
 def in_order(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     """The stages with every one behind those that it needs, else as they stand; those of a circle come last."""
     names = {stage.name for stage in stages}

@@ -1,6 +1,7 @@
 """What is wrong with the pipelines of a stack, whatever its cluster has."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.pipelines.graph import before, circle
@@ -34,27 +35,40 @@ def check_pipelines(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findi
             f"pipelines has {pipelines[index].name} twice",
             "give one of them another name, or drop it",
         )
-    by_job = {id(job): one for one in everything for job, _ in one.jobs}
-    for index, pipeline in enumerate(pipelines):
-        yield from _Judge(stack, index, pipeline, by_job, everything).findings()
+    if pipelines:
+        known = _Known.of(stack, everything)
+        for index, pipeline in enumerate(pipelines):
+            yield from _Judge(stack, index, pipeline, known).findings()
+
+
+class _Known(NamedTuple):
+    """What stages may name, the same for all pipelines."""
+
+    jobs: Mapping[str, Job]
+    runnable: tuple[str, ...]
+    """Names of jobs with a command."""
+    by_job: Mapping[int, Sized]
+    """The resource of each job, by the job's identity."""
+    resources: Mapping[str, Sized]
+
+    @classmethod
+    def of(cls, stack: Stack, everything: Sequence[Sized]) -> "_Known":
+        jobs = stack.config.jobs
+        return cls(
+            {job.name: job for job in jobs},
+            tuple(job.name for job in jobs if job.command),
+            {id(job): one for one in everything for job, _ in one.jobs},
+            {one.resource.name: one for one in everything if not one.own},
+        )
 
 
 class _Judge:
     """One pipeline and what is known of its stages."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        index: int,
-        pipeline: Pipeline,
-        by_job: Mapping[int, Sized],
-        everything: Sequence[Sized],
-    ) -> None:
+    def __init__(self, stack: Stack, index: int, pipeline: Pipeline, known: _Known) -> None:
         self.stack, self.pipeline, self.stages = stack, pipeline, pipeline.stages
         self.where: Path = ("pipelines", index)
-        self.jobs = {job.name: job for job in stack.config.jobs}
-        self.by_job = by_job
-        self.resources = {one.resource.name: one for one in everything if not one.own}
+        self.jobs, self.runnable, self.by_job, self.resources = known
 
     def findings(self) -> Iterator[Finding]:
         """All of them, stage by stage."""
@@ -104,9 +118,8 @@ class _Judge:
 
     def _runs_job(self, number: int, stage: Stage, name: str) -> Iterator[Finding]:
         job = self.jobs.get(name)
-        runnable = [one.name for one in self.stack.config.jobs if one.command]
         if job is None:
-            remedy = instead(name, runnable, "jobs with a command")
+            remedy = instead(name, self.runnable, "jobs with a command")
             yield self._stage(
                 "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which there is not", remedy
             )

@@ -1,15 +1,16 @@
 """The objects of a run: every stage of it, held back, and the pod that starts one after another."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
+from modelyard.cluster.gathered import HELD, PIPELINE_RUN, QUEUE, RELEASED, STAGE
 from modelyard.findings import Finding, Severity
-from modelyard.jobs import TEMPLATES, Submission, job_environment, submission
-from modelyard.pipelines.artifacts import artifact, variables
-from modelyard.pipelines.graph import in_order
+from modelyard.jobs import TEMPLATES, Submission, check_spark, job_environment, submission
+from modelyard.pipelines.artifacts import Run, artifact, variables
+from modelyard.pipelines.graph import behind, in_order
 from modelyard.pipelines.rules import check_pipelines
-from modelyard.sizing import Sized, sized
+from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.names import fresh, instead
@@ -18,11 +19,6 @@ from modelyard.workloads import deployment_of, job_facts, namespace_of_job, name
 
 TEMPLATE: Final = "pipeline-run"
 """The patch that the pod which starts the stages is rendered from."""
-HELD: Final = "modelyard-held"
-"""The queue of stages that wait. No LocalQueue has this name; with none, Kueue might give them its default one."""
-QUEUE: Final = "kueue.x-k8s.io/queue-name"
-RELEASED: Final = "modelyard.dev/released"
-"""Annotation of a stage's object that was started."""
 MODEL: Final = "modelyard.dev/model"
 """Annotation of the pods that serve a model: its address."""
 _LONGEST: Final = 54
@@ -30,9 +26,19 @@ _LONGEST: Final = 54
 _PLURALS: Final[Mapping[str, tuple[str, str]]] = {
     "Job": ("batch/v1", "jobs"),
     "RayJob": ("ray.io/v1", "rayjobs"),
+    "SparkApplication": ("sparkoperator.k8s.io/v1beta2", "sparkapplications"),
     "Deployment": ("apps/v1", "deployments"),
 }
 """API version and plural of what is started or rolled out, by kind."""
+
+
+class Since(NamedTuple):
+    """Where a run begins that goes on from an earlier one."""
+
+    stage: str
+    """It and all that need it are run again."""
+    run: str
+    """Name of the earlier run, whose artefacts the others are taken from."""
 
 
 def pipeline_run_name(pipeline: Pipeline) -> str:
@@ -56,18 +62,36 @@ def chosen_pipeline(stack: Stack, name: str) -> Pipeline | Finding:
     )
 
 
-def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -> tuple[Finding, ...]:
-    """What keeps a pipeline from being submitted."""
-    index = stack.config.pipelines.index(pipeline)
-    mine = f"pipelines[{index}]"
-    return tuple(
-        one
-        for one in check_pipelines(stack, everything)
-        if one.blocks and (one.field == mine or one.field.startswith((f"{mine}.", f"{mine}[")))
+def _no_stage(stack: Stack, pipeline: Pipeline, name: str) -> Finding:
+    return Finding(
+        "PIP012",
+        Severity.ERROR,
+        f"pipeline {pipeline.name} has no stage {name}",
+        stack=stack.name,
+        file=stack.file,
+        remedy=instead(name, [stage.name for stage in pipeline.stages], "stages"),
     )
 
 
-def pipeline_submission(stack: Stack, library: Library, pipeline: Pipeline, run: str) -> Submission:
+def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -> tuple[Finding, ...]:
+    """What keeps a pipeline from being submitted."""
+    jobs = {stage.job for stage in pipeline.stages}
+    mine = [f"pipelines[{stack.config.pipelines.index(pipeline)}]"]
+    mine += [f"jobs[{index}]" for index, job in enumerate(stack.config.jobs) if job.name in jobs]
+    return tuple(
+        one
+        for one in (
+            *check_pipelines(stack, everything),
+            *check_jobs(stack, everything),
+            *check_spark(stack, everything),
+        )
+        if one.blocks and any(one.field == place or one.field.startswith(f"{place}.") for place in mine)
+    )
+
+
+def pipeline_submission(
+    stack: Stack, library: Library, pipeline: Pipeline, run: str, since: Since | None = None
+) -> Submission:
     """What a submission of a pipeline makes: all of it is owned by the first object, and goes with it.
 
     Args:
@@ -75,29 +99,38 @@ def pipeline_submission(stack: Stack, library: Library, pipeline: Pipeline, run:
         library: the project's patches.
         pipeline: one of the stack's.
         run: name of the run, see :func:`pipeline_run_name`.
+        since: where it begins, if not with the first stages.
     """
     config = stack.config
     everything = sized(config)
     if errors := errors_of(stack, pipeline, everything):
         return Submission((), errors)
+    wanted, whole = in_order(pipeline.stages), Run(run)
+    if since is not None:
+        wanted = behind(wanted, since.stage)
+        if not wanted:
+            return Submission((), (_no_stage(stack, pipeline, since.stage),))
+        again = {stage.name for stage in wanted}
+        kept = frozenset(name for stage in pipeline.stages if stage.name not in again for name in stage.writes)
+        whole = Run(run, since.run, kept)
     steps: list[dict[str, Any]] = []
     objects: list[dict[str, Any]] = []
     findings: list[Finding] = []
     templates: list[str] = []
     environments: dict[str, Environment] = {}
     namespace = ""
-    for stage in in_order(pipeline.stages):
+    for stage in wanted:
         made: tuple[dict[str, Any], ...] = ()
         if stage.rollout is not None:
             (one,) = [each for each in everything if not each.own and each.resource.name == stage.rollout]
             namespace = namespace_of_resource(config, one)
             started = [("Deployment", deployment_of(one))]
-            release = _rolled_out(artifact(config, pipeline, stage.reads[0], run), run)
+            release = _rolled_out(artifact(config, pipeline, stage.reads[0], whole), run)
         else:
             (job, one) = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
             namespace = namespace_of_job(config, job, one.resource)
             known = job_facts(config, job, f"{run}-{stage.name}", stack.name)
-            known["run"]["env"] |= variables(config, pipeline, stage, run)
+            known["run"]["env"] |= variables(config, pipeline, stage, whole)
             environment, wrong = job_environment(stack, job)
             findings += wrong
             environments |= {environment.name: environment} if environment is not None else {}
@@ -130,7 +163,7 @@ def pipeline_submission(stack: Stack, library: Library, pipeline: Pipeline, run:
 
 
 def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:
-    """What is told where the cluster would put a stage into a queue that nobody named, which would start it at once.
+    """What is told where the cluster would start a stage too early, or never the pod that starts them.
 
     Args:
         asked: objects of a submission.
@@ -138,7 +171,7 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
     """
     for body, answer in zip(asked, answers, strict=True):
         there, wanted = (one["metadata"].get("labels", {}).get(QUEUE) for one in (answer, body))
-        if there != wanted and "modelyard.dev/stage" in body["metadata"].get("labels", {}):
+        if there != wanted and STAGE in body["metadata"].get("labels", {}):
             return Finding(
                 "PIP013",
                 Severity.ERROR,
@@ -146,6 +179,13 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
                 "which would start it before the stages that it needs",
                 remedy="name a team in the jobs of the pipeline, so that they wait for its queue",
             )
+    if answers[0]["spec"].get("suspend") and not answers[0]["metadata"].get("labels", {}).get(QUEUE):
+        return Finding(
+            "PIP013",
+            Severity.ERROR,
+            "the cluster holds jobs without a queue, and with them the pod that starts the stages",
+            remedy="make a LocalQueue named default in the namespace; Kueue is set to manageJobsWithoutQueueName",
+        )
     return None
 
 
@@ -153,8 +193,8 @@ def _of_run(body: dict[str, Any], pipeline: Pipeline, stage: Stage, run: str) ->
     labels = {
         **body["metadata"].get("labels", {}),
         "modelyard.dev/pipeline": pipeline.name,
-        "modelyard.dev/pipeline-run": run,
-        "modelyard.dev/stage": stage.name,
+        PIPELINE_RUN: run,
+        STAGE: stage.name,
     }
     return {**body, "metadata": {**body["metadata"], "labels": labels}}
 
@@ -164,9 +204,10 @@ def _held(body: dict[str, Any]) -> dict[str, Any]:
     if body["kind"] not in _PLURALS:
         return body
     metadata, spec = body["metadata"], {**body["spec"], "suspend": True}
-    if body["kind"] == "Job":
-        # Gone before the stages behind it, nobody could tell that it had succeeded.
+    if body["kind"] != "RayJob":
+        # Gone before the stages behind it, nobody could tell that it had succeeded. Of a RayJob only its cluster goes.
         spec.pop("ttlSecondsAfterFinished", None)
+        spec.pop("timeToLiveSeconds", None)
     if QUEUE in metadata["labels"]:
         metadata = {**metadata, "labels": {**metadata["labels"], QUEUE: HELD}}
     return {**body, "metadata": metadata, "spec": spec}

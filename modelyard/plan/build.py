@@ -118,8 +118,10 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         from modelyard.plan.partitions import check_partitions
 
         yield from check_partitions(stack, state)
-    if stack.config.jobs or stack.config.resources:
+    if stack.config.jobs or stack.config.resources or stack.config.pipelines:
         # Most stacks have none, and the formulas are an import of their own.
+        from modelyard.jobs import check_spark
+        from modelyard.pipelines import check_pipelines
         from modelyard.plan.jobs import check_job_room
         from modelyard.plan.partitions import check_slice_quotas
         from modelyard.sizing import check_jobs, sized
@@ -128,15 +130,12 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
         yield from check_slice_quotas(stack, everything)
+        yield from check_spark(stack, everything)
+        yield from check_pipelines(stack, everything)
     if stack.config.environments or _named_environments(stack.config):
         from modelyard.environments import check_environments
 
         yield from check_environments(stack, state.nodes)
-    if stack.config.pipelines:
-        from modelyard.pipelines import check_pipelines
-        from modelyard.sizing import sized
-
-        yield from check_pipelines(stack, sized(stack.config))
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 

@@ -20,6 +20,7 @@ from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads import node_labels
 from modelyard.workloads.jobs import RAY_HEAD
 from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
+from modelyard.workloads.spark import driver_of
 
 NAMED: Final = 4
 """Jobs that a finding names before it only counts."""
@@ -34,8 +35,8 @@ class _Ask(NamedTuple):
     workers: int
     """That start together, or not at all."""
     together: str | None
-    head: bool
-    """Whether a Ray head without a GPU starts with them."""
+    head: tuple[str, tuple[tuple[str, Fraction], ...]] | None
+    """What starts with them and has no GPU: a Ray head, or Spark's driver."""
     resource: str = GPU_RESOURCE
     """By which its GPUs are called."""
     selector: tuple[tuple[str, str], ...] = ()
@@ -88,7 +89,7 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
             )
         elif kinds.there:
             if ask not in told:
-                told[ask] = _unplaced(ask, kinds, team)
+                told[ask] = _unplaced(ask, kinds, team) or _unplaced_head(ask, kinds, team)
             if (problem := told[ask]) is not None:
                 yield stack.finding(
                     "RES212",
@@ -142,10 +143,16 @@ def _ask(config: Config, job: Job, one: Sized) -> _Ask:
         products(card) if isinstance(card, Card) else (),
         workers,
         job.together,
-        job.engine == "ray",
+        _head(job),
         name,
         tuple(part.nodes.items()) if part is not None else (),
     )
+
+
+def _head(job: Job) -> tuple[str, tuple[tuple[str, Fraction], ...]] | None:
+    if job.engine == "ray":
+        return "head", tuple((key, quantity.parse(value)) for key, value in RAY_HEAD.items())
+    return ("driver", tuple(driver_of(job.spark).items())) if job.engine == "spark" else None
 
 
 def _gpus(ask: _Ask) -> int:
@@ -188,7 +195,7 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
             able = [name for name in names if pool.most(team, name, ask.resource) >= wanted]
     pods = [("worker", ask.workers, requests, able)]
     if ask.head:
-        pods.append(("head", 1, {key: quantity.parse(value) for key, value in RAY_HEAD.items()}, basic))
+        pods.append((ask.head[0], 1, dict(ask.head[1]), basic))
     for what, count, each, flavors in pods:
         for resource, unit in (("cpu", "cores"), ("memory", "of memory")):
             most = max((pool.most(team, name, resource) for name in flavors), default=Fraction(0))
@@ -205,7 +212,7 @@ def _on_gpu_nodes(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding
     without: dict[str | None, dict[str, None]] = {}
     for one in everything:
         for job, _ in one.jobs:
-            if one.resource.remote is None and (not one.size.gpus or (job.command and job.engine == "ray")):
+            if one.resource.remote is None and (not one.size.gpus or (job.command and job.engine != "job")):
                 without.setdefault(job.team or one.resource.team, {})[job.name] = None
     for index, team in enumerate(config.teams):
         flavors = {quota.flavor for quota in team.quotas}
@@ -219,6 +226,16 @@ def _on_gpu_nodes(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding
                 "add a quota of a flavor without gpu, of nodes of any kind: {flavor: any, cpu: 16, memory: 64Gi}",
                 detail=f"jobs: {', '.join(jobs[:NAMED])}" + (f" and {len(jobs) - NAMED} more" * (len(jobs) > NAMED)),
             )
+
+
+def _unplaced_head(ask: _Ask, kinds: _Kinds, team: Team | None) -> tuple[str, str] | None:
+    """The same of what starts with the workers."""
+    if ask.head is None:
+        return None
+    what, requests = ask.head
+    alone = _Ask(ask.team, (*requests, (GPU_RESOURCE, Fraction(0))), (), 1, None, None)
+    found = _unplaced(alone, kinds, team)
+    return None if found is None else (f"no node takes its {what}", found[1])
 
 
 def _unplaced(ask: _Ask, kinds: _Kinds, team: Team | None) -> tuple[str, str] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from modelyard.cluster.gathered import JOB, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STACK, STAGE, RunObjects
+from modelyard.cluster.gathered import HELD, JOB, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STACK, STAGE, RunObjects
 from modelyard.cluster.state import annotations_of
 from modelyard.pool.objects import asks_for, condition, labels_of
 
@@ -21,8 +21,6 @@ _FIRST: Final[Sequence[State]] = (
     "succeeded",
 )
 """Of several parts, the state that their run has: what still goes on before what has ended."""
-_NOWHERE: Final = "modelyard-held"
-"""Queue that there is not: stages that may not start yet are in it."""
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -142,7 +140,7 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
     for (stack, namespace, name), bodies in groups.items():
         labels = labels_of(bodies[0])
         queues = (labels_of(body).get(QUEUE) for body in bodies)
-        team = next((queue for queue in queues if queue not in (None, _NOWHERE)), None)
+        team = next((queue for queue in queues if queue not in (None, HELD)), None)
         parts = tuple(sorted(map(_part, bodies), key=lambda part: (len(part.name), part.name)))
         runs.append(Run(name, labels.get(PIPELINE) or labels.get(JOB, ""), stack, namespace, team, parts))
     by_name = sorted(runs, key=lambda run: (run.name, run.namespace))

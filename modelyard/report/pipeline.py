@@ -11,7 +11,6 @@ from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import count
 from modelyard.stack import durations
-from modelyard.stack.pipelines import Pipeline
 
 STAGE = "modelyard.dev/stage"
 """Label of a stage's objects."""
@@ -82,19 +81,16 @@ def pipeline_mermaid(shown: Summary) -> list[str]:
 
 
 def run_text(
-    pipeline: Pipeline, run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False
+    run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False
 ) -> list[str]:
     """What was made, or would be, and how to follow it and end it."""
     namespace = objects[0]["metadata"]["namespace"]
-    state, stages = "could be" if dry_run else "is", count(len(pipeline.stages), "stage")
-    lines = [f"{style.bold(safe(run))} {state} submitted: namespace {safe(namespace)}, {stages}"]
+    state = "could be" if dry_run else "is"
+    lines = [f"{style.bold(safe(run))} {state} submitted: namespace {safe(namespace)}; its stages wait for each other"]
     lines += [f"  {safe(line)}" for line in _stages(objects)]
     if not dry_run:
-        lines.append(
-            style.dim(
-                f"follow it: kubectl logs job/{run} --namespace {namespace} --follow; end it: kubectl delete job {run}"
-            )
-        )
+        lines.append(style.dim(f"follow it: kubectl logs job/{run} --namespace {namespace} --follow"))
+        lines.append(style.dim(f"end it: kubectl delete job {run} --namespace {namespace}"))
     return lines
 
 

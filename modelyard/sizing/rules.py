@@ -212,8 +212,13 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
     clashes = (
-        ("trials", job.trials is not None and job.engine == "ray", "trials run as plain pods, and its engine is ray"),
+        (
+            "trials",
+            job.trials is not None and job.engine != "job",
+            f"trials run as plain pods, and its engine is {job.engine}",
+        ),
         ("leastWorkers", job.least_workers is not None and job.engine == "ray", "a Ray cluster starts whole"),
+        ("leastWorkers", job.least_workers is not None and job.engine == "spark", "Spark has leastExecutors"),
         (
             "leastWorkers",
             job.least_workers is not None and job.trials is not None,

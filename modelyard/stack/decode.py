@@ -27,7 +27,7 @@ from modelyard.stack.config import (
     Waiver,
 )
 from modelyard.stack.environments import Environment
-from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale
+from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale, Spark
 from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
@@ -232,6 +232,18 @@ JOB: Final[Fields] = {
     "timeLimit": ("time_limit", _seconds),
     "retries": ("retries", _count),
     "keep": ("keep", _seconds),
+}
+SPARK: Final[Fields] = {
+    "version": ("version", _same),
+    "mainClass": ("main_class", _same),
+    "driverCpu": ("driver_cpu", _quantity),
+    "driverMemory": ("driver_memory", _quantity),
+    "overhead": ("overhead", _quantity),
+    "mostExecutors": ("most_executors", _count),
+    "leastExecutors": ("least_executors", _count),
+    "idle": ("idle", _seconds),
+    "serviceAccount": ("service_account", _same),
+    "conf": ("conf", _same),
 }
 MODEL: Final[Fields] = {
     "parameters": ("parameters", _quantity),
@@ -514,7 +526,8 @@ def _cluster(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) ->
 def _job(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Job:
     flat = {key: value for key, value in given.items() if key in JOB}
     model = Model(**_fields(given.get("model", {}), MODEL, texts, (*path, "model")))
-    return Job(**_fields(flat, JOB, texts, path), model=model)
+    spark = Spark(**_fields(given.get("spark", {}), SPARK, texts, (*path, "spark")))
+    return Job(**_fields(flat, JOB, texts, path), model=model, spark=spark)
 
 
 def _pipeline(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Pipeline:

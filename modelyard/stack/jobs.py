@@ -11,7 +11,7 @@ from modelyard.stack.remote import Remote
 
 JobType = Literal["data-sink", "dataset", "training", "batch-prediction", "serving", "llm-serving", "runtime"]
 JOB_TYPES: Final[tuple[JobType, ...]] = get_args(JobType)
-Engine = Literal["job", "ray"]
+Engine = Literal["job", "ray", "spark"]
 Precision = Literal["fp32", "fp16", "bf16", "fp8", "int8", "int4"]
 
 
@@ -30,6 +30,28 @@ class Model(NamedTuple):
     head_size: int | None = None
     activation: str | None = None
     """Bytes that one sample takes on the GPU while it is trained on, as a profiler says."""
+
+
+class Spark(NamedTuple):
+    """What a job of engine ``spark`` says beside its resource, whose workers are the executors."""
+
+    version: str | None = None
+    """Of Spark in the image; None: nobody said, which is an error."""
+    main_class: str | None = None
+    """Of an application of the JVM."""
+    driver_cpu: str = "1"
+    driver_memory: str = "4Gi"
+    """Of the driver's pod, overhead included."""
+    overhead: str | None = None
+    """Memory beside the heap, as a part of it; None: Spark's own, by the kind of application."""
+    most_executors: int | None = None
+    """With a number, executors come and go with the work up to it; None: as many as the resource has workers."""
+    least_executors: int = 0
+    idle: int = 60
+    """Seconds after which an executor without work goes, where they come and go."""
+    service_account: str = "spark-operator-spark"
+    """Of the driver, which makes the executors."""
+    conf: Mapping[str, str] = {}
 
 
 class Job(NamedTuple):
@@ -64,7 +86,8 @@ class Job(NamedTuple):
     """Whose quota it takes; None: its resource's."""
     priority: str | None = None
     engine: Engine = "job"
-    """Who runs its workers: plain pods with an index, or a Ray cluster of its own."""
+    """Who runs its workers: plain pods with an index, a Ray cluster of its own, or Spark, whose executors they are."""
+    spark: Spark = Spark()
     least_workers: int | None = None
     """With fewer GPUs free it starts with so many and stays so; None: whole or not at all."""
     together: str | None = None

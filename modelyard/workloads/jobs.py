@@ -11,6 +11,7 @@ from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.environments import image_with, run_environment
 from modelyard.workloads.partitions import gpu_facts
 from modelyard.workloads.pool import namespace_of, takes_any_place
+from modelyard.workloads.spark import spark_facts
 
 CPU_PERCENT = 70
 """Of their CPU that pods use before there are more of them: enough left until these are ready."""
@@ -65,7 +66,10 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
         "retries": job.retries,
         "keep": job.keep,
     }
-    return {"run": run}
+    if job.engine != "spark":
+        return {"run": run}
+    size = found.size
+    return {"run": run, "spark": spark_facts(job, size.workers, size.cpu, size.memory, size.gpus)}
 
 
 def is_deployed(config: Config, one: "Sized") -> bool:

@@ -76,6 +76,13 @@ def test_a_cluster_is_needed_to_submit(pipelines: Any, run: Any, monkeypatch: py
     assert "kubeconfig" in result.err
 
 
+@pytest.mark.parametrize("words", [("--from", "train"), ("--run", "nightly-x"), ("--from", "train", "--run", "A/b")])
+def test_going_on_needs_a_stage_and_a_run(pipelines: Any, run: Any, words: tuple[str, ...]) -> None:
+    result = run("pipeline", "submit", "dev", "nightly", *words)
+    assert result.code == 2
+    assert "--run" in result.err
+
+
 @pytest.mark.parametrize(
     "stage",
     [

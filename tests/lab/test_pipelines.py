@@ -8,11 +8,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.environment import PATIENCE, Environment, environment
+from lab import Lab, install
+from tests.lab.environment import PATIENCE, Environment
 from tests.lab.test_pool import config
 
 SPACE = "vision-ml"
@@ -68,11 +70,19 @@ PIPELINES: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    with environment("dev", tmp_path_factory.mktemp("pipelines")) as made:
-        made.lab.start_operators("kueue")
-        made.lab.kubectl("create", "namespace", SPACE)
+    """Nodes, Kueue, and what the stack owns of queues and resources, as an apply would send it; no platform."""
+    folder = tmp_path_factory.mktemp("pipelines")
+    with Lab.start(folder / "lab", context="dev") as lab:
+        install.nodes(lab, Path(install.__file__).parent / "platform" / "dev" / "nodes.yaml")
+        lab.start_operators("kueue")
+        made = Environment("dev", lab, folder / "project")
         config(made, **PIPELINES)
-        made.modelyard("apply", "dev", "--yes")
+        lab.kubectl("create", "namespace", SPACE)
+        bodies = [target.after for target in made.plan().targets if target.action == "create"]
+        assert len(bodies) == 4
+        for body in bodies:
+            text = json.dumps({**body, "metadata": {**body["metadata"], "managedFields": None}})
+            lab.kubectl("apply", "--server-side", "--field-manager=modelyard", "--filename=-", stdin=text)
         yield made
 
 
@@ -90,9 +100,10 @@ def found(env: Environment, kind: str, run: str) -> dict[str, dict[str, Any]]:
 
 
 def pods(env: Environment, run: str) -> list[str]:
-    """The pods of a run's stages."""
+    """The pods of a run's stages; the one that starts them is of no job's run."""
     items = env.lab.request("GET", f"/api/v1/namespaces/{SPACE}/pods").body["items"]
-    return [one["metadata"]["name"] for one in items if one["metadata"]["name"].startswith(f"{run}-")]
+    of = {one["metadata"]["name"]: one["metadata"].get("labels", {}).get("modelyard.dev/run", "") for one in items}
+    return [name for name, job in of.items() if job.startswith(f"{run}-")]
 
 
 def stages(env: Environment, run: str) -> subprocess.CompletedProcess[str]:

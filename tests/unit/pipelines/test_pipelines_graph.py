@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from modelyard.pipelines.graph import before, circle, in_order, most_at_once
+from modelyard.pipelines.graph import before, behind, circle, in_order, most_at_once
 from modelyard.stack.pipelines import Stage
 
 
@@ -23,6 +23,11 @@ def test_everything_that_comes_before() -> None:
     known = before(DIAMOND)
     assert known["serve"] == {"train", "tune", "load"}
     assert known["load"] == known["report"] == frozenset()
+
+
+def test_a_stage_and_all_that_need_it() -> None:
+    assert [(stage.name, stage.needs) for stage in behind(DIAMOND, "train")] == [("serve", ("train",)), ("train", ())]
+    assert behind(DIAMOND, "nope") == ()
 
 
 def test_unknown_names_are_passed_over() -> None:

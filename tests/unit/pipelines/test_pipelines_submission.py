@@ -8,9 +8,10 @@ import pytest
 
 from modelyard.catalog import Library, load_library
 from modelyard.jobs import Submission
-from modelyard.pipelines import jumping, pipeline_run_name, pipeline_submission, summary
+from modelyard.pipelines import Since, jumping, pipeline_run_name, pipeline_submission, summary
 from modelyard.sizing import sized
 from modelyard.stack.config import Stack
+from modelyard.stack.jobs import Spark
 from modelyard.stack.pipelines import Pipeline, Stage
 from tests.unit.pipelines.made import ASSISTANT, CHAT, DEEP, LOAD, NIGHTLY, TRAIN, stack, with_stages
 
@@ -135,6 +136,26 @@ def test_a_ray_stage_is_followed_as_a_ray_job(library: Library) -> None:
     assert body["spec"]["suspend"] is True
 
 
+def test_a_spark_stage_is_held_and_followed(library: Library) -> None:
+    spark = TRAIN._replace(engine="spark", command=("local:///app/train.py",), spark=Spark("3.5.7"))
+    submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))
+    step = steps(submission)[1]
+    assert step["path"] == "/apis/sparkoperator.k8s.io/v1beta2/namespaces/vision-ml/sparkapplications"
+    (body,) = [one for one in submission.objects if one["kind"] == "SparkApplication"]
+    assert body["spec"]["suspend"] is True
+    assert "timeToLiveSeconds" not in body["spec"]
+    assert body["metadata"]["labels"][QUEUE] == "modelyard-held"
+    env = {one["name"]: one["value"] for one in body["spec"]["driver"]["env"]}
+    assert env["OUTPUT_MODEL"] == f"s3://acme-lake/pipelines/{RUN}/model"
+
+
+def test_a_spark_job_that_cannot_run_keeps_its_pipeline_back(library: Library) -> None:
+    spark = TRAIN._replace(engine="spark", command=("local:///app/train.py",))
+    submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))
+    assert submission.objects == ()
+    assert [one.code for one in submission.findings] == ["RES220"]
+
+
 def test_what_is_wrong_makes_nothing(library: Library) -> None:
     pipeline = with_stages(Stage("a", "fit", needs=("b",)), Stage("b", "fit", needs=("a",)))
     submission = made(library, None, pipeline)
@@ -159,6 +180,28 @@ def test_a_queue_that_the_cluster_adds_would_start_a_stage_too_early(library: Li
     assert finding is not None
     assert finding.code == "PIP013"
     assert f"Job {RUN}-fit into the queue default" in finding.summary
+
+
+def test_a_cluster_that_holds_what_is_in_no_queue_would_start_nothing(library: Library) -> None:
+    asked = made(library).objects
+    answers = json.loads(json.dumps(asked))
+    answers[0]["spec"]["suspend"] = True
+    finding = jumping(asked, answers)
+    assert finding is not None
+    assert "the pod that starts the stages" in finding.summary
+
+
+def test_a_run_may_go_on_from_an_earlier_one(library: Library) -> None:
+    submission = pipeline_submission(stack(), library, NIGHTLY, RUN, Since("train", "nightly-early"))
+    assert [(one["name"], one["needs"]) for one in steps(submission)] == [("train", []), ("serve", ["train"])]
+    (job,) = [body for body in submission.objects[1:] if body["kind"] == "Job"]
+    env = {one["name"]: one.get("value") for one in job["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert env["INPUT_DATA_SET"] == "s3://acme-lake/pipelines/nightly-early/data-set"
+    assert env["OUTPUT_MODEL"] == f"s3://acme-lake/pipelines/{RUN}/model"
+    annotations = steps(submission)[1]["release"]["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["modelyard.dev/model"] == f"s3://acme-lake/pipelines/{RUN}/model"
+    (finding,) = pipeline_submission(stack(), library, NIGHTLY, RUN, Since("trian", "x")).findings
+    assert (finding.code, finding.remedy) == ("PIP012", "did you mean train?")
 
 
 def test_names_leave_room_for_the_longest_stage() -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from modelyard.stack.config import Autoscaling
-from modelyard.stack.jobs import Job, Resource, Runtime, Scale
+from modelyard.stack.jobs import Job, Resource, Runtime, Scale, Spark
+from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
 
 IMAGE = Runtime("images.example.com/jobs:1")
@@ -226,3 +227,18 @@ def test_pods_without_gpus_have_nodes_without_gpus(dev: Any, job: Job, quotas: t
     )
     found = [(one.field, one.detail) for one in site.plan().findings if one.code == "RES216"]
     assert found == ([("teams[0].quotas", f"jobs: {job.name}")] if told else [])
+
+
+@pytest.mark.parametrize(("memory", "told"), [("4Gi", []), ("900Gi", ["no node takes its driver"])])
+def test_a_driver_that_no_node_takes_is_told(dev: Any, memory: str, told: list[str]) -> None:
+    spark = Spark("3.5.7", driver_memory=memory)
+    job = TRAIN._replace(engine="spark", command=("local:///app/train.py",), spark=spark)
+    found = room(dev.asking(runtime=IMAGE, resources=(DEEP,), jobs=(job,)))
+    assert [summary for _, summary in found] == [f"job train can never run: {why}" for why in told]
+
+
+def test_a_plan_tells_what_is_wrong_with_pipelines(dev: Any) -> None:
+    stages = (Stage("a", "train", needs=("b",)), Stage("b", "train", needs=("a",)))
+    site = dev.asking(runtime=IMAGE, resources=(DEEP,), jobs=(TRAIN,), pipelines=(Pipeline("nightly", stages),))
+    told = [(one.code, one.summary) for one in site.plan().findings if one.code.startswith("PIP")]
+    assert told == [("PIP005", "pipeline nightly can never run: a needs b needs a")]

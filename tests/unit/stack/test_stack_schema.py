@@ -35,6 +35,7 @@ from modelyard.stack.decode import (
     RESOURCE,
     SCALE,
     SECTIONS,
+    SPARK,
     STAGE,
     TARGETS,
     TEAM,
@@ -94,7 +95,8 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["cluster"]["properties"]) == {*CLUSTER, "quota"}
     assert set(SCHEMA["$defs"]["remoteQuota"]["properties"]) == set(REMOTE_QUOTA)
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
-    assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
+    assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model", "spark"}
+    assert set(SCHEMA["$defs"]["spark"]["properties"]) == set(SPARK)
     assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
     assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
