@@ -11,6 +11,14 @@ QUEUE: Final = "kueue.x-k8s.io/queue-name"
 """Label that names the LocalQueue of a job."""
 RUN: Final = "modelyard.dev/run"
 """Label of a run's objects and pods: the run's name."""
+PIPELINE: Final = "modelyard.dev/pipeline"
+"""Label of what a run of a pipeline is made of: the name of the pipeline."""
+PIPELINE_RUN: Final = "modelyard.dev/pipeline-run"
+"""The same: the name of the run."""
+STAGE: Final = "modelyard.dev/stage"
+"""Label of a stage's objects: the name of the stage; what starts the stages has none."""
+RELEASED: Final = "modelyard.dev/released"
+"""Annotation of a stage that may start."""
 Objects = tuple[Mapping[str, Any], ...]
 
 
@@ -25,6 +33,8 @@ class PoolObjects(NamedTuple):
     """ClusterQueues."""
     local_queues: Objects = ()
     flavors: Objects = ()
+    cohorts: Objects = ()
+    """Those that are objects of their own."""
     kueue: bool = False
     """Whether the cluster has Kueue."""
     unread: tuple[str, ...] = ()

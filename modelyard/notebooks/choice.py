@@ -43,30 +43,6 @@ class Chosen(NamedTuple):
     """What its GPU is; None: whole ones."""
 
 
-class Offer(NamedTuple):
-    """Flavors, GPUs and queues of a stack: ``choose`` takes each, where the team has GPUs of the flavor."""
-
-    flavors: tuple[Flavor, ...]
-    """A single nameless one where the stack has none: nodes with the stack's card."""
-    allocations: tuple[tuple[Allocation, int], ...]
-    """Each with the whole GPUs of a pod."""
-    teams: tuple[tuple[str, tuple[str, ...]], ...]
-    """Each with the flavors that it has GPUs of."""
-    priorities: tuple[str, ...]
-    """The most urgent first; of queued jobs only."""
-
-
-def offer(config: Config) -> Offer:
-    """What a submission can choose."""
-    several = config.gpu.per_worker
-    return Offer(
-        tuple(_flavors(config).values()),
-        (("single", 1), ("multi_gpu", several)) if several > 1 else (("single", 1),),
-        tuple((team.name, tuple(one.name for one in gpu_flavors(config, team))) for team in config.teams),
-        tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value)) if config.teams else (),
-    )
-
-
 def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
     """The flavor, GPUs and queue of a submission, or everything that is wrong with the choice."""
     problems: list[Problem] = []
@@ -101,7 +77,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
         problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
-    known = _flavors(config)
+    known = flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
         problems.append(Problem(f"there is no flavor {choice.flavor}", instead(choice.flavor, names, "flavors")))
@@ -130,10 +106,6 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
         have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no card'})" for one in known.values())
         problems.append(Problem(f"nothing is of {what}", f"there is {have}"))
     return None
-
-
-def _flavors(config: Config) -> dict[str, Flavor]:
-    return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
 
 
 def _several(what: str) -> str:
@@ -169,11 +141,9 @@ def _part(
     if flavor is None:
         return None
     found = [
-        (f"--partition {one.name}" + (f" --slice {name}" if one.mode == "mig" else ""), part)
-        for one in config.partitions
-        if choice.partition in (None, one.name) and _divides(config, one, flavor)
-        for name, part in slices(config, one).items()
-        if choice.slice in (None, name)
+        (f"--partition {name}" + (f" --slice {profile}" if profile is not None else ""), part)
+        for name, profile, part in parts(config, flavor)
+        if choice.partition in (None, name) and choice.slice in (None, profile)
     ]
     asked = f"partition {choice.partition or 'of any name'}" + (f" with slice {choice.slice}" if choice.slice else "")
     if len(found) != 1:
@@ -186,9 +156,29 @@ def _part(
             problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
         return None
     part = found[0][1]
-    if team is not None and part.resource not in {quota.resource for quota in team.quotas}:
+    if team is not None and part.resource not in counted(team):
         problems.append(Problem(f"team {team.name} has no quota of {part.resource}", "add one, or take a whole GPU"))
     return part
+
+
+def flavors(config: Config) -> dict[str, Flavor]:
+    """The flavors by name: a single nameless one, of nodes with the stack's card, where the stack has none."""
+    return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
+
+
+def parts(config: Config, flavor: Flavor) -> list[tuple[str, str | None, Slice]]:
+    """The slices of a flavor's nodes, each with its partition's name and, of MIG, its profile."""
+    return [
+        (one.name, name if one.mode == "mig" else None, part)
+        for one in config.partitions
+        if _divides(config, one, flavor)
+        for name, part in slices(config, one).items()
+    ]
+
+
+def counted(team: Team) -> frozenset[str]:
+    """What a team's quotas count as GPUs."""
+    return frozenset(quota.resource for quota in team.quotas)
 
 
 def _divides(config: Config, partition: Partition, flavor: Flavor) -> bool:

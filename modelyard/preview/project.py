@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from posixpath import normpath
 
+from modelyard.environments.locks import lock_file
 from modelyard.preview.revisions import Range, between, laid_out
 from modelyard.preview.shared import same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared
@@ -42,7 +43,7 @@ def preview(root: Path, base: str, head: str | None, today: date, each: Each | N
     def wanted(path: str) -> bool:
         return path.startswith((*_SHARED, folder))
 
-    with laid_out(root, span.head.commit, span.prefix, wanted, _price_files) as tree:
+    with laid_out(root, span.head.commit, span.prefix, wanted, _named_files) as tree:
         return _previewed(tree, span, today, each or _one_by_one)
 
 
@@ -58,8 +59,8 @@ def _folder(root: Path) -> str:
 def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview:
     folder = _folder(head_root)
     recorded = {path.split("/")[-2] for path in span.paths if path.startswith(f"{folder}recorded/")}
-    repriced = {name for name, path in _prices(head_root) if path in span.paths}
-    touched = {_stack_of(path, folder) for path in span.paths} | recorded | repriced
+    others = {name for name, path in _files_of(head_root) if path in span.paths}
+    touched = {_stack_of(path, folder) for path in span.paths} | recorded | others
     shared = any(path.startswith((*_PROJECT, "patches/")) for path in span.paths)
 
     def wanted(path: str) -> bool:
@@ -67,7 +68,7 @@ def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview
             return path.split("/")[-2] in touched
         return path.startswith(_SHARED) or (path.startswith(folder) and (shared or _stack_of(path, folder) in touched))
 
-    with laid_out(head_root, span.base.commit, span.prefix, wanted, _price_files) as base_root:
+    with laid_out(head_root, span.base.commit, span.prefix, wanted, _named_files) as base_root:
         before, after = _files(base_root), _files(head_root)
         names = sorted({*before, *after})
         # Where nothing differs that all share, only a stack's own files can make a difference.
@@ -106,13 +107,22 @@ def _stack_of(path: str, folder: str) -> str:
     return stack_of(name) if name != path and "/" not in name else ""
 
 
-def _prices(root: Path) -> Iterator[tuple[str, str]]:
-    """The stacks that name a price file, each with its path from the project's root."""
+def _files_of(root: Path) -> Iterator[tuple[str, str]]:
+    """The files that a stack's plan reads beside its own, each with the stack, by its path from the project's root.
+
+    They are price files, lists of packages, and the locks of environments.
+    """
     for name, file in _files(root).items():
-        # Few stacks have the key, and looking for it is cheaper than loading them all.
-        stack = load(file, file.name)[0] if _says(file, b"modelyard:prices") else None
-        if stack is not None and stack.config.prices is not None:
-            yield name, normpath(stack.config.prices)
+        # Few stacks have such keys, and looking for them is cheaper than loading them all.
+        if not any(_says(file, key) for key in (b"modelyard:prices", b"modelyard:environments")):
+            continue
+        stack = load(file, file.name)[0]
+        if stack is None:
+            continue
+        config = stack.config
+        named = [config.prices, *(one.requirements for one in config.environments)]
+        named += [lock_file(one.name) for one in config.environments]
+        yield from ((name, normpath(path)) for path in named if path is not None)
 
 
 def _says(file: Path, text: bytes) -> bool:
@@ -125,5 +135,5 @@ def _says(file: Path, text: bytes) -> bool:
         return False
 
 
-def _price_files(root: Path) -> Iterator[str]:
-    return (path for _, path in _prices(root))
+def _named_files(root: Path) -> Iterator[str]:
+    return (path for _, path in _files_of(root))

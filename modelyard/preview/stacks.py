@@ -9,7 +9,7 @@ from modelyard.cost.prices import Prices
 from modelyard.cost.project import priced, prices_of
 from modelyard.findings import Finding, ordered
 from modelyard.plan.cost import StackCost
-from modelyard.plan.project import Planned, library_of, plan_after, plan_recorded, shown
+from modelyard.plan.project import Planned, library_of, plan_after, plan_recorded, shown, with_project
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.check import check_plan
 from modelyard.policy.loading import policies_of
@@ -210,11 +210,14 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
     stack, _ = load(file, shown(root, file))
     if stack is None:
         return None
+    stack = with_project(root, stack)
     chosen, problems = select(library_of(root), stack, facts(stack.config, workloads(stack.config)))
     drafts = tuple(finding for finding in problems if finding.code == _DRAFT)
     others = [(finding.code, finding.summary) for finding in problems if finding.code != _DRAFT]
     patches = [(one.patch.id, one.patch.sha256) for one in chosen]
-    return _Inputs((stack.file, stack.sha256, patches, others, prices_of(root, stack)), drafts)
+    return _Inputs(
+        (stack.file, stack.sha256, patches, others, prices_of(root, stack), stack.config.environments), drafts
+    )
 
 
 def _side(root: Path, planned: Planned | None, today: date, prices: Path | None = None) -> Side | None:

@@ -108,10 +108,38 @@ def test_what_can_be_chosen(notebook: Path, run: Any) -> None:
     assert "flavor a10 (A10), a30 (A30)" in said
     assert "device A10, A30 allocation single (1 GPU) team vision (a10, a30)" in said
     document = json.loads(run("job", "choices", "dev", "--json").out)
-    assert document["flavors"] == [{"name": "a10", "card": "A10"}, {"name": "a30", "card": "A30"}]
-    assert document["teams"] == [{"name": "vision", "flavors": ["a10", "a30"]}]
+    assert (document["image"], document["environment"]) == ("images.example.com/notebook:1", None)
+    assert [(one["name"], one["card"]) for one in document["flavors"]] == [("a10", "A10"), ("a30", "A30")]
+    assert document["teams"] == [{"name": "vision", "flavors": ["a10", "a30"], "resources": ["nvidia.com/gpu"]}]
 
 
 def test_nothing_to_choose_from(run: Any, refused: Any) -> None:
-    assert "no notebooks.image: nothing can be submitted" in run("job", "choices", "dev").words
+    assert "dev no notebooks.image: nothing runs" in run("job", "choices", "dev").words
     assert "no stack was named" in refused("job", "choices", code=2).words
+
+
+def test_notebooks_may_run_in_an_environments_image(project: Any, run: Any) -> None:
+    environments = (
+        "[{name: tabular, python: '3.11', requirements: environments/tabular.txt, image: images.example.com/python:1}]"
+    )
+    project.edit(("config:\n", f"config:\n  modelyard:environments: {environments}\n"))
+    project.edit(("config:\n", "config:\n  modelyard:notebooks: {environment: tabular}\n"))
+    (project.root / "environments").mkdir(exist_ok=True)
+    (project.root / "environments" / "tabular.txt").write_text("pandas\n")
+    assert "dev images.example.com/python:1 with tabular" in run("job", "choices", "dev").words
+
+
+def test_slices_can_be_chosen_where_a_partition_divides_the_nodes(notebook: Path, project: Any, run: Any) -> None:
+    partition = "{name: small, mode: mig, flavor: a30, layout: {2g.12gb: 1, 1g.6gb: 2}}"
+    project.edit(("config:\n", f"config:\n  modelyard:partitions: [{partition}]\n"))
+    said = run("job", "choices", "dev").words
+    assert "allocation single (1 GPU), partial" in said
+    assert "small 2g.12gb (nvidia.com/mig-2g.12gb, 12 GB), small 1g.6gb (nvidia.com/mig-1g.6gb, 6 GB)" in said
+    document = json.loads(run("job", "choices", "dev", "--json").out)
+    assert document["flavors"][0]["parts"] == []
+    assert document["flavors"][1]["parts"][1] == {
+        "partition": "small",
+        "slice": "1g.6gb",
+        "resource": "nvidia.com/mig-1g.6gb",
+        "memoryGb": 6,
+    }

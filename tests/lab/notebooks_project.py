@@ -14,9 +14,13 @@ POOL = {
     "modelyard:teams": [
         {
             "name": "vision",
-            "quotas": [{"flavor": name, "cpu": 16, "memory": "128Gi", "gpus": 1} for name in ("a10", "a30")],
+            "quotas": [
+                *({"flavor": name, "cpu": 16, "memory": "128Gi", "gpus": 1} for name in ("a10", "a30")),
+                {"flavor": "a30", "gpus": 2, "resource": "nvidia.com/mig-1g.6gb"},
+            ],
         }
     ],
+    "modelyard:partitions": [{"name": "small", "mode": "mig", "flavor": "a30", "layout": {"1g.6gb": 4}}],
     "modelyard:priorities": [{"name": "urgent", "value": 1000}],
 }
 

@@ -14,7 +14,7 @@ from modelyard_jupyterlab.command import Refused, run
 from modelyard_jupyterlab.files import Outside, inside, seen, state
 from modelyard_jupyterlab.settings import Modelyard
 
-OPTIONS: Final = ("flavor", "allocation", "team", "priority")
+OPTIONS: Final = ("flavor", "allocation", "partition", "slice", "team", "priority")
 """Of a submission, each a text or left out."""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.notebooks import Choice, Chosen, choose, offer
+from modelyard.notebooks import Choice, Chosen, choose, counted, offer
 from modelyard.notebooks.facts import escaped
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.partitions import Partition
@@ -142,14 +142,22 @@ def test_arguments_stay_as_they_are() -> None:
 
 
 def test_an_offer_has_what_can_be_chosen_and_nothing_else() -> None:
-    stack = pool()
+    shares = Quota("a10", None, None, 2, resource="nvidia.com/gpu.shared")
+    stack = pool(partitions=(SHARED, SMALL))
+    stack = stack._replace(teams=(*stack.teams, Team("speech", (Quota("a30-spot", "16", "64Gi", 1), shares))))
     offered = offer(stack)
-    teams, priorities = dict(offered.teams), [None, *offered.priorities]
-    for flavor, (allocation, gpus), team, priority in product(offered.flavors, offered.allocations, teams, priorities):
-        found = choose(stack, Choice(flavor.name, None, allocation, team, priority))
-        assert isinstance(found, Chosen) == (flavor.name in teams[team])
-        assert not isinstance(found, Chosen) or found.gpus == gpus
-    assert teams == {"vision": ("a10",), "cpu": ()}
+    assert offered.able == {"vision": ("a10",), "cpu": (), "speech": ("a30-spot", "a10")}
+    for flavor, team, priority in product(offered.flavors, offered.teams, (None, *offered.priorities)):
+        able = flavor.name in offered.able[team.name]
+        for allocation, gpus in offered.allocations:
+            found = choose(stack, Choice(flavor.name, None, allocation, team.name, priority))
+            assert isinstance(found, Chosen) == able
+            assert not isinstance(found, Chosen) or found.gpus == gpus
+        for part in offered.parts[flavor.name]:
+            asked = Choice(flavor.name, None, "partial", team.name, priority, part.partition, part.slice)
+            assert isinstance(choose(stack, asked), Chosen) == (able and part.resource in counted(team))
+    assert [(one.partition, one.slice) for one in offered.parts["a10"]] == [("shared", None)]
+    assert [one.slice for one in offered.parts["a30-spot"]] == ["2g.12gb", "1g.6gb"]
 
 
 def test_the_offer_of_a_stack_without_a_pool() -> None:

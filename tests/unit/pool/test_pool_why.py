@@ -119,6 +119,19 @@ def test_more_than_a_team_can_ever_have(ask: Any, limit: int | None, lent: int, 
     assert f"ask for {most} GPUs at most, or raise the quota of vision" in words(found)
 
 
+def test_nothing_is_called_impossible_that_is_not(ask: Any) -> None:
+    """Fewer workers may do, and a cohort may have quotas of its own."""
+    body = job("big-11111", suspend=True, workers=4)
+    smaller = workload(body, waits(SHORT))
+    smaller["spec"]["podSets"][0]["minCount"] = 2
+    queue = [cluster_queue("team-vision", 2)]
+    assert not any("never" in text for text in ask(body, workloads=[smaller], queues=queue).helps)
+    assert any("never have 4" in text for text in ask(body, workloads=[workload(body)], queues=queue).helps)
+    cohort = {"metadata": {"name": "r"}, "spec": {"parentName": "everybody"}}
+    tree = {"queues": [cluster_queue("team-vision", 2, cohort="r")], "cohorts": [cohort]}
+    assert not any("never" in text for text in ask(body, workloads=[workload(body)], **tree).helps)
+
+
 @pytest.mark.parametrize(
     ("objects", "said", "help_"),
     [

@@ -1,62 +1,82 @@
-// What becomes of a submitted job, told in a notification until its result is there.
+// What becomes of submitted jobs, told in a notification each until its result is there.
 
+const KEPT = '@modelyard/jupyterlab:jobs';
 const INTERVAL = 5000;
 const LONGEST = 60000;
 
-/** Tells a job's name and where its result will be, and looks after it until it has ended. */
-export function follow(lab, { app, asked, browser, job, notice, drive }) {
+/** Looks after submitted jobs until they have ended, or are dismissed; those of before a reload too. */
+export async function follower(lab, { app, asked, browser, kept }) {
   const { Notification } = lab['@jupyterlab/apputils'];
   const { Poll } = lab['@lumino/polling'];
-  const where = job.path ?? job.result;
-  const path = job.path === null ? null : drive ? `${drive}:${job.path}` : job.path;
-  const queue = job.team ? `in the queue of team ${job.team}` : 'for a node';
-  const gpus = `${job.gpus} GPU${job.gpus > 1 ? 's' : ''}`;
+  const jobs = new Map();
+  const keep = () => kept?.save(KEPT, [...jobs.values()]);
 
-  const show = (message, type, actions = []) => {
-    const options = { message, type, actions, autoClose: false };
-    if (Notification.manager.has(notice)) {
-      Notification.update({ id: notice, ...options });
-    } else if (type !== 'in-progress') {
-      // It was dismissed meanwhile; the end is told all the same.
-      notice = Notification.emit(message, type, options);
+  /** One job, as the server answered its submission, with its path as JupyterLab names it. */
+  function follow(job, notice = Notification.emit(said(job, 'waiting').message, 'in-progress', { autoClose: false })) {
+    const actions = [
+      {
+        label: 'Open Result',
+        displayType: 'accent',
+        callback: () => void app.commands.execute('docmanager:open', { path: job.opens }),
+      },
+    ];
+    const tell = (state) => {
+      const { message, type } = said(job, state);
+      if (type !== 'in-progress') {
+        void browser?.model.refresh();
+      }
+      Notification.update({ id: notice, message, type, autoClose: false, actions: type === 'in-progress' ? [] : actions });
+    };
+    tell('waiting');
+    if (job.path === null) {
+      // Its result stands where this server shows no files.
+      return;
     }
-  };
-  const open = path && {
-    label: 'Open Result',
-    displayType: 'accent',
-    callback: () => void app.commands.execute('docmanager:open', { path }),
-  };
-  const ended = (message, type) => {
-    void browser?.model.refresh();
-    show(message, type, open ? [open] : []);
-  };
-
-  const tell = {
-    waiting: () => show(`Job ${job.job} is submitted and waits ${queue} (${gpus}). Its result will be ${where}`, 'in-progress'),
-    running: () => show(`Job ${job.job} runs (${gpus}). Its result will be ${where}`, 'in-progress'),
-    stopped: () => ended(`Job ${job.job} was stopped; what it had is in ${where}. A queued job starts anew.`, 'warning'),
-    failed: () => ended(`Job ${job.job} failed: the cell's output and error are in ${where}`, 'error'),
-    complete: () => ended(`Job ${job.job} is complete: ${where}`, 'success'),
-  };
-  tell.waiting();
-  if (path === null) {
-    // Its result stands where this server shows no files.
-    return;
+    jobs.set(job.job, job);
+    void keep();
+    let before = 'waiting';
+    const poll = new Poll({
+      name: `@modelyard/jupyterlab:${job.job}`,
+      frequency: { interval: INTERVAL, max: LONGEST, backoff: true },
+      standby: 'when-hidden',
+      factory: async () => {
+        const state = await asked.state(job.path);
+        const wanted = Notification.manager.has(notice);
+        if (wanted && state !== before) {
+          before = state;
+          tell(state);
+        }
+        if (!wanted || state === 'failed' || state === 'complete') {
+          poll.dispose();
+          jobs.delete(job.job);
+          void keep();
+        }
+      },
+    });
   }
-  let before = 'waiting';
-  const poll = new Poll({
-    name: `@modelyard/jupyterlab:${job.job}`,
-    frequency: { interval: INTERVAL, max: LONGEST, backoff: true },
-    standby: 'when-hidden',
-    factory: async () => {
-      const state = await asked.state(job.path);
-      if (state !== before) {
-        before = state;
-        tell[state]();
-      }
-      if (state === 'failed' || state === 'complete') {
-        poll.dispose();
-      }
-    },
-  });
+
+  const before = await Promise.resolve(kept?.fetch(KEPT)).catch(() => undefined);
+  for (const job of before ?? []) {
+    follow(job);
+  }
+  return follow;
+}
+
+/** How far a job is, in words. */
+function said(job, state) {
+  const { job: name, gpus, team } = job;
+  const what = job.allocation === 'partial' ? 'a part of a GPU' : `${gpus} GPU${gpus > 1 ? 's' : ''}`;
+  const where = job.path ?? job.result;
+  const words = {
+    waiting: [
+      'in-progress',
+      `is submitted and waits ${team ? `in the queue of team ${team}` : 'for a node'} (${what}). Its result will be ${where}`,
+    ],
+    running: ['in-progress', `runs (${what}). Its result will be ${where}`],
+    stopped: ['warning', `was stopped; what it had is in ${where}. A queued job starts anew.`],
+    failed: ['error', `failed: the cell's output and error are in ${where}`],
+    complete: ['success', `is complete: ${where}`],
+  };
+  const [type, message] = words[state];
+  return { type, message: `Job ${name} ${message}` };
 }

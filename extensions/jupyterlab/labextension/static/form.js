@@ -15,33 +15,35 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
   const { teams, priorities } = choices;
 
   if (teams.length) {
-    fields.team = select('Team', teams.map(({ name }) => [name, name]), given.team);
+    fields.team = select('Team', teams.map(({ name }) => [name, name]));
   }
   const flavored = choices.flavors.some(({ name }) => name);
   if (flavored) {
-    fields.flavor = select('Flavor', [], given.flavor);
+    fields.flavor = select('Flavor', []);
   }
-  fields.allocation = select('Device', [], given.allocation);
+  fields.device = select('Device', []);
   if (priorities.length) {
-    fields.priority = select('Priority', [['', 'none'], ...priorities.map((one) => [one, one])], given.priority);
+    fields.priority = select('Priority', [['', 'none'], ...priorities.map((one) => [one, one])]);
   }
   if (takesParameters) {
     fields.parameters = text('Parameters', 'name=value, one a line', (given.parameters ?? []).join('\n'));
   }
 
   const value = (name) => fields[name]?.control.value || null;
-  /** Flavors follow the team, devices the flavor. */
+  /** Flavors follow the team, devices the flavor and the team. */
   const refill = () => {
-    const mine = teams.find(({ name }) => name === value('team'))?.flavors;
-    const flavors = choices.flavors.filter(({ name }) => !mine || !name || mine.includes(name));
+    const team = teams.find(({ name }) => name === value('team'));
+    const flavors = choices.flavors.filter(({ name }) => !team || !name || team.flavors.includes(name));
     if (flavored) {
       fill(fields.flavor.control, flavors.map(({ name, card }) => [name, card ? `${name} (${card})` : name]));
     }
-    const card = choices.flavors.find(({ name }) => name === value('flavor'))?.card ?? 'GPU';
-    fill(fields.allocation.control, [
+    const flavor = choices.flavors.find(({ name }) => name === value('flavor'));
+    const card = flavor?.card ?? 'GPU';
+    const parts = (flavor?.parts ?? []).filter(({ resource }) => !team || team.resources.includes(resource));
+    fill(fields.device.control, [
       ...choices.allocations.map(({ name, gpus }) => [name, `${gpus} × ${card}: ${GPUS[name]} (${name})`]),
-      // Known from training tasks and looked for, but pods have whole GPUs.
-      ['partial', `a part of one ${card} (partial): tasks inside Ray's workers only`, true],
+      ...parts.map((part) => [deviceOf(part), `${partOf(part, card)} (partial)`]),
+      ...(parts.length ? [] : [['partial', `a part of one ${card} (partial): there is none`, true]]),
     ]);
   };
   refill();
@@ -71,11 +73,24 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
   widget.getValue = () => ({
     team: value('team'),
     flavor: value('flavor'),
-    allocation: value('allocation'),
+    ...asDevice(value('device')),
     priority: value('priority'),
     parameters: (value('parameters') ?? '').split('\n').filter((line) => line.trim()),
   });
   return widget;
+}
+
+/** A device as one word of the form, and back. */
+const deviceOf = ({ partition, slice }) => ['partial', partition, slice].filter(Boolean).join(' ');
+
+function asDevice(device) {
+  const [allocation, partition = null, slice = null] = (device ?? '').split(' ');
+  return { device, allocation: allocation || null, partition, slice };
+}
+
+function partOf({ partition, slice, memoryGb }, card) {
+  const memory = memoryGb === null ? '' : `, ${memoryGb} GB`;
+  return slice ? `${slice} of one ${card}${memory}: ${partition}` : `a share of one ${card}${memory}: ${partition}`;
 }
 
 function element(tag, properties, ...children) {
@@ -88,12 +103,9 @@ function labelled(name, control, shown = control) {
   return { control, label: element('label', {}, element('span', { textContent: name }), shown) };
 }
 
-function select(name, options, chosen) {
+function select(name, options) {
   const control = element('select', { className: 'jp-mod-styled' });
   fill(control, options);
-  if (chosen) {
-    control.value = chosen;
-  }
   return labelled(name, control, element('div', { className: 'jp-select-wrapper' }, control));
 }
 

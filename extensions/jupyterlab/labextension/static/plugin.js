@@ -1,7 +1,7 @@
 // The command, and what a submission goes through: save, choose, send, follow.
 
 import { submissionForm } from './form.js';
-import { follow } from './follow.js';
+import { follower } from './follow.js';
 import { Refused, server } from './server.js';
 
 const COMMAND = 'modelyard:submit';
@@ -15,22 +15,25 @@ export function plugin(lab) {
   const { ICommandPalette } = lab['@jupyterlab/apputils'];
   const { IDefaultFileBrowser } = lab['@jupyterlab/filebrowser'];
   const { INotebookTracker } = lab['@jupyterlab/notebook'];
+  const { IStateDB } = lab['@jupyterlab/statedb'];
   const { LabIcon } = lab['@jupyterlab/ui-components'];
   return {
     id: '@modelyard/jupyterlab:submit',
     description: 'Submits notebooks as jobs on GPUs.',
     autoStart: true,
     requires: [INotebookTracker],
-    optional: [ICommandPalette, IDefaultFileBrowser],
-    activate: (app, tracker, palette, browser) => {
+    optional: [ICommandPalette, IDefaultFileBrowser, IStateDB],
+    activate: (app, tracker, palette, browser, kept) => {
       const { commands, shell } = app;
+      const asked = server(lab, app.serviceManager.serverSettings);
+      const following = app.restored.then(() => follower(lab, { app, asked, browser, kept }));
       const isEnabled = () => tracker.currentWidget !== null && tracker.currentWidget === shell.currentWidget;
       commands.addCommand(COMMAND, {
         label: 'Submit Notebook as Job…',
         caption: 'Run this notebook as a job on a GPU',
         icon: new LabIcon({ name: 'modelyard:submit', svgstr: ICON }),
         isEnabled,
-        execute: () => (tracker.currentWidget ? submit(lab, app, browser, tracker.currentWidget) : undefined),
+        execute: () => (tracker.currentWidget ? submit(lab, app, asked, following, tracker.currentWidget) : undefined),
       });
       tracker.currentChanged.connect(() => commands.notifyCommandChanged(COMMAND));
       shell.currentChanged?.connect(() => commands.notifyCommandChanged(COMMAND));
@@ -40,9 +43,8 @@ export function plugin(lab) {
 }
 
 /** Saves a notebook, asks what it is to run on, and sends it, again and again until it is taken or given up. */
-async function submit(lab, app, browser, panel) {
+async function submit(lab, app, asked, following, panel) {
   const { Dialog, Notification, showDialog, showErrorMessage } = lab['@jupyterlab/apputils'];
-  const asked = server(lab, app.serviceManager.serverSettings);
   const { contents } = app.serviceManager;
   let choices;
   try {
@@ -66,15 +68,19 @@ async function submit(lab, app, browser, panel) {
       return;
     }
     given = answer.value;
+    const { device, ...options } = given;
     const notice = Notification.emit(`Submitting ${panel.title.label}…`, 'in-progress', { autoClose: false });
+    let job;
     try {
-      const job = await asked.submit({ ...given, path: contents.localPath(panel.context.path) });
-      follow(lab, { app, asked, browser, job, notice, drive: contents.driveName(panel.context.path) });
-      return;
+      job = await asked.submit({ ...options, path: contents.localPath(panel.context.path) });
     } catch (error) {
       Notification.dismiss(notice);
       problem = error;
+      continue;
     }
+    const drive = contents.driveName(panel.context.path);
+    (await following)({ ...job, opens: drive ? `${drive}:${job.path}` : job.path }, notice);
+    return;
   }
 }
 

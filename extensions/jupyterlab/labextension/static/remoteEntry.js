@@ -6,6 +6,7 @@
     '@jupyterlab/filebrowser',
     '@jupyterlab/notebook',
     '@jupyterlab/services',
+    '@jupyterlab/statedb',
     '@jupyterlab/ui-components',
     '@lumino/polling',
     '@lumino/widgets',
