@@ -73,6 +73,7 @@ bench: lab ## measure against kubectl kustomize and kubectl diff, each in one ru
 	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
 	@$(BIN)/python benchmarks/preview.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
 	@$(BIN)/python benchmarks/live.py
+	@$(BIN)/python benchmarks/pool.py
 
 docs: $(READY) ## make the generated pages, shown output and pictures again; build the site into build/site
 	@$(BIN)/python docs/generate.py

@@ -6,6 +6,7 @@ import pulumi
 
 from components.aside import aside
 from components.stopping import stop_asked
+from modelyard.cluster.state import SCALED_OBJECT
 from modelyard.drain import Busy, Source
 from modelyard.drain.asking import ask
 from modelyard.drain.values import NO_DRAIN
@@ -20,7 +21,7 @@ def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, .
     stay as they are.
     """
     drain = next((found for found in plan.drains if target.name in found.targets), None)
-    if drain is None or target.key.kind != "Deployment":
+    if drain is None or target.key.kind not in ("Deployment", SCALED_OBJECT):
         return ()
     if os.environ.get(NO_DRAIN):
         pulumi.log.warn(f"{target.name} is changed at once, whatever runs on {drain.name}: {NO_DRAIN} is set")

@@ -8,6 +8,7 @@ from components.objects import declare
 from components.record import Applied
 from components.undoing import handed_over, let_go, noted
 from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.keda import bounds
 
 
 class Part(pulumi.ComponentResource):
@@ -66,8 +67,7 @@ class OtherTargets(Part):
 class Autoscaling(pulumi.ComponentResource):
     """How the training sides sleep: the most replicas of each.
 
-    In annotation mode its fields are part of the training targets, one patch each, so it declares no resource of its
-    own.
+    Its fields and objects are part of the training targets, so it declares no resource of its own.
     """
 
     def __init__(self, name: str, plan: Plan, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -79,4 +79,5 @@ def autoscaled(plan: Plan) -> dict[str, str]:
     """The most replicas of each target that an autoscaler looks after, by name."""
     found = {target.name: target.after["metadata"].get("annotations") or {} for target in plan.asked}
     key = "autoscaling/max_replicas"
-    return {name: annotations[key] for name, annotations in found.items() if key in annotations}
+    said = {name: annotations[key] for name, annotations in found.items() if key in annotations}
+    return said | {name: str(most) for name, (_, most) in bounds(plan.asked).items() if most is not None}

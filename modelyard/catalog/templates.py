@@ -173,7 +173,7 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
             for piece in _compiled(source).generate(params):
                 pieces.append(piece)
                 size += len(piece)
-                if size > MAX_TEXT:
+                if size > MAX_MADE:
                     raise TooLarge
         return "".join(pieces)
     except _TooLong:
@@ -195,7 +195,12 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
         )
     except (TooLarge, MemoryError):
         return _error(
-            "PAT006", patch, file, f"renders more than {MAX_TEXT} characters", 0, "look for a loop that grows"
+            "PAT006",
+            patch,
+            file,
+            f"renders more than {MAX_MADE:,} characters, or {MAX_TEXT:,} at once",
+            0,
+            "look for a loop that grows",
         )
     except jinja2.TemplateSyntaxError as error:
         return _error(

@@ -82,7 +82,7 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
 
 def chosen_stack(root: Path, named: str | None) -> Stack:
     """The stack that is named, or meant."""
-    from modelyard.plan.project import shown
+    from modelyard.plan.project import shown, with_project
     from modelyard.stack import load
 
     name = named or os.environ.get(STACK)
@@ -97,7 +97,7 @@ def chosen_stack(root: Path, named: str | None) -> Stack:
     stack, findings = load(path, shown(root, path))
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    return stack
+    return with_project(root, stack)
 
 
 def near_stack(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,8 @@
-"""The table of cards: whether each is supported for training, by which rule, and why."""
+"""The table of cards: whether each is supported for training, by which rule, and why.
+
+With --live instead the GPUs of a stack's cluster now: who has them, which are free or idle, and what waits for quota or
+for a node.
+"""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -14,11 +18,44 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--supported", action="store_true", help="only supported cards")
     parser.add_argument("--cuda", default="11.7", metavar="VERSION", help="CUDA version of the images (default 11.7)")
     parser.add_argument("--embeds-ptx", action="store_true", help="the images carry PTX for newer cards")
+    live = parser.add_argument_group("with --live")
+    live.add_argument("--live", nargs="?", const="", metavar="STACK", help="the GPUs of this stack's cluster, now")
+    live.add_argument("--team", metavar="T", help="only what this team has, may have and waits for")
+    live.add_argument("--node", metavar="NAME", help="only this node, and who is there")
+    live.add_argument("--nodes", action="store_true", help="every node, however many there are")
+    live.add_argument(
+        "--metrics", metavar="URL", help="Prometheus server with DCGM's metrics (default drain.prometheus)"
+    )
+    live.add_argument(
+        "--idle",
+        type=minutes,
+        default=10,
+        metavar="MINUTES",
+        help="a GPU is idle that did nothing for so long (default 10)",
+    )
     json_option(parser)
+
+
+def minutes(text: str) -> int:
+    """A whole number of minutes, a week at most."""
+    number = int(text)
+    if not 1 <= number <= 7 * 24 * 60:
+        raise ValueError
+    return number
 
 
 def run(args: Namespace) -> Exit:
     """Prints the table."""
+    if args.live is not None:
+        if args.card or args.supported:
+            raise Stop(
+                Exit.USAGE, "cards are of the table, and --live shows a cluster", "give one of them: --live STACK"
+            )
+        from modelyard.cli.gpus_live import run as run_live
+
+        return run_live(args)
+    if idle := [f"--{name}" for name in ("team", "node", "nodes", "metrics") if getattr(args, name)]:
+        raise Stop(Exit.USAGE, f"{', '.join(idle)} cannot be given without --live", "modelyard gpus --live STACK")
     from modelyard.hardware import Ambiguous, Card, find, near_cards
     from modelyard.hardware.table import table
     from modelyard.report.gpus import card_text, gpus_document, gpus_text

@@ -28,7 +28,18 @@ from modelyard.stack.config import Allocation
 if TYPE_CHECKING:
     from lightkube import Client
 
-OPTIONS: Final = ("flavor", "device", "allocation", "team", "priority", "parameters", "workspace", "wait")
+OPTIONS: Final = (
+    "flavor",
+    "device",
+    "allocation",
+    "partition",
+    "slice",
+    "team",
+    "priority",
+    "parameters",
+    "workspace",
+    "wait",
+)
 """What only notebooks have, by its name in the arguments."""
 PAUSE: Final = 2.0
 """Seconds between two looks at a job that is waited for."""
@@ -48,7 +59,7 @@ class Submission(NamedTuple):
 
 def is_notebook(word: str) -> bool:
     """Whether a word on the command line is meant as a notebook, there or not."""
-    return word.endswith(".ipynb")
+    return word.lower().endswith(".ipynb")
 
 
 def options(parser: ArgumentParser) -> None:
@@ -57,6 +68,8 @@ def options(parser: ArgumentParser) -> None:
     add("--flavor", metavar="F", help="kind of nodes, as modelyard:flavors names it")
     add("--device", metavar="CARD", help="the card, such as A10: the flavor that has it")
     add("--allocation", choices=get_args(Allocation), help="single (one GPU, the default), partial, multi_gpu")
+    add("--partition", metavar="P", help="with partial: whose slice, as modelyard:partitions names it")
+    add("--slice", metavar="PROFILE", help="with partial: the MIG profile, where the partition has several")
     add("--team", metavar="T", help="whose quota; may be left out where there is one team only")
     add("--priority", metavar="P", help="how urgent, as modelyard:priorities names it")
     add(
@@ -75,10 +88,14 @@ def options(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Checks everything, asks the API server, creates the Job, and tells where its result will be."""
     made = _made(args)
+    from modelyard.cli.environments import need_built
     from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.jobs import notebook_environment
 
     try:
         client = connect(made.stack.context)
+        environment, _ = notebook_environment(made.stack)
+        need_built(client, made.stack, environment, made.job["metadata"]["namespace"])
         _create(client, made.job, dry=True)
         state = "checked"
         if not args.dry_run:
@@ -116,7 +133,10 @@ def _made(args: Namespace) -> Submission:
     place = locate(file, Path(args.workspace or mounted), mounted, name, args.what)
     if not isinstance(place, Place):
         problems += place
-    chosen = choose(stack.config, Choice(args.flavor, args.device, args.allocation, args.team, args.priority))
+    chosen = choose(
+        stack.config,
+        Choice(args.flavor, args.device, args.allocation, args.team, args.priority, args.partition, args.slice),
+    )
     if not isinstance(chosen, Chosen):
         problems += chosen
     parameters, wrong = parse_parameters(
@@ -174,12 +194,13 @@ def _end(client: "Client", made: Submission) -> str:
 
 
 def _words(made: Submission, state: str) -> list[str]:
-    metadata, gpus = made.job["metadata"], made.chosen.gpus
+    metadata, gpus, part = made.job["metadata"], made.chosen.gpus, made.chosen.part
+    what = f"{gpus} GPU{'s' * (gpus > 1)}" if part is None else f"{gpus} × {part.resource}"
     flavor = f" of {made.chosen.flavor.name}" if made.chosen.flavor.name else ""
     queue = f", queued for team {made.chosen.team.name}" if made.chosen.team is not None else ""
     verb = "is submitted" if state == "submitted" else "would be submitted"
     return [
-        f"job {metadata['name']} {verb} in {metadata['namespace']}: {gpus} GPU{'s' * (gpus > 1)}{flavor}{queue}",
+        f"job {metadata['name']} {verb} in {metadata['namespace']}: {what}{flavor}{queue}",
         f"result: {made.place.seen}",
     ]
 

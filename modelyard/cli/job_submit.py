@@ -6,6 +6,7 @@ again as soon as it has ended. A notebook's result is a new notebook beside it.
 
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
@@ -50,12 +51,13 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     name = run_name(args.what)
-    made = job_submission(stack, library_of(root), args.what, name)
+    made = job_submission(stack, library_of(root), args.what, name, date.today())
     return send(stack, name, made, args)
 
 
 def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
     """Creates what a submission makes, and tells what it is."""
+    from modelyard.cli.environments import need_built
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all
@@ -67,6 +69,8 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
     say_errors(made.findings, args)
     try:
         client = _client_there(args, stack, made.remote) if made.remote else connect(stack.context)
+        for environment in made.environments:
+            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

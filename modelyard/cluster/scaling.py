@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard.cluster.state import PAUSED, SCALED_OBJECT, annotations_of
+from modelyard.cluster.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, annotations_of
 
 _LISTS = (
     ("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
@@ -17,11 +17,23 @@ def lists(namespace: str) -> tuple[tuple[str, str], ...]:
 
 
 def reference(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """An object of a list, in its own form, with nothing but what it scales and whether it is paused."""
-    metadata, paused = body["metadata"], annotations_of(body).get(PAUSED)
+    """An object of a list, in its own form, with nothing but what it scales, whether it is paused, and for which object
+    of KEDA's it was made.
+    """
+    metadata = body["metadata"]
     kept = {"name": metadata["name"], "namespace": metadata["namespace"]}
+    paused = {name: value for name, value in annotations_of(body).items() if name in (PAUSED, PAUSED_REPLICAS)}
+    made_for = [
+        {"kind": owner["kind"], "name": owner["name"]}
+        for owner in metadata.get("ownerReferences") or ()
+        if owner.get("kind") == SCALED_OBJECT
+    ]
     return {
         "kind": kind,
-        "metadata": {**kept, "annotations": {PAUSED: paused}} if paused else kept,
+        "metadata": {
+            **kept,
+            **({"annotations": paused} if paused else {}),
+            **({"ownerReferences": made_for} if made_for else {}),
+        },
         "spec": {"scaleTargetRef": (body.get("spec") or {}).get("scaleTargetRef") or {}},
     }

@@ -12,6 +12,8 @@ SCALED_OBJECT = "ScaledObject"
 """KEDA's kind."""
 PAUSED = "autoscaling.keda.sh/paused"
 """The annotation that stops one."""
+PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
+"""The annotation that stops one at a number of pods."""
 
 
 class ObjectKey(NamedTuple):
@@ -61,6 +63,8 @@ class Scaler(NamedTuple):
     """``HorizontalPodAutoscaler`` or ``ScaledObject``."""
     name: str
     target: ObjectKey
+    made_by: str = ""
+    """The ScaledObject for which KEDA made it; empty where somebody else did."""
 
     @property
     def wakes(self) -> bool:
@@ -144,10 +148,14 @@ def scalers_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Scaler, ...]:
     found = []
     for body in bodies:
         metadata, ref = body["metadata"], (body.get("spec") or {}).get("scaleTargetRef") or {}
-        if ref.get("name") and str(annotations_of(body).get(PAUSED, "")).lower() != "true":
+        annotations = annotations_of(body)
+        paused = str(annotations.get(PAUSED, "")).lower() == "true" or PAUSED_REPLICAS in annotations
+        if ref.get("name") and not paused:
             version, kind = ref.get("apiVersion") or "apps/v1", ref.get("kind") or "Deployment"
             key = ObjectKey(version, kind, metadata["namespace"], ref["name"])
-            found.append(Scaler(body["kind"], metadata["name"], key))
+            owners = metadata.get("ownerReferences") or ()
+            made_by = next((str(owner["name"]) for owner in owners if owner.get("kind") == SCALED_OBJECT), "")
+            found.append(Scaler(body["kind"], metadata["name"], key, made_by))
     return tuple(sorted(found))
 
 

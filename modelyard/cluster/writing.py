@@ -47,13 +47,20 @@ def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, An
     return _sent(client, key_of(body, ""), "PATCH", query, body, "application/apply-patch+yaml")
 
 
-def delete(client: Client, live: Mapping[str, Any]) -> None:
+def delete(client: Client, live: Mapping[str, Any], *, waits: bool = False) -> None:
     """Deletes this very object, not one that was made anew under its name; what belongs to it goes after it.
+
+    Args:
+        client: of the cluster.
+        live: the object.
+        waits: it stays, marked as deleted, until what belongs to it is gone.
 
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
     """
     body = delete_options(live["metadata"]["uid"])
+    if waits:
+        body["propagationPolicy"] = "Foreground"
     _sent(client, key_of(live, ""), "DELETE", {}, body, "application/json")
 
 

@@ -1,8 +1,9 @@
 """What the pods of a plan cost: the share of its node that a pod keeps others from using, at the node's price.
 
-Of a machine with GPUs a pod pays for the GPUs it holds, and the rest of the machine comes with them. Of a machine
-without, it pays for the larger of its shares of CPU and memory. Shares are of what the node can allocate, as the
-scheduler counts: pods that fill a node pay for the whole machine.
+Of a machine with GPUs a pod pays for the GPUs it holds, and the rest of the machine comes with them; for slices of them
+it pays by their part of the slices that the machine has. Of a machine without, it pays for the larger of its shares of
+CPU and memory. Shares are of what the node can allocate, as the scheduler counts: pods that fill a node pay for the
+whole machine.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,9 +15,12 @@ from modelyard.cluster.state import GPU_RESOURCE
 from modelyard.cost.delta import Load, delta, usd
 from modelyard.cost.prices import LIST, Prices, cpu_price, gpu_price
 from modelyard.hardware import resolve
+from modelyard.hardware.mig import resource_compute
+from modelyard.hardware.partitions import is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.capacity import PRESENT_LABEL, PRODUCT_LABEL, obstacle
 from modelyard.plan.cost import Count, Price, StackCost, TargetCost, stack_cost
+from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pod_spec, pods_of, replicas_of
 from modelyard.plan.values import Plan, TargetPlan
 
@@ -36,15 +40,22 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
         earlier: the project's own prices before, where they change with the plan.
     """
     before = prices if earlier is None else earlier
-    return stack_cost(cost for target in plan.targets for cost in _target(target, state.nodes, before, prices))
+    limits = bounds(plan.targets)
+    return stack_cost(
+        cost
+        for target in plan.targets
+        for cost in _target(target, limits.get(target.name, (None, None)), state.nodes, before, prices)
+    )
 
 
-def _target(target: TargetPlan, nodes: Iterable[Node], before: Prices, after: Prices) -> Iterator[TargetCost]:
-    """Nothing for an object that has no pods."""
+def _target(
+    target: TargetPlan, limits: tuple[int | None, int | None], nodes: Iterable[Node], before: Prices, after: Prices
+) -> Iterator[TargetCost]:
+    """Nothing for an object that has no pods; ``limits`` are KEDA's, before and after."""
     if not pod_spec(target.after) and not pod_spec(target.before):
         return
-    now = _side(target.before, _count_before(target), nodes, before)
-    then = _side(target.after, _count_after(target), nodes, after)
+    now = _side(target.before, _count_before(target, limits[0]), nodes, before)
+    then = _side(target.after, _count_after(target, limits[1]), nodes, after)
     yield TargetCost(
         target.key.kind,
         target.name,
@@ -57,15 +68,19 @@ def _target(target: TargetPlan, nodes: Iterable[Node], before: Prices, after: Pr
     )
 
 
-def _count_before(target: TargetPlan) -> Count | None:
+def _count_before(target: TargetPlan, limit: int | None) -> Count | None:
     if target.before is None:
         return _NOBODY
+    if limit is not None:
+        return Count(0, limit)
     return _count(target.before, wakes(target.before))
 
 
-def _count_after(target: TargetPlan) -> Count | None:
+def _count_after(target: TargetPlan, limit: int | None) -> Count | None:
     if not target.after:
         return _NOBODY
+    if limit is not None:
+        return Count(0, limit)
     left = target.replicas[1] is None and replicas_of(target.after) is not None
     ours = "replicas" in (target.applied.get("spec") or {})
     return _count(target.after, left or (wakes(target.after) and not ours))
@@ -103,7 +118,8 @@ def _side(body: Mapping[str, Any] | None, count: Count | None, nodes: Iterable[N
         return _Side(Load(count, (), (), None), count)
     pods = pods_of(body)
     gpus = _times(count, pods.gpus)
-    asks = (Fraction(pods.gpus),) if pods.gpus else (_asked(pods, "cpu"), _asked(pods, "memory"))
+    held = pods.gpus or _slices(pods.requests)
+    asks = (Fraction(held),) if held else (_asked(pods, "cpu"), _asked(pods, "memory"))
     if not any(asks):
         return _Side(Load(count, asks, (), None), gpus, (), "its pods ask for neither GPU nor CPU nor memory")
     places = [node for node in nodes if _may_hold(node, pods)]
@@ -111,7 +127,7 @@ def _side(body: Mapping[str, Any] | None, count: Count | None, nodes: Iterable[N
     each: dict[str, Fraction] = {}
     used: dict[Price, None] = {}
     for node in places:
-        price, why = gpu_price(node, prices) if pods.gpus else cpu_price(node, prices)
+        price, why = gpu_price(node, prices) if held else cpu_price(node, prices)
         if price is None:
             return _Side(Load(count, asks, names, None), gpus, (), why)
         each[node.name] = price.usd * (pods.gpus if price.unit == "card" else _share(pods, node))
@@ -130,7 +146,7 @@ def _asked(pods: Pods, resource: str) -> Fraction:
 
 def _may_hold(node: Node, pods: Pods) -> bool:
     """Whether the node, were it empty, could hold a pod that pays for its share of it."""
-    if bool(pods.gpus) != _has_gpus(node):
+    if bool(pods.gpus or _slices(pods.requests)) != _has_gpus(node):
         # The price of a GPU machine is its GPUs'. What else runs there is counted where it usually runs.
         return False
     fits = all(node.allocatable.get(name, _ZERO) >= wanted for name, wanted in pods.requests.items() if wanted)
@@ -138,17 +154,24 @@ def _may_hold(node: Node, pods: Pods) -> bool:
 
 
 def _has_gpus(node: Node) -> bool:
-    return PRESENT_LABEL in node.labels or bool(node.allocatable.get(GPU_RESOURCE))
+    return PRESENT_LABEL in node.labels or bool(node.allocatable.get(GPU_RESOURCE) or _slices(node.allocatable))
+
+
+def _slices(amounts: Mapping[str, Fraction]) -> Fraction:
+    """Compute slices of MIG, or shares of shared GPUs; a machine has one of both."""
+    return sum((value * resource_compute(name) for name, value in amounts.items() if is_slice(name)), _ZERO)
 
 
 def _share(pods: Pods, node: Node) -> Fraction:
     if pods.gpus:
         return pods.gpus / node.allocatable[GPU_RESOURCE]
+    if asked := _slices(pods.requests):
+        return asked / _slices(node.allocatable)
     return max(_asked(pods, name) / node.allocatable[name] for name in ("cpu", "memory") if _asked(pods, name))
 
 
 def _homeless(pods: Pods) -> str:
-    kind = "GPU node" if pods.gpus else "node without GPUs"
+    kind = "GPU node" if pods.gpus or _slices(pods.requests) else "node without GPUs"
     return f"no known {kind} may hold its pods"
 
 

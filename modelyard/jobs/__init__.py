@@ -4,6 +4,17 @@ Owns which template a job is rendered from, the name of its run, and what keeps 
 ``catalog``; creates nothing (``cluster`` does), and queues nothing (Kueue does).
 """
 
-from modelyard.jobs.submission import Submission, job_submission, run_name, submission
+from modelyard.jobs.environment import environment_build, job_environment, notebook_environment
+from modelyard.jobs.submission import TEMPLATES, job_submission, run_name
+from modelyard.jobs.template import Submission, submission
 
-__all__ = ["Submission", "job_submission", "run_name", "submission"]
+__all__ = [
+    "TEMPLATES",
+    "Submission",
+    "environment_build",
+    "job_environment",
+    "job_submission",
+    "notebook_environment",
+    "run_name",
+    "submission",
+]

@@ -1,14 +1,21 @@
 """The objects that a submission makes."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from datetime import date
+from typing import Final
 
-from modelyard.catalog import Library, render_base, select_for_job
+from modelyard.catalog import Library
+from modelyard.environments.rules import environment_of
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.partitions import slice_of
+from modelyard.jobs.environment import job_environment
+from modelyard.jobs.template import Submission, submission
+from modelyard.sizing import check_jobs, sized
+from modelyard.stack import apply_waivers
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource
 from modelyard.stack.names import fresh, instead
-from modelyard.workloads import facts, job_facts, workloads
+from modelyard.workloads import job_facts
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray"}
 """The patch that a job is rendered from, by who runs its workers."""
@@ -16,43 +23,12 @@ LONGEST_RUN: Final = 54
 """Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
 
 
-class Submission(NamedTuple):
-    """What a submission makes, or why it makes nothing."""
-
-    objects: tuple[dict[str, Any], ...]
-    """The first owns the others: they go with it."""
-    findings: tuple[Finding, ...]
-    template: str = ""
-    """The patch version that it was rendered from."""
-    remote: str = ""
-    """Name of the remote resource on whose cluster it runs; empty: the platform's."""
-
-
 def run_name(job: str) -> str:
     """A name for a new run of a job: the job's, and five characters by chance."""
     return fresh(job, LONGEST_RUN, "run")
 
 
-def submission(stack: Stack, library: Library, template: str, given: Mapping[str, Any]) -> Submission:
-    """What a template comes out as.
-
-    Args:
-        stack: may pin the template's version, as of every patch.
-        library: the project's patches.
-        template: name of a patch with ``mode: submitted``.
-        given: facts of the submission, beside the stack's own.
-    """
-    known = {**facts(stack.config, workloads(stack.config)), **given}
-    chosen, findings = select_for_job(library, stack, known, template)
-    if chosen is None:
-        return Submission((), (*library.findings, *findings))
-    made = render_base(chosen.patch, chosen.params)
-    found = (*library.findings, *findings, *made.findings)
-    objects = () if any(one.blocks for one in found) else tuple(document.body for document in made.documents)
-    return Submission(objects, found, chosen.patch.id)
-
-
-def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submission:
+def job_submission(stack: Stack, library: Library, name: str, run: str, today: date | None = None) -> Submission:
     """What a submission of one of the stack's jobs makes.
 
     Args:
@@ -60,6 +36,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         library: the project's patches.
         name: of the job.
         run: name of the run, see :func:`run_name`.
+        today: the day on which waivers are looked at; None: none counts.
     """
     index, job = next(((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name), (-1, None))
     if job is None:
@@ -75,10 +52,18 @@ def job_submission(stack: Stack, library: Library, name: str, run: str) -> Submi
         return Submission((), (finding,))
     if problem := _unfit(stack, index, job):
         return Submission((), (problem,))
+    found = _errors(stack, job)
+    if any(one.blocks for one in (apply_waivers(found, stack, today) if today is not None else found)):
+        return Submission((), found)
     given = job_facts(stack.config, job, run, stack.name)
     resource = _resource(stack, job)
     if resource is None or resource.remote is None:
-        return submission(stack, library, TEMPLATES[job.engine], given)
+        environment, problems = job_environment(stack, job)
+        if problems:
+            # Nobody can waive that packages are there.
+            return Submission((), (*found, *problems))
+        made = submission(stack, library, TEMPLATES[job.engine], given)
+        return made._replace(environments=(environment,) if environment is not None else ())
     from modelyard.remote.cluster import cluster_run, unfit
 
     if (wrong := unfit(stack.config, resource, job, given["run"]["workers"])) is not None:
@@ -95,7 +80,17 @@ def _resource(stack: Stack, job: Job) -> Resource | None:
 def _has_image(stack: Stack, job: Job, resource: Resource | None) -> bool:
     """Whether it is said what a job runs in."""
     remote = resource.remote.image if resource is not None and resource.remote is not None else None
-    return bool(job.image or (resource is not None and resource.image) or remote or stack.config.runtime.image)
+    named = job.image or (resource is not None and resource.image) or remote or stack.config.runtime.image
+    return bool(named) or environment_of(job, resource) is not None
+
+
+def _errors(stack: Stack, job: Job) -> tuple[Finding, ...]:
+    """The errors about a job and its resource: after them it would wait for ever, or run where it should not."""
+    config = stack.config
+    mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name == job.name}
+    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name == job.resource}
+    found = check_jobs(stack, sized(config))
+    return tuple(one for one in found if one.blocks and one.field.partition(".")[0] in mine)
 
 
 def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
@@ -114,6 +109,10 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
         where = (*where, "resource")
         summary = f"is on the remote resource {resource.name}, which has a machine for each job and no cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
+    elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
+        where = (*where, "resource")
+        summary = f"is on {resource.name}, whose slices are none that a partition has"
+        remedy = f"correct it first: modelyard check {stack.name}"
     elif not _has_image(stack, job, resource):
         summary = "has no image to run in"
         remedy = "set image of the job, of its resource, or of modelyard:runtime"

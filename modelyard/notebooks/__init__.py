@@ -6,7 +6,7 @@ Owns reading a notebook (``reading``), the rules of the workspace that Jupyter a
 Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster, or render templates.
 """
 
-from modelyard.notebooks.choice import Choice, Chosen, choose
+from modelyard.notebooks.choice import Choice, Chosen, Offer, choose, offer
 from modelyard.notebooks.facts import TEMPLATE, notebook_facts
 from modelyard.notebooks.parameters import parse_parameters
 from modelyard.notebooks.place import Place, job_name, locate
@@ -18,12 +18,14 @@ __all__ = [
     "Choice",
     "Chosen",
     "Notebook",
+    "Offer",
     "Place",
     "Problem",
     "choose",
     "job_name",
     "locate",
     "notebook_facts",
+    "offer",
     "parse_parameters",
     "read_notebook",
 ]

@@ -1,13 +1,15 @@
-"""The nodes and GPUs of a submission: by flavor, by card, by allocation mode. Nothing is ever half a GPU."""
+"""The nodes and GPUs of a submission: by flavor, card and allocation mode. A part of a GPU is a partition's slice."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from modelyard.hardware import near_cards, resolve
+from modelyard.hardware.partitions import WHOLE, Slice, partition_card, slices
 from modelyard.notebooks.values import Problem
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Team, Toleration
+from modelyard.workloads.pool import gpu_flavors
 
 _GPU_NODES = Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule")
 """GPU nodes usually have this taint; a stack without flavors says nothing of them."""
@@ -22,6 +24,9 @@ class Choice(NamedTuple):
     allocation: Allocation | None = None
     team: str | None = None
     priority: str | None = None
+    partition: str | None = None
+    slice: str | None = None
+    """MIG profile."""
 
 
 class Chosen(NamedTuple):
@@ -34,6 +39,32 @@ class Chosen(NamedTuple):
     team: Team | None
     """Who queues it; None: it starts at once, or waits for a node."""
     priority: str | None
+    part: Slice | None = None
+    """What its GPU is; None: whole ones."""
+
+
+class Offer(NamedTuple):
+    """Flavors, GPUs and queues of a stack: ``choose`` takes each, where the team has GPUs of the flavor."""
+
+    flavors: tuple[Flavor, ...]
+    """A single nameless one where the stack has none: nodes with the stack's card."""
+    allocations: tuple[tuple[Allocation, int], ...]
+    """Each with the whole GPUs of a pod."""
+    teams: tuple[tuple[str, tuple[str, ...]], ...]
+    """Each with the flavors that it has GPUs of."""
+    priorities: tuple[str, ...]
+    """The most urgent first; of queued jobs only."""
+
+
+def offer(config: Config) -> Offer:
+    """What a submission can choose."""
+    several = config.gpu.per_worker
+    return Offer(
+        tuple(_flavors(config).values()),
+        (("single", 1), ("multi_gpu", several)) if several > 1 else (("single", 1),),
+        tuple((team.name, tuple(one.name for one in gpu_flavors(config, team))) for team in config.teams),
+        tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value)) if config.teams else (),
+    )
 
 
 def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
@@ -42,6 +73,7 @@ def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
     team = _team(config, choice, problems)
     flavor = _flavor(config, choice, team, problems)
     gpus, allocation = _gpus(config, choice, problems)
+    part = _part(config, choice, flavor, team, problems) if allocation == "partial" else None
     known = [one.name for one in config.priorities]
     if choice.priority is not None and choice.priority not in known:
         problems.append(
@@ -51,7 +83,7 @@ def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
         problems.append(Problem("without a team nothing is queued, so --priority says nothing", "leave it out"))
     if problems or flavor is None:
         return tuple(problems)
-    return Chosen(flavor, gpus, allocation, team, choice.priority)
+    return Chosen(flavor, gpus, allocation, team, choice.priority, part)
 
 
 def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | None:
@@ -69,11 +101,12 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
         problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
-        return None
-    known = {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
+    known = _flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
         problems.append(Problem(f"there is no flavor {choice.flavor}", instead(choice.flavor, names, "flavors")))
+        return None
+    if choice.device is not None and card is None:
         return None
     able = [
         flavor
@@ -81,7 +114,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
         if choice.flavor in (None, flavor.name)
         and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
     ]
-    mine = [flavor for flavor in able if team is None or flavor.name in _flavors_with_gpus(team)]
+    mine = [flavor for flavor in able if team is None or flavor in gpu_flavors(config, team)]
     if len(mine) == 1:
         return mine[0]
     what = " and ".join(
@@ -90,7 +123,7 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     if mine:
         problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
     elif able and team is not None:
-        have = ", ".join(_flavors_with_gpus(team)) or "none"
+        have = ", ".join(one.name for one in gpu_flavors(config, team)) or "none"
         summary = f"team {team.name} has no GPUs of {what or 'any flavor'}"
         problems.append(Problem(summary, f"its quotas have GPUs of: {have}"))
     else:
@@ -99,21 +132,66 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     return None
 
 
+def _flavors(config: Config) -> dict[str, Flavor]:
+    return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
+
+
 def _several(what: str) -> str:
     return f"several flavors have {what}" if what else "the stack has several flavors and none was named"
 
 
-def _flavors_with_gpus(team: Team) -> Iterable[str]:
-    return [quota.flavor for quota in team.quotas if quota.gpus or quota.borrow != 0]
-
-
 def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int, Allocation]:
-    """Whole GPUs of the pod."""
-    allocation = choice.allocation or "single"
-    if allocation == "partial":
-        summary = "partial is half a GPU, and a pod has whole GPUs or none: no flavor of the stack shares its cards"
-        problems.append(Problem(summary, "take --allocation single; half a GPU is for tasks inside Ray's workers"))
+    """GPUs of the pod, whole ones or slices."""
+    named = choice.partition or choice.slice
+    allocation = choice.allocation or ("partial" if named else "single")
+    if named and allocation != "partial":
+        summary = f"a partition gives a part of a GPU, and --allocation {allocation} takes whole ones"
+        problems.append(Problem(summary, "leave one of them out"))
     if allocation == "multi_gpu" and config.gpu.per_worker < 2:
         summary = f"multi_gpu takes gpu.perWorker GPUs, and that is {config.gpu.per_worker}"
         problems.append(Problem(summary, "take --allocation single, or set gpu.perWorker to 2 or more"))
     return config.gpu.per_worker if allocation == "multi_gpu" else 1, allocation
+
+
+def _part(
+    config: Config, choice: Choice, flavor: Flavor | None, team: Team | None, problems: list[Problem]
+) -> Slice | None:
+    """The slice of a submission that takes a part of a GPU: the only one that fits what was asked for."""
+    if not config.partitions:
+        summary = "partial is half a GPU, and a pod has whole GPUs or none: no partition divides the stack's nodes"
+        problems.append(Problem(summary, "take --allocation single, or add modelyard:partitions"))
+        return None
+    names = [one.name for one in config.partitions]
+    if choice.partition is not None and choice.partition not in names:
+        remedy = instead(choice.partition, names, "partitions")
+        problems.append(Problem(f"there is no partition {choice.partition}", remedy))
+        return None
+    if flavor is None:
+        return None
+    found = [
+        (f"--partition {one.name}" + (f" --slice {name}" if one.mode == "mig" else ""), part)
+        for one in config.partitions
+        if choice.partition in (None, one.name) and _divides(config, one, flavor)
+        for name, part in slices(config, one).items()
+        if choice.slice in (None, name)
+    ]
+    asked = f"partition {choice.partition or 'of any name'}" + (f" with slice {choice.slice}" if choice.slice else "")
+    if len(found) != 1:
+        place = f"flavor {flavor.name}" if flavor.name else "the stack's card"
+        if found:
+            problems.append(
+                Problem(f"{place} has several slices and none was named", " or ".join(one for one, _ in found))
+            )
+        else:
+            problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
+        return None
+    part = found[0][1]
+    if team is not None and part.resource not in {getattr(quota, "resource", WHOLE) for quota in team.quotas}:
+        problems.append(Problem(f"team {team.name} has no quota of {part.resource}", "add one, or take a whole GPU"))
+    return part
+
+
+def _divides(config: Config, partition: Partition, flavor: Flavor) -> bool:
+    if partition.flavor is not None:
+        return partition.flavor == flavor.name
+    return flavor.gpu is not None and partition_card(config, partition) == resolve(flavor.gpu)

@@ -5,11 +5,13 @@ from typing import Any, Final
 
 from modelyard import quantity
 from modelyard.hardware import products, resolve
+from modelyard.hardware.partitions import WHOLE
 from modelyard.notebooks.choice import Chosen
 from modelyard.notebooks.place import Place
 from modelyard.stack.config import Stack
 from modelyard.workloads import node_labels
-from modelyard.workloads.pool import namespace_of
+from modelyard.workloads.environments import image_with, run_environment
+from modelyard.workloads.pool import PRODUCT, namespace_of
 
 TEMPLATE: Final = "job-notebook"
 """Name of the patch."""
@@ -28,18 +30,21 @@ def notebook_facts(
             "queue": team.name if team is not None else None,
             "priority": chosen.priority,
             "flavor": chosen.flavor.name or None,
-            "nodes": node_labels(chosen.flavor) if chosen.flavor.name else {},
+            "nodes": _nodes(chosen),
+            "anyPlace": team is not None and bool(chosen.flavor.topology),
             "products": _products(chosen),
             "tolerations": [
                 {key: value for key, value in one._asdict().items() if value is not None}
                 for one in chosen.flavor.tolerations
             ],
-            "image": config.notebooks.image,
+            "image": image_with(config, config.notebooks.environment, config.notebooks.image),
+            "environment": run_environment(config, config.notebooks.environment),
             "claim": config.notebooks.claim,
             "path": config.notebooks.path,
             "cpu": config.notebooks.cpu,
             "memory": quantity.times(config.notebooks.memory, chosen.gpus),
             "gpus": chosen.gpus,
+            "gpuResource": chosen.part.resource if chosen.part is not None else WHOLE,
             "timeLimit": config.notebooks.time_limit,
             "keep": config.notebooks.keep,
             "arguments": [escaped(one) for one in _arguments(place, parameters)],
@@ -47,8 +52,18 @@ def notebook_facts(
     }
 
 
+def _nodes(chosen: Chosen) -> dict[str, str]:
+    """Labels of its nodes. Those with slices may have another product label than those with whole cards."""
+    labels = node_labels(chosen.flavor) if chosen.flavor.name else {}
+    if chosen.part is None:
+        return labels
+    return {**{key: value for key, value in labels.items() if key != PRODUCT}, **chosen.part.nodes}
+
+
 def _products(chosen: Chosen) -> list[str]:
     """What nodes may call the stack's card, where no flavor says it."""
+    if chosen.part is not None:
+        return []
     card = resolve(chosen.flavor.gpu) if not chosen.flavor.name and chosen.flavor.gpu else None
     return list(products(card)) if card is not None else []
 

@@ -41,10 +41,15 @@ def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) 
         job: name of the job.
         shown: the notebook's path as problems name it.
     """
+    if workspace.exists() and not workspace.is_dir():
+        return (Problem(f"the workspace {workspace} is not a folder", "name the folder that is the volume here"),)
     if not workspace.is_dir():
         remedy = "submit from Jupyter, or say with --workspace which folder here is the volume"
         return (Problem(f"the workspace {workspace} is not here", remedy),)
-    root, real = workspace.resolve(), notebook.resolve()
+    try:
+        root, real = workspace.resolve(), notebook.resolve()
+    except (OSError, RuntimeError):
+        return (Problem(f"{shown} is a link in a circle", "name the notebook itself"),)
     if not real.is_relative_to(root):
         leads = "" if real == notebook.absolute() else f" (it is {real})"
         remedy = f"move it below {workspace}: the job sees nothing else"

@@ -37,11 +37,11 @@ def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
     """
     if path.suffix != _SUFFIX:
         return (Problem(f"{shown} is not named like a notebook", f"name a file that ends in {_SUFFIX}"),)
-    if not path.exists():
-        return (Problem(f"{shown} is not there", "check the path; save the notebook first"),)
-    if not path.is_file():
-        return (Problem(f"{shown} is not a file", "name a notebook"),)
     try:
+        if not path.exists():
+            return (Problem(f"{shown} is not there", "check the path; save the notebook first"),)
+        if not path.is_file():
+            return (Problem(f"{shown} is not a file", "name a notebook"),)
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
@@ -58,7 +58,8 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
     if not content.strip():
         return (Problem(f"{shown} is empty", again),)
     try:
-        document = json.loads(content)
+        # By itself json would read UTF-16 too, which papermill does not.
+        document = json.loads(content.decode("utf-8"))
     except json.JSONDecodeError as error:
         words = f"{shown}:{error.lineno}: not JSON, so not a notebook: {error.msg[:1].lower()}{error.msg[1:]}"
         return (Problem(words, again),)
@@ -66,6 +67,9 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
         return (Problem(f"{shown} is not UTF-8 text, so not a notebook", again),)
     except RecursionError:
         return (Problem(f"{shown} is nested too deeply for a notebook", again),)
+    except ValueError:
+        # Python reads no integer of more than some thousand digits.
+        return (Problem(f"{shown} has a number that is too long, so it is no notebook", again),)
     if not isinstance(document, dict) or "nbformat" not in document:
         return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", again),)
     form = document["nbformat"]

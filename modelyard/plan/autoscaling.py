@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from modelyard.catalog import Document
-from modelyard.cluster.state import annotations_of
+from modelyard.cluster.state import SCALED_OBJECT, annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.pods import replicas_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
-from modelyard.workloads.facts import VALID_QUERIES, VENDOR_QUERIES
+from modelyard.workloads.facts import KEDA_QUERIES, VALID_QUERIES, VENDOR_QUERIES
 
 if TYPE_CHECKING:
     from modelyard.promql.queries import Query
@@ -38,7 +38,7 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
     yield from _questions(config, targets)
     if config.autoscaling.mode == "none":
         return
-    if config.autoscaling.queries == "vendor":
+    if config.autoscaling.queries == "vendor" and config.autoscaling.mode == "annotations":
         yield Finding(
             "AUT001",
             Severity.WARNING,
@@ -91,31 +91,40 @@ def wakes(body: Mapping[str, Any]) -> bool:
 
 
 def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, ...]":
-    """The queries that an autoscaler will find on the targets, and where each is written."""
+    """The queries that an autoscaler will find on the targets or in KEDA's objects, and where each is written."""
     from modelyard.promql.queries import Query
 
     fields = {
         value: f"patches[{index}].params.{name}"
         for index, choice in enumerate(config.patches)
-        for name, value in choice.params.items()
+        for name, values in choice.params.items()
+        for value in (values if isinstance(values, list | tuple) else (values,))
         if isinstance(value, str)
     }
+    built_in = _built_in(config)
     return tuple(
-        Query(
-            target.name,
-            str(text),
-            fields.get(text, "autoscaling.queries" if text in _built_in(config) else f"metadata.annotations.{QUERIES}"),
-            QUERIES in annotations_of(target.applied),
-        )
+        Query(target.name, text, fields.get(text, "autoscaling.queries" if text in built_in else place), ours)
         for target in targets
-        if (text := annotations_of(target.after).get(QUERIES)) is not None
+        for text, place, ours in _texts(target)
     )
+
+
+def _texts(target: TargetPlan) -> Iterator[tuple[str, str, bool]]:
+    """The queries of one object, each with its field and whether modelyard writes it."""
+    text = annotations_of(target.after).get(QUERIES)
+    if text is not None:
+        yield str(text), f"metadata.annotations.{QUERIES}", QUERIES in annotations_of(target.applied)
+    if target.key.kind == SCALED_OBJECT:
+        for index, trigger in enumerate((target.after.get("spec") or {}).get("triggers") or ()):
+            query = (trigger.get("metadata") or {}).get("query")
+            if trigger.get("type") == "prometheus" and query is not None:
+                yield str(query), f"spec.triggers[{index}].metadata.query", target.managed
 
 
 def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Finding]:
     """What is wrong with queries that somebody wrote. Nothing is with ours, and AUT001 tells of the vendor's."""
     settled = _built_in(config) if _is_settled(config) else frozenset()
-    if all(annotations_of(target.after).get(QUERIES) in (None, *settled) for target in targets):
+    if all(text in settled for target in targets for text, _, _ in _texts(target)):
         return  # reading PromQL costs a plan more than all its other findings
     from modelyard.promql.queries import check_queries
 
@@ -129,14 +138,15 @@ def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Find
 def _is_settled(config: Config) -> bool:
     """Whether there is nothing to say of the built-in queries, or AUT001 says it."""
     scaling = config.autoscaling
-    if scaling.queries == "vendor":
+    if scaling.queries == "vendor" and scaling.mode != "keda":
         return scaling.mode != "none"
     return scaling.scrape_interval <= WIDEST_INTERVAL
 
 
 def _built_in(config: Config) -> frozenset[str]:
-    """The queries that ``autoscaling.queries`` writes into the annotations."""
+    """The queries that the stack takes without naming any."""
     asked = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
+    asked = KEDA_QUERIES if config.autoscaling.mode == "keda" else asked
     return frozenset({asked["ray"], asked["celery"] % {"queue": config.celery.queue}})
 
 

@@ -5,7 +5,7 @@ from datetime import date
 
 from modelyard import __version__
 from modelyard.catalog import Library, Selected, select
-from modelyard.cluster import Ask, ClusterState
+from modelyard.cluster import Ask, ClusterState, Node
 from modelyard.findings import Finding
 from modelyard.hardware import check
 from modelyard.hardware.limits import CELERY_GPUS
@@ -13,11 +13,12 @@ from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.capacity import room_of
 from modelyard.plan.drains import check_drains, drains
+from modelyard.plan.keda import check_keda, staying
 from modelyard.plan.objects import planned_objects
 from modelyard.plan.order import order
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch
-from modelyard.plan.queues import check_queues
+from modelyard.plan.queues import check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.scalers import check_scalers
@@ -55,14 +56,15 @@ def make_plan(
         *check_nodes(stack, state.nodes),
         *_of_jobs(stack, state),
         *check_queues(stack, state.nodes),
+        *_of_node_pools(stack, state),
     ]
     chosen, problems = select(library, stack, known)
     findings.extend(problems)
 
     by_deployment = {workload.deployment: workload for workload in sized}
-    asked, let_go = planned_objects(stack, library, state, known, chosen, by_deployment, findings, ask)
-    targets = [*asked]
-    everything = [*asked, *let_go]
+    found = planned_objects(stack, library, state, known, chosen, by_deployment, findings, ask)
+    targets = found.asked
+    everything = [*found.asked, *found.let_go]
 
     room = room_of(state)
     waits = drains(stack, everything, state.scalers)
@@ -74,10 +76,12 @@ def make_plan(
                 *arranged.findings,
                 *check_drains(config, waits),
                 *check_sizes(stack, targets, by_deployment, chosen),
-                *check_placement(everything, by_deployment, room),
+                *check_placement(everything, by_deployment, room, _growth(config)),
                 *check_quotas(everything, room.quotas),
+                *check_fixed(stack, targets),
                 *check_autoscaling(config, targets),
-                *check_scalers(targets, state.scalers),
+                *check_scalers(targets, staying(found.deleted, state.scalers)),
+                *check_keda(config, targets, state.scalers),
             )
         )
     )
@@ -109,19 +113,52 @@ def make_plan(
 
 
 def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about jobs and resources."""
+    """The findings about jobs, resources with their partitions and environments, and pipelines."""
+    if stack.config.partitions:
+        from modelyard.plan.partitions import check_partitions
+
+        yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.plan.jobs import check_job_room
+        from modelyard.plan.partitions import check_slice_quotas
         from modelyard.sizing import check_jobs, sized
 
         everything = sized(stack.config)
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes)
+        yield from check_slice_quotas(stack, everything)
+    if stack.config.environments or _named_environments(stack.config):
+        from modelyard.environments import check_environments
+
+        yield from check_environments(stack, state.nodes)
+    if stack.config.pipelines:
+        from modelyard.pipelines import check_pipelines
+        from modelyard.sizing import sized
+
+        yield from check_pipelines(stack, sized(stack.config))
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 
         yield from check_remote(stack)
+
+
+def _of_node_pools(stack: Stack, state: ClusterState) -> Iterator[Finding]:
+    """The findings about node pools."""
+    if stack.config.node_pools:
+        # Most stacks have none, and the tables of machines are long.
+        from modelyard.plan.nodepools import check_node_pools
+
+        yield from check_node_pools(stack, state.nodes)
+
+
+def _growth(config: Config) -> tuple[Node, ...]:
+    """The nodes that may be added, one of each kind."""
+    if not config.node_pools:
+        return ()
+    from modelyard.plan.nodepools import possible_nodes
+
+    return possible_nodes(config.node_pools)
 
 
 _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
@@ -139,6 +176,12 @@ def _without_echoes(findings: tuple[Finding, ...], doubtful: Unsettled) -> tuple
     causes = {finding.code for finding in findings if finding.blocks}
     echoes = {("RES101", "rayWorker.replicas"), ("RES101", "celery.replicas")} if causes.intersection(_UNFIT) else set()
     return tuple(finding for finding in findings if (finding.code, finding.field) not in echoes) if echoes else findings
+
+
+def _named_environments(config: Config) -> bool:
+    """Whether anything runs in an environment, there or not."""
+    named = [one.environment for one in config.jobs] + [one.environment for one in config.resources]
+    return any(named) or config.notebooks.environment is not None
 
 
 def _headline(config: Config) -> str:

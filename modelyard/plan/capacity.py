@@ -17,6 +17,8 @@ PRODUCT_LABEL = "nvidia.com/gpu.product"
 PRESENT_LABEL = "nvidia.com/gpu.present"
 MANY = 1_000_000
 """Pods that nothing limits."""
+NAMED = 6
+"""Nodes that are named one by one before they are only counted."""
 _BYTES = ("memory", "ephemeral-storage")
 _NOBODY: Mapping[str, Mapping[str, Fraction]] = {}
 _ZERO = Fraction(0)
@@ -46,7 +48,11 @@ class Fit(NamedTuple):
     @property
     def reasons(self) -> tuple[tuple[str, str], ...]:
         """The same in words: most plans fit, and nobody asks why."""
-        return tuple((name, "" if limit is None else str(limit)) for name, limit in self.limits)
+        words: dict[int, str] = {}  # Alike nodes share one limit.
+        for _, limit in self.limits:
+            if id(limit) not in words:
+                words[id(limit)] = "" if limit is None else str(limit)
+        return tuple((name, words[id(limit)]) for name, limit in self.limits)
 
 
 class Room(NamedTuple):
@@ -57,6 +63,8 @@ class Room(NamedTuple):
     taken: Mapping[str, Mapping[str, Mapping[str, Fraction]]]
     """Node, then owner of the pods, then resource."""
     quotas: tuple[Quota, ...] = ()
+    alike: Mapping[str, int] = {}
+    """Of each node a number that it shares with those of the same size and taints: what one of them takes, all do."""
 
 
 def room_of(state: ClusterState) -> Room:
@@ -66,27 +74,77 @@ def room_of(state: ClusterState) -> Room:
         theirs = taken.setdefault(pod.node, {}).setdefault(pod.owner, {})
         for name, value in pod.requests.items():
             theirs[name] = theirs[name] + value if name in theirs else value
-    return Room(tuple(sorted(state.nodes, key=lambda node: node.name)), taken, state.quotas)
+    nodes = tuple(sorted(state.nodes, key=lambda node: node.name))
+    return Room(nodes, taken, state.quotas, _alike(nodes))
+
+
+def _alike(nodes: Iterable[Node]) -> dict[str, int]:
+    numbers: dict[Any, int] = {}
+    alike: dict[str, int] = {}
+    for node in nodes:
+        taints = tuple(tuple(sorted(taint.items())) for taint in node.taints)
+        kind = (tuple(sorted(node.allocatable.items())), taints, node.schedulable)
+        alike[node.name] = numbers.setdefault(kind, len(numbers))
+    return alike
 
 
 def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY) -> Fit:
     """How many of these pods the nodes can hold when the pods of ``without`` (owners) are gone.
 
-    ``upto`` ends the count early; reasons tell what stopped each node that was looked at.
+    ``upto`` ends the count early; reasons tell what stopped each node that was looked at. Of nodes that the pods cannot
+    tell apart one is looked at.
     """
     total = 0
     limits: list[tuple[str, str | Shortage | None]] = []
+    keys = _label_keys(pods)
+    obstacles: dict[Any, str] = {}
+    empty: dict[Any, tuple[int, Shortage | None]] = {}
     for node in room.nodes:
-        limit: str | Shortage | None = obstacle(pods, node)
+        kind = (room.alike.get(node.name, node.name), *map(node.labels.get, keys)) if keys is not None else node.name
+        if kind not in obstacles:
+            obstacles[kind] = obstacle(pods, node)
+        limit: str | Shortage | None = obstacles[kind]
         if not limit:
             owners = room.taken.get(node.name, _NOBODY)
             taken = [owners[name] for name in owners if name not in without]
-            count, limit = on_node(pods.requests, node, taken)
+            if taken:
+                count, limit = on_node(pods.requests, node, taken)
+            else:
+                if kind not in empty:
+                    empty[kind] = on_node(pods.requests, node, ())
+                count, limit = empty[kind]
             total += count
         limits.append((node.name, limit))
         if total >= upto:
             break
     return Fit(min(total, upto), tuple(limits))
+
+
+def _label_keys(pods: Pods) -> tuple[str, ...] | None:
+    """Labels by which the pods tell nodes apart; None where they tell them by their names."""
+    keys = dict.fromkeys(pods.selector)
+    for term in pods.terms or ():
+        if term.get("matchFields"):
+            return None
+        keys |= dict.fromkeys(rule.get("key", "") for rule in term.get("matchExpressions") or ())
+    return tuple(keys)
+
+
+def by_node(reasons: Iterable[tuple[str, str]]) -> str:
+    """Nodes with what is to be said of each: a few of them by name, more of them counted, the most alike ones first."""
+    pairs = tuple(reasons)
+    if len(pairs) <= NAMED:
+        return "; ".join(f"{name} {reason}" for name, reason in pairs)
+    groups: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        groups.setdefault(reason, []).append(name)
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    words = [
+        f"{names[0]} {reason}" if len(names) == 1 else f"{len(names):,} nodes such as {names[0]}: each {reason}"
+        for reason, names in ordered[:NAMED]
+    ]
+    rest = sum(len(names) for _, names in ordered[NAMED:])
+    return "; ".join((*words, f"{rest:,} nodes have other reasons") if rest else words)
 
 
 def obstacle(pods: Pods, node: Node) -> str:

@@ -8,6 +8,7 @@ from modelyard.drain.values import NAMES
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas, wakes
+from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.pods import grace_of
 from modelyard.plan.scalers import scalers_of
 from modelyard.plan.values import Plan, TargetPlan
@@ -26,7 +27,9 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
     ``scalers`` are the cluster's autoscalers.
     """
     waking = [one for one in scalers if one.wakes]
+    scaled = scalings(targets)
     awake = {target.name for target in targets if _has_pods(target) or scalers_of(target, waking)}
+    awake |= {one.scaled.name for one in scaled.values() if one.scaled is not None and one.most[0]}
     config = stack.config
     if not config.drain.enabled:
         return ()
@@ -34,7 +37,10 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
     for side in NAMES:
         trained = (config.training == side) != moves_route(targets)
         waiting = [
-            target for target in targets if _SIDES.get(target.role) == side and _stops(target, targets, awake, trained)
+            target
+            for target in targets
+            if _SIDES.get(target.role) == side
+            and (_stops(target, targets, awake, trained) or _stops_by_keda(scaled.get(target.name), awake))
         ]
         # What the stack lets go may be of another Ray cluster than what it asks for.
         asked: dict[Source, list[TargetPlan]] = {}
@@ -92,6 +98,11 @@ def _stops(target: TargetPlan, targets: Iterable[TargetPlan], awake: Collection[
     before, after = target.replicas
     fewer = target.phase == "down" if after is None else (before or 0) > after
     return fewer or any(change.path[:2] == ("spec", "template") for change in target.changes)
+
+
+def _stops_by_keda(scaling: Scaling | None, awake: Collection[str]) -> bool:
+    """Whether a change of KEDA's object stops pods that a job may need by then."""
+    return scaling is not None and scaling.scaled is not None and scaling.pauses and scaling.scaled.name in awake
 
 
 def _has_pods(target: TargetPlan) -> bool:

@@ -1,20 +1,28 @@
 """Whether jobs can ever run: on a node, as many workers as they ask for, within their team's quota."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from modelyard import quantity
 from modelyard.cluster.state import GPU_RESOURCE, Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, products, resolve
+from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.plan.capacity import MANY, PRODUCT_LABEL, amount, obstacle, on_node
 from modelyard.plan.pods import Pods
+from modelyard.plan.pool import Pool
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.jobs import Job
 from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads import node_labels
+from modelyard.workloads.jobs import RAY_HEAD
+from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
+
+NAMED: Final = 4
+"""Jobs that a finding names before it only counts."""
 
 
 class _Ask(NamedTuple):
@@ -26,6 +34,12 @@ class _Ask(NamedTuple):
     workers: int
     """That start together, or not at all."""
     together: str | None
+    head: bool
+    """Whether a Ray head without a GPU starts with them."""
+    resource: str = GPU_RESOURCE
+    """By which its GPUs are called."""
+    selector: tuple[tuple[str, str], ...] = ()
+    """Labels of nodes with its slices."""
 
 
 def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node]) -> Iterator[Finding]:
@@ -34,15 +48,14 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
     Time grows with the jobs, and with the kinds of nodes for each different size of a job.
     """
     config = stack.config
+    everything = tuple(everything)
+    yield from _on_gpu_nodes(stack, everything)
     if not any(job.command for job in config.jobs):
         return
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
     teams = {team.name: team for team in config.teams}
-    lends = Counter[tuple[str | None, str]]()
-    for lender in config.teams:
-        for quota in lender.quotas:
-            lends[lender.cohort, quota.flavor] += quota.gpus
-    keys = {PRODUCT_LABEL, *(key for flavor in config.flavors for key in node_labels(flavor))}
+    pool = Pool(config)
+    keys = {PRODUCT_LABEL, CONFIG_LABEL, *(key for flavor in config.flavors for key in node_labels(flavor))}
     kinds = _Kinds(tuple(nodes), frozenset(keys), config.flavors)
     told: dict[_Ask, tuple[str, str] | None] = {}
     for index, job in enumerate(config.jobs):
@@ -53,14 +66,25 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
         team = teams.get(ask.team or "")
         if ask.team is not None and team is None:
             continue  # It is told that there is no such team.
-        if team is not None and (short := _quota(ask, team, lends)) is not None:
+        if team is not None and (level := _missing_level(config, ask, team)) is not None:
+            yield stack.finding(
+                "RES215",
+                Severity.ERROR,
+                ("jobs", index, "together"),
+                f"job {job.name} wants its workers together by {job.together}, and no flavor of team {team.name} that "
+                "it may take has that level",
+                level[0],
+                detail=level[1],
+            )
+        elif team is not None and (short := _short(config, pool, ask, team)) is not None:
+            wanted, most, why = short
             yield stack.finding(
                 "RES213",
                 Severity.ERROR,
                 ("jobs", index),
-                f"job {job.name} asks for {short[0]} GPUs at once, and team {ask.team} never has more than {short[1]}",
+                f"job {job.name} asks for {wanted} at once, and team {ask.team} never has more than {most}",
                 "ask for fewer workers or set leastWorkers, raise the team's quota, or let it borrow more",
-                detail=f"{ask.workers} workers of {_gpus(ask)} GPUs; Kueue admits all of them or none",
+                detail=why,
             )
         elif kinds.there:
             if ask not in told:
@@ -107,9 +131,10 @@ class _Kinds:
 
 
 def _ask(config: Config, job: Job, one: Sized) -> _Ask:
-    size, resource = one.size, one.resource
-    amounts = {"cpu": size.cpu, "memory": size.memory, GPU_RESOURCE: Fraction(size.gpus)}
-    card = resolve(resource.gpu or config.gpu.model) if size.gpus else None
+    size, resource, part = one.size, one.resource, one.part
+    name = part.resource if part is not None else GPU_RESOURCE
+    amounts = {"cpu": size.cpu, "memory": size.memory, name: Fraction(size.gpus)}
+    card = resolve(resource.gpu or config.gpu.model) if size.gpus and part is None else None
     workers = 1 if job.trials is not None else job.least_workers or size.workers
     return _Ask(
         job.team or resource.team,
@@ -117,30 +142,94 @@ def _ask(config: Config, job: Job, one: Sized) -> _Ask:
         products(card) if isinstance(card, Card) else (),
         workers,
         job.together,
+        job.engine == "ray",
+        name,
+        tuple(part.nodes.items()) if part is not None else (),
     )
 
 
 def _gpus(ask: _Ask) -> int:
-    return int(dict(ask.requests)[GPU_RESOURCE])
+    return int(dict(ask.requests)[ask.resource])
 
 
-def _quota(ask: _Ask, team: Team, lends: Mapping[tuple[str | None, str], int]) -> tuple[int, int] | None:
-    """GPUs that a run asks for at once and the most that its team can ever have of one flavor, where that is less."""
-    wanted = _gpus(ask) * ask.workers
-    most = 0
-    for quota in team.quotas:
-        others = lends[team.cohort, quota.flavor] - quota.gpus if team.cohort is not None else 0
-        most = max(most, quota.gpus + (others if quota.borrow is None else min(quota.borrow, others)))
-    return (wanted, most) if wanted > most else None
+def _missing_level(config: Config, ask: _Ask, team: Team) -> tuple[str, str] | None:
+    """A remedy and the levels that there are, where no flavor that a run may take has the one that it names."""
+    named = {quota.flavor for quota in team.quotas}
+    flavors = gpu_flavors(config, team, ask.products) if _gpus(ask) else ()
+    flavors = flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
+    if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
+        return None
+    levels = {flavor.name: ", ".join(flavor.topology) or "none" for flavor in flavors}
+    have = [level for flavor in flavors for level in flavor.topology]
+    remedy = f"name one of its levels: {' or '.join(dict.fromkeys(have))}" if have else "give the flavor a topology"
+    return remedy, "; ".join(f"levels of {name}: {has}" for name, has in levels.items())
+
+
+def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str, str] | None:
+    """What a run asks for at once, the most of it that its team can ever have of one flavor, where that is less, and
+    why.
+    """
+    requests, gpus = dict(ask.requests), _gpus(ask)
+    every = tuple(dict.fromkeys(quota.flavor for quota in team.quotas))
+    alone = apart(team)
+    basic = [name for name in every if name not in alone]
+    able: Sequence[str] = basic
+    if gpus:
+        if ask.resource != GPU_RESOURCE and all(quota.resource != ask.resource for quota in team.quotas):
+            return None  # It is told that no quota counts its slices.
+        names = [flavor.name for flavor in gpu_flavors(config, team, ask.products)]
+        wanted = Fraction(gpus * ask.workers)
+        most = max((pool.most(team, name, ask.resource) for name in names), default=Fraction(0))
+        if wanted > most:
+            what = "GPUs" if ask.resource == GPU_RESOURCE else ask.resource
+            why = f"{ask.workers} workers of {gpus} {what}; Kueue admits all of them or none"
+            return f"{wanted} {what}", str(most), why
+        if not alone:
+            able = [name for name in names if pool.most(team, name, ask.resource) >= wanted]
+    pods = [("worker", ask.workers, requests, able)]
+    if ask.head:
+        pods.append(("head", 1, {key: quantity.parse(value) for key, value in RAY_HEAD.items()}, basic))
+    for what, count, each, flavors in pods:
+        for resource, unit in (("cpu", "cores"), ("memory", "of memory")):
+            most = max((pool.most(team, name, resource) for name in flavors), default=Fraction(0))
+            if each[resource] * count > most and flavors:
+                said = f"{count} {what}{'s' if count != 1 else ''} of {amount(resource, each[resource])} {unit}"
+                return f"{amount(resource, each[resource] * count)} {unit}", amount(resource, most), said
+    return None
+
+
+def _on_gpu_nodes(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
+    """Whether pods without GPUs have a quota of nodes without GPUs, once a team."""
+    config = stack.config
+    bare = {flavor.name for flavor in config.flavors if not has_gpus(flavor)}
+    without: dict[str | None, dict[str, None]] = {}
+    for one in everything:
+        for job, _ in one.jobs:
+            if one.resource.remote is None and (not one.size.gpus or (job.command and job.engine == "ray")):
+                without.setdefault(job.team or one.resource.team, {})[job.name] = None
+    for index, team in enumerate(config.teams):
+        flavors = {quota.flavor for quota in team.quotas}
+        if team.name in without and flavors and not flavors & bare:
+            jobs = list(without[team.name])
+            yield stack.finding(
+                "RES216",
+                Severity.ADVICE,
+                ("teams", index, "quotas"),
+                f"team {team.name} has pods without GPUs, and all of its quotas are of GPU nodes",
+                "add a quota of a flavor without gpu, of nodes of any kind: {flavor: any, cpu: 16, memory: 64Gi}",
+                detail=f"jobs: {', '.join(jobs[:NAMED])}" + (f" and {len(jobs) - NAMED} more" * (len(jobs) > NAMED)),
+            )
 
 
 def _unplaced(ask: _Ask, kinds: _Kinds, team: Team | None) -> tuple[str, str] | None:
     """Why no nodes, however empty, hold all workers of a run: in short, and node by node in long."""
     flavors: list[Flavor | None] = (
-        [kinds.flavors[one.flavor] for one in team.quotas if one.flavor in kinds.flavors]
+        [kinds.flavors[name] for name in dict.fromkeys(one.flavor for one in team.quotas) if name in kinds.flavors]
         if (team is not None and _gpus(ask))
         else [None]
     )
+    if ask.together is not None:
+        flavors = [flavor for flavor in flavors if flavor is None or ask.together in flavor.topology]
     best, reasons = 0, Counter[str]()
     for flavor in flavors:
         groups = Counter[str]()
@@ -174,8 +263,10 @@ def _pods(ask: _Ask, flavor: Flavor | None) -> Pods:
     spec: dict[str, Any] = {"tolerations": [one._asdict() for one in flavor.tolerations] if flavor is not None else []}
     if _gpus(ask):
         spec["tolerations"].append({"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"})
+    if ask.selector:
+        spec["nodeSelector"] = dict(ask.selector)
     if ask.products:
         rule = {"key": PRODUCT_LABEL, "operator": "In", "values": list(ask.products)}
         terms = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
         spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    return Pods(spec, dict(ask.requests), _gpus(ask))
+    return Pods(spec, dict(ask.requests), _gpus(ask) if ask.resource == GPU_RESOURCE else 0)

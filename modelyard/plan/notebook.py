@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.rules.worker import size_findings
-from modelyard.jobs import submission
+from modelyard.jobs import notebook_environment, submission
 from modelyard.notebooks import TEMPLATE, Chosen, Place, notebook_facts
 from modelyard.stack import Stack, apply_waivers
 
@@ -26,7 +26,8 @@ def notebook_job(
         parameters: values for the notebook's cell ``parameters``.
         today: the day on which waivers are looked at.
     """
-    found = [*_image(stack), *_waived(_size(stack, chosen), stack, today)]
+    _, wrong = notebook_environment(stack)
+    found = [*_image(stack), *wrong, *_waived(_size(stack, chosen), stack, today)]
     if any(one.blocks for one in found):
         return None, tuple(found)
     made = submission(stack, library, TEMPLATE, notebook_facts(stack, name, place, chosen, parameters))
@@ -40,7 +41,7 @@ def _waived(findings: list[Finding], stack: Stack, today: date) -> list[Finding]
 
 
 def _image(stack: Stack) -> list[Finding]:
-    if stack.config.notebooks.image is not None:
+    if stack.config.notebooks.image is not None or stack.config.notebooks.environment is not None:
         return []
     summary = "notebooks.image is not set: there is nothing to run a notebook in"
     remedy = "set it to an image with papermill and the notebooks' kernel"
@@ -48,8 +49,9 @@ def _image(stack: Stack) -> list[Finding]:
 
 
 def _size(stack: Stack, chosen: Chosen) -> list[Finding]:
-    """What a training pod needs, for the chosen card."""
+    """What a training pod needs, for the chosen card or slice."""
     config = stack.config
     gpu = config.gpu._replace(model=chosen.flavor.gpu or config.gpu.model)
     asked = stack._replace(config=config._replace(gpu=gpu))
-    return size_findings(asked, "notebooks", config.notebooks, chosen.gpus, "")
+    memory_gb = chosen.part.memory_gb if chosen.part is not None else None
+    return size_findings(asked, "notebooks", config.notebooks, chosen.gpus, "", memory_gb)

@@ -1,19 +1,31 @@
 """The objects of one cluster in a plan: what is asked of each, and what becomes of it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base
 from modelyard.cluster import Answer, ClusterState, ObjectKey, Question, key_of
 from modelyard.findings import Finding, Severity
+from modelyard.plan.keda import freed
 from modelyard.plan.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.missing import unset
-from modelyard.plan.target import Wish, finish, prepare
+from modelyard.plan.target import REPLICAS, Prepared, Wish, finish, prepare
 from modelyard.plan.unsettled import unsettled
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Facts, Workload
+
+
+class Objects(NamedTuple):
+    """What becomes of the objects of one cluster."""
+
+    asked: list[TargetPlan]
+    """That the stack asks for."""
+    let_go: list[TargetPlan]
+    """That it asked for earlier."""
+    deleted: list[dict[str, Any]]
+    """As they are now, those that go."""
 
 
 def planned_objects(
@@ -25,7 +37,7 @@ def planned_objects(
     by_deployment: Mapping[str, Workload],
     findings: list[Finding],
     ask: Callable[[Sequence[Question]], Sequence[Answer | None]] | None = None,
-) -> tuple[list[TargetPlan], list[TargetPlan]]:
+) -> Objects:
     """The targets that a stack asks for, and those that it lets go.
 
     Args:
@@ -64,10 +76,22 @@ def planned_objects(
         findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
     questions = [*(one.applied for one in prepared), *(one.question for one in gone)]
     answers = iter(ask(questions) if ask is not None else [None] * len(questions))
-    asked = [finish(request, next(answers), config.platform.installers) for request in prepared]
+    deleted = [one.live for one in gone if one.undo is None]
+    let_free = freed(deleted)
+    asked = [finish(one, next(answers), _quiet(one, let_free, config.platform.installers)) for one in prepared]
     let_go = [let_go_of(one, next(answers)) for one in gone]
     findings.extend(finding for _, problems in (*asked, *let_go) for finding in problems)
-    return [target for target, _ in asked], [target for target, _ in let_go]
+    return Objects([target for target, _ in asked], [target for target, _ in let_go], deleted)
+
+
+def _quiet(one: Prepared, let_free: Set[tuple[str, str]], installers: tuple[str, ...]) -> tuple[str, ...]:
+    """The managers that will not write by themselves: the stack's installers, and where KEDA lets go of the Deployment
+    with this plan, those that set its replicas so far.
+    """
+    if one.live is None or (one.wish.key.namespace, one.wish.key.name) not in let_free:
+        return installers
+    holders = merge.owners(one.live, REPLICAS, one.schema)
+    return (*installers, *(owner.manager for owner in holders if owner.subresource == "scale"))
 
 
 def _wishes(

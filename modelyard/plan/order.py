@@ -10,6 +10,7 @@ from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import Room, fit
 from modelyard.plan.drains import moves_route
+from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.pods import grace_of, pods_of
 from modelyard.plan.quotas import pods_within
 from modelyard.plan.values import Step, TargetPlan
@@ -44,20 +45,33 @@ def order(
 
     The route moves before both, or the old side would never run dry. Ray's head changes before a route that will lead
     to it. Right before the first target whose change stops pods that a job may need stands the wait until its side is
-    idle.
+    idle. KEDA looks after pods from when they are as they should be, and lets go of them before anybody else sets their
+    number.
     """
     # A Deployment comes before what may share its name, such as its disruption budget: it has the pods.
     by_name = {target.name: target for target in sorted(targets, key=lambda target: target.key.kind == "Deployment")}
     sides = {workload.deployment: workload for workload in workloads if workload.role in GPU_ROLES}
     heads = [name for drain in drains for name in drain.targets if by_name[name].role == "rayHead"]
+    scaled = scalings(by_name.values())
+    dropped = sorted(name for name in scaled if by_name[name].action == "delete")
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.
-    last = sorted(name for name, one in by_name.items() if one.action == "delete" and one.key.kind != "Deployment")
-    ups = sorted(name for name in by_name.keys() - heads if _phase(by_name[name]) == "up")
-    downs = sorted(name for name in by_name.keys() - {*heads, *last} if _phase(by_name[name]) == "down")
+    last = sorted(
+        name
+        for name, one in by_name.items()
+        if one.action == "delete" and one.key.kind != "Deployment" and name not in scaled
+    )
+    ups = sorted(
+        (name for name in by_name.keys() - heads if _phase(by_name[name]) == "up"),
+        key=lambda name: (name in scaled, name),
+    )
+    downs = sorted(
+        (name for name in by_name.keys() - {*heads, *last, *dropped} if _phase(by_name[name]) == "down"),
+        key=lambda name: (name not in scaled, name),
+    )
     routes = sorted(name for name, target in by_name.items() if target.phase == "route")
     switches = _switches(by_name, ups, downs)
     ahead = _ahead(by_name, heads) if switches and any(by_name[name].role == "rayWorker" for name in ups) else ()
-    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads, *last, *ahead})
+    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads, *last, *dropped, *ahead})
 
     spare = True
     why = ""
@@ -73,9 +87,16 @@ def order(
                 spare, why = False, f"{free} of {wanted} new pods fit beside it"
     switch = None
     if switches:
-        switch = Switch(spare, why, *_longest_wait([by_name[name] for name in downs], drains))
-    sequence = (*ahead, *routes, *normal, *_with_heads(ups + downs if spare else downs + ups, heads, drains), *last)
-    steps = tuple(_steps([by_name[name] for name in sequence], switch, drains, ahead))
+        switch = Switch(spare, why, *_longest_wait([by_name[name] for name in downs], drains, scaled))
+    sequence = (
+        *dropped,
+        *ahead,
+        *routes,
+        *normal,
+        *_with_heads(ups + downs if spare else downs + ups, heads, drains),
+        *last,
+    )
+    steps = tuple(_steps([by_name[name] for name in sequence], switch, drains, ahead, scaled))
     waiting = {name for drain in drains for name in drain.targets}
     killed = _killed((target for target in by_name.values() if target.name not in waiting), sides)
     return Order(sequence, steps, tuple(killed))
@@ -92,9 +113,15 @@ def _ahead(by_name: Mapping[str, TargetPlan], waiting: Sequence[str]) -> tuple[s
     )
 
 
-def _longest_wait(downs: Iterable[TargetPlan], drains: Sequence[Drain]) -> tuple[int, bool]:
+def _longest_wait(
+    downs: Iterable[TargetPlan], drains: Sequence[Drain], scaled: Mapping[str, Scaling]
+) -> tuple[int, bool]:
     """Seconds until the old side's GPUs are free at the latest, and whether they are waited for."""
     limits = {name: drain.limit for drain in drains for name in drain.targets}
+    # The pods of a Deployment that KEDA puts to sleep are waited for at KEDA's object.
+    for name, one in scaled.items():
+        if name in limits and one.scaled is not None:
+            limits.setdefault(one.scaled.name, limits[name])
     running = [target for target in downs if target.replicas[0]]
     waits = [limits.get(target.name, grace_of(target.before)) for target in running]
     return max(waits, default=0), bool(running) and all(target.name in limits for target in running)
@@ -110,7 +137,11 @@ def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Dra
 
 
 def _steps(
-    targets: Sequence[TargetPlan], switch: Switch | None, drains: Sequence[Drain], ahead: Sequence[str]
+    targets: Sequence[TargetPlan],
+    switch: Switch | None,
+    drains: Sequence[Drain],
+    ahead: Sequence[str],
+    scaled: Mapping[str, Scaling],
 ) -> Iterator[Step]:
     """Each changed target's turn, and before the first that waits for a side, the wait."""
     told: set[Drain] = set()
@@ -122,7 +153,8 @@ def _steps(
         if drain is not None and drain not in told:
             told.add(drain)
             yield Step(target.name, "drain", _why_drain(drain))
-        why = _why(target, switch, drain)
+        scaling = scaled.get(target.name)
+        why = _why(target, switch, drain) if scaling is None else _why_scaling(scaling, drain)
         yield Step(
             target.name, _phase(target), f"{why}; before requests are led to it" if target.name in ahead else why
         )
@@ -178,6 +210,28 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
     return "" if target.managed and not target.role else "replaces no running pod"
 
 
+def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
+    name = scaling.scaled.name if scaling.scaled is not None else "what it scales"
+    before, after = scaling.most
+    if scaling.scaler.action == "delete":
+        return f"KEDA lets go of {name}, whose pods stay as they are"
+    if scaling.pauses and drain is not None:
+        return f"KEDA {_to(after)} of {name}; it is idle by then"
+    if scaling.pauses:
+        now = scaling.scaled
+        jobs = f"; jobs that still run get {_span(grace_of(now.before))} to finish" if now and now.replicas[0] else ""
+        return f"KEDA {_to(after)} of {name}{jobs}"
+    if not after:
+        return f"KEDA keeps {name} asleep"
+    if before == after:
+        return f"KEDA goes on with {name}, by what is set now"
+    return f"KEDA may start up to {_pods(after)} of {name} from now on, as there is work and room"
+
+
+def _to(most: int | None) -> str:
+    return f"goes down to {_pods(most)}" if most else "stops the pods"
+
+
 def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
     if drain is not None:
         return f"goes away once {drain.name} is idle"
@@ -197,7 +251,10 @@ def _why_route(switch: Switch) -> str:
 def _why_up(target: TargetPlan, switch: Switch) -> str:
     if target.replicas[1] is None:
         room = "" if switch.spare else ", as the old side's GPUs get free"
-        return f"the autoscaler may start up to {_pods(most_replicas(target.after) or 0)} here from now on{room}"
+        most = most_replicas(target.after)
+        if most is None:
+            return "the number of its pods is KEDA's"
+        return f"the autoscaler may start up to {_pods(most)} here from now on{room}"
     return (
         "comes up beside the old side: there are GPUs for both"
         if switch.spare
@@ -215,7 +272,8 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
             "those that have not begun stay in its queue until training comes back"
         )
     if target.replicas[1] is None:
-        return f"the autoscaler takes its pods down; {jobs}"
+        keda = most_replicas(target.after) is None
+        return f"the number of its pods is KEDA's; {jobs}" if keda else f"the autoscaler takes its pods down; {jobs}"
     return f"goes down; {jobs}" if switch.spare else f"goes down first ({switch.why}); {jobs}"
 
 

@@ -10,7 +10,8 @@ from modelyard.cluster import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import PRESENT_LABEL, Fit, Room, fit, obstacle
+from modelyard.plan.capacity import PRESENT_LABEL, Fit, Room, by_node, fit, obstacle
+from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.plan.values import TargetPlan
 from modelyard.workloads import GPU_ROLES, Workload
@@ -18,14 +19,19 @@ from modelyard.workloads import GPU_ROLES, Workload
 _CPU_ROLES = ("modelService", "rayHead")
 
 
-def check_placement(targets: Iterable[TargetPlan], workloads: Mapping[str, Workload], room: Room) -> Iterator[Finding]:
+def check_placement(
+    targets: Iterable[TargetPlan], workloads: Mapping[str, Workload], room: Room, growth: Collection[Node] = ()
+) -> Iterator[Finding]:
     """Findings about the pods of every target.
 
     Args:
         targets: the plan's targets.
         workloads: by name of their Deployment.
         room: the nodes, and what runs on them.
+        growth: nodes of the kinds that may be added, one of each.
     """
+    targets = tuple(targets)
+    limits = {name: most for name, (_, most) in bounds(targets).items()}
     sides = tuple(name for name, workload in workloads.items() if workload.role in GPU_ROLES)
     for target in targets:
         workload = workloads.get(target.name)
@@ -37,40 +43,58 @@ def check_placement(targets: Iterable[TargetPlan], workloads: Mapping[str, Workl
             yield from _surge(target, pods, room)
             continue
         rivals = sides if target.name in sides else (target.name,)
-        yield from _room(target, workload, pods, rivals, room)
+        yield from _room(target, workload, pods, rivals, room, limits.get(target.name), growth)
         yield from _surge(target, pods, room)
         if workload is not None:
             yield from _strays(target, workload, pods, room)
 
 
 def _room(
-    target: TargetPlan, workload: Workload | None, pods: Pods, rivals: Collection[str], room: Room
+    target: TargetPlan,
+    workload: Workload | None,
+    pods: Pods,
+    rivals: Collection[str],
+    room: Room,
+    limit: int | None,
+    growth: Collection[Node],
 ) -> Iterator[Finding]:
-    """Whether the nodes could hold the pods at all, with nobody of them or of the rival training side there yet."""
+    """Whether the nodes could hold the pods at all, with nobody of them or of the rival training side there yet.
+
+    ``limit`` is the most that KEDA may run of them; None where it does not look after them.
+    """
     scaled = target.replicas[1] is None
-    wanted = most_replicas(target.after) or 0 if scaled else target.replicas[1]
+    wanted = target.replicas[1] if not scaled else most_replicas(target.after) if limit is None else limit
     if not wanted:
         return
     can = fit(pods, room, rivals, wanted)
     if can.pods >= wanted:
         return
+    added = next((node.name for node in growth if _holds(node, pods)), "")
     field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
     yield Finding(
         "RES101",
         # Nodes that do not exist yet may be an autoscaler's to make.
-        Severity.WARNING if scaled else Severity.ERROR,
+        Severity.ADVICE if added else Severity.WARNING if scaled else Severity.ERROR,
         f"{target.name} {'may grow to' if scaled else 'wants'} {wanted} pod{'s' if wanted > 1 else ''} "
         f"and the nodes can hold {can.pods}",
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(can),
-        remedy="ask for less per pod, for fewer replicas, or add nodes"
+        remedy=f"nothing to do: the node pool may add {added}"
+        if added
+        else "ask for less per pod, for fewer replicas, or add nodes"
         + (" (an autoscaler may add them)" if scaled else ""),
     )
 
 
+def _holds(node: Node, pods: Pods) -> bool:
+    """Whether an empty node takes one pod. Of what the node is not known to have, a pod may ask."""
+    fits = all(amount <= node.allocatable.get(name, amount) for name, amount in pods.requests.items())
+    return fits and not obstacle(pods, node)
+
+
 def _by_node(can: Fit) -> str:
-    return "; ".join(f"{name} {reason}" for name, reason in can.reasons) or "no node is known"
+    return by_node(can.reasons) or "no node is known"
 
 
 def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
@@ -116,14 +140,13 @@ def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> I
     ]
     if not wrong:
         return
-    names = "; ".join(f"{name} {words}" for name, words in sorted(wrong))
     yield Finding(
         "RES103",
         Severity.ERROR,
         f"pods of {target.name} may land on {len(wrong)} node{'s' if len(wrong) > 1 else ''} not meant for them",
         target=target.name,
         field="spec.template.spec.affinity",
-        detail=names,
+        detail=by_node(sorted(wrong)),
         remedy=f"keep the node affinity that the patch of {workload.role} sets, or cordon or relabel these nodes",
     )
 

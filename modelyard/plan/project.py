@@ -91,7 +91,17 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
 
 def _loaded(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
     stack, findings = load(file, shown(root, file))
-    return stack and stack._replace(project=project_name(root)), findings
+    return stack and with_project(root, stack), findings
+
+
+def with_project(root: Path, stack: Stack) -> Stack:
+    """The stack with the name of its project, and what the project's files say of its environments."""
+    named = stack._replace(project=project_name(root))
+    if not stack.config.environments:
+        return named
+    from modelyard.environments import with_files  # few stacks have any, and a cold start is short
+
+    return with_files(root, named)
 
 
 def plan_live(root: Path, file: Path, today: date) -> Planned:

@@ -1,17 +1,25 @@
 """What is wrong with the pool that teams share: flavors, quotas, and whether the nodes have what the quotas promise."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
-from modelyard.cluster.state import GPU_RESOURCE, Node
+from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, products, resolve
+from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, repeated
-from modelyard.stack.pool import Flavor, Team
+from modelyard.stack.pool import WHOLE_GPU, Flavor, Team
 from modelyard.workloads import node_labels
+from modelyard.workloads.nodepools import POOL, gives, is_for_pools
+from modelyard.workloads.pool import apart
 
 MANY = 4
 """Nodes that a finding names before it only counts."""
+HOST: Final = "kubernetes.io/hostname"
+"""The narrowest level that a topology can have."""
+_FIXED: Final = {"ResourceFlavor": ("nodeLabels", "tolerations", "topologyName"), "Topology": ("levels",)}
+"""What Kueue lets nobody change, of a flavor once it has a topology."""
 
 
 def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
@@ -29,9 +37,11 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
             )
     for index, flavor in enumerate(config.flavors):
         yield from _card(stack, index, flavor)
+        yield from _topology(stack, index, flavor)
     known = {flavor.name for flavor in config.flavors}
     for index, team in enumerate(config.teams):
         yield from _quotas(stack, index, team, known)
+        yield from _basics(stack, index, team)
     there = tuple(nodes)
     if there:
         yield from _capacity(stack, there)
@@ -64,8 +74,90 @@ def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
         )
 
 
+def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding]:
+    """The findings about flavors of which something is to change that Kueue lets nobody change."""
+    places = {flavor.name: index for index, flavor in enumerate(stack.config.flavors)}
+    for target in targets:
+        before: dict[str, Any] = (target.before or {}).get("spec", {})
+        after: dict[str, Any] = target.after.get("spec", {})
+        if target.key.kind not in _FIXED or (target.key.kind == "ResourceFlavor" and "topologyName" not in before):
+            continue
+        name = target.key.name.removeprefix("topology-") if target.key.kind == "Topology" else target.key.name
+        changed = [key for key in _FIXED[target.key.kind] if before.get(key) != after.get(key)]
+        if before and after and changed and name in places:
+            yield stack.finding(
+                "QUE009",
+                Severity.ERROR,
+                ("flavors", places[name]),
+                f"{' and '.join(changed)} of {target.key.kind} {target.key.name} cannot be changed",
+                f"replace it: name the flavor otherwise, here and in the quotas, such as {name}-2",
+                target=target.name,
+                detail="Kueue places running pods by them; a new flavor is made and the old one goes when it is free",
+            )
+
+
+def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
+    """Whether Kueue would take the flavor's topology."""
+    levels = flavor.topology
+    twice = [levels[number] for number in repeated(levels)]
+    problem = (
+        (f"names {twice[0]} twice", "drop one of them")
+        if twice
+        else (f"has {HOST} not as its last level", "name it last: nothing is narrower than a node")
+        if HOST in levels[:-1]
+        else ("has no node labels", "name its gpu or labels: places are looked for on nodes with them")
+        if levels and not node_labels(flavor)
+        else None
+    )
+    if problem is not None:
+        yield stack.finding(
+            "QUE007",
+            Severity.ERROR,
+            ("flavors", index, "topology"),
+            f"flavor {flavor.name} has a topology and {problem[0]}",
+            problem[1],
+        )
+
+
+def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
+    """Whether CPU and memory of every job are counted somewhere, and in one place."""
+    alone = apart(team)
+    if not alone:
+        return
+    topologies = {flavor.name for flavor in stack.config.flavors if flavor.topology}
+    said = {quota.flavor for quota in team.quotas} - alone
+    if not said:
+        yield stack.finding(
+            "QUE008",
+            Severity.ERROR,
+            ("teams", index, "quotas"),
+            f"no quota of team {team.name} has cpu and memory, and every job asks for them",
+            "set both in its quotas, or add a quota of nodes of any kind with cpu and memory alone",
+        )
+    for number, quota in enumerate(team.quotas):
+        where: Path = ("teams", index, "quotas", number)
+        if quota.flavor in said and quota.gpus:
+            yield stack.finding(
+                "QUE008",
+                Severity.ERROR,
+                (*where, "cpu"),
+                f"team {team.name} has cpu and memory with the GPUs of {quota.flavor} and not with all others",
+                "set them in all quotas with GPUs, or in none of them",
+                detail=f"without: {', '.join(sorted(alone))}",
+            )
+        elif quota.flavor in alone & topologies:
+            yield stack.finding(
+                "QUE008",
+                Severity.ERROR,
+                where,
+                f"team {team.name} has no cpu and memory of {quota.flavor}, which has a topology",
+                "set both: a place is looked for in one flavor, with all that a pod asks for",
+            )
+
+
 def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[Finding]:
-    flavors: set[str] = set()
+    flavors: set[tuple[str, str]] = set()
+    basic: set[str] = set()
     for number, quota in enumerate(team.quotas):
         where: Path = ("teams", index, "quotas", number)
         if quota.flavor not in known:
@@ -76,15 +168,26 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
                 f"team {team.name} has a quota of {quota.flavor}, and there is no such flavor",
                 instead(quota.flavor, known, "flavors"),
             )
-        if quota.flavor in flavors:
+        if (quota.flavor, quota.resource) in flavors:
+            counted = f", each of {quota.resource}" if quota.resource != WHOLE_GPU else ""
             yield stack.finding(
                 "QUE003",
                 Severity.ERROR,
                 (*where, "flavor"),
-                f"team {team.name} has two quotas of {quota.flavor}",
+                f"team {team.name} has two quotas of {quota.flavor}{counted}",
                 "make them one",
             )
-        flavors.add(quota.flavor)
+        elif quota.cpu is not None and quota.flavor in basic:
+            yield stack.finding(
+                "QUE003",
+                Severity.ERROR,
+                (*where, "cpu"),
+                f"team {team.name} has cpu and memory of {quota.flavor} twice",
+                "set them in one of its quotas",
+            )
+        flavors.add((quota.flavor, quota.resource))
+        if quota.cpu is not None:
+            basic.add(quota.flavor)
         if team.cohort is None and (quota.borrow is not None or quota.lend is not None):
             yield stack.finding(
                 "QUE004",
@@ -108,13 +211,10 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
     for index, flavor in enumerate(stack.config.flavors):
         wanted = node_labels(flavor)
         fitting = [node for node in nodes if wanted.items() <= node.labels.items()]
-        shares = [
-            (team.name, quota.gpus)
-            for team in stack.config.teams
-            for quota in team.quotas
-            if quota.flavor == flavor.name and quota.gpus
-        ]
-        if not fitting:
+        pools = [pool for pool in stack.config.node_pools if gives(pool, wanted)]
+        if not fitting and not pools:
+            if is_for_pools(wanted, stack.config.node_pools) and stack.config.node_pools:
+                continue  # that is an error of its own
             yield stack.finding(
                 "QUE005",
                 Severity.WARNING,
@@ -124,16 +224,27 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue
-        have = int(sum(node.allocatable.get(GPU_RESOURCE, 0) for node in fitting))
-        promised = sum(gpus for _, gpus in shares)
-        if promised > have:
-            names = ", ".join(f"{name} {gpus}" for name, gpus in shares[:MANY])
-            more = f" and {len(shares) - MANY} more" if len(shares) > MANY else ""
+        # Of nodes that Karpenter adds there may be more than now.
+        lasting = [node for node in fitting if node.labels.get(POOL) not in {pool.name for pool in pools}]
+        shares: dict[str, list[tuple[str, int]]] = {}
+        for team in stack.config.teams:
+            for quota in team.quotas:
+                if quota.flavor == flavor.name and quota.gpus:
+                    shares.setdefault(quota.resource, []).append((team.name, quota.gpus))
+        for resource, theirs in shares.items():
+            have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
+            have += sum(pool.gpus for pool in pools) if resource == WHOLE_GPU else 0
+            promised = sum(gpus for _, gpus in theirs)
+            if promised <= have:
+                continue
+            names = ", ".join(f"{name} {gpus}" for name, gpus in theirs[:MANY])
+            more = f" and {len(theirs) - MANY} more" if len(theirs) > MANY else ""
+            what = "GPUs" if resource == WHOLE_GPU else resource
             yield stack.finding(
                 "QUE006",
                 Severity.WARNING,
                 ("flavors", index),
-                f"teams have quotas of {promised} GPUs of {flavor.name}, and its nodes have {have}",
+                f"teams have quotas of {promised} {what} of {flavor.name}, and its nodes have {have}",
                 "lower the quotas to what there is; where an autoscaler adds nodes there is nothing to do",
                 detail=f"{names}{more}; {len(fitting)} node{'s' if len(fitting) != 1 else ''}",
             )

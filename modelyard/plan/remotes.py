@@ -67,9 +67,9 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
     known, chosen, problems = _chosen(stack, library, remote)
     found: list[Finding] = [*problems]
     ask = None if start.ask is None else _where_there(start.ask, state)
-    asked, let_go = planned_objects(side, library, state, known, chosen, {}, found, ask)
+    objects = planned_objects(side, library, state, known, chosen, {}, found, ask)
     findings.extend(_named(finding, remote) for finding in found)
-    ordered = sorted((one._replace(cluster=remote.name) for one in (*asked, *let_go)), key=_turn)
+    ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.let_go)), key=_turn)
     return Plan(
         stack.name,
         stack.file,

@@ -25,6 +25,8 @@ CODES: Final[Mapping[str, Level]] = {
     **dict.fromkeys(("GPU008", "GPU009"), "advisory"),
     **dict.fromkeys(("RES001", "RES002", "RES003", "RES004", "RES005", "RES006"), "mandatory"),
     **dict.fromkeys(("RES007",), "advisory"),
+    **dict.fromkeys(("PAR001", "PAR002", "PAR003", "PAR004", "PAR005", "PAR006", "PAR007", "PAR008"), "mandatory"),
+    **dict.fromkeys(("PAR010",), "advisory"),
     **dict.fromkeys(("RAY001", "RAY002", "RAY003", "RAY004", "RAY005", "RAY007", "RAY008"), "mandatory"),
     **dict.fromkeys(("RAY006", "RAY009"), "advisory"),
     **dict.fromkeys(("CEL001", "CEL002", "CEL003", "CEL004", "CEL006"), "mandatory"),

@@ -156,7 +156,7 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
 
 def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
     """Jobs, teams and the like that differ, or that only one of the two has; each is its own environment's."""
-    for section in ("resources", "jobs", "flavors", "teams", "priorities"):
+    for section in ("resources", "jobs", "pipelines", "flavors", "teams", "priorities"):
         mine, theirs = ({one.name: _said(one) for one in getattr(stack.config, section)} for stack in (source, target))
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):

@@ -14,6 +14,7 @@ from modelyard.hardware.nodes import node_gpus
 from modelyard.plan import TargetPlan
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import Room, fit, room_of
+from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of, replicas_of
 from modelyard.plan.project import Planned
 from modelyard.stack.config import Config
@@ -152,18 +153,23 @@ def _asked(side: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
         if key.kind == "Deployment" and key.namespace == side.plan.namespace and key.name in known and key not in gone
     }
     bodies = found | {name: target.after for name, target in targets.items()}
+    limits = {name: most for name, (_, most) in bounds(side.plan.targets).items()}
     return tuple(
         _wanted(
-            name, known.get(name) or (targets[name].role if name in targets else ""), bodies[name], targets.get(name)
+            name,
+            known.get(name) or (targets[name].role if name in targets else ""),
+            bodies[name],
+            targets.get(name),
+            limits.get(name),
         )
         for name in (*known, *sorted(targets.keys() - known.keys()))
         if name in bodies
     )
 
 
-def _wanted(name: str, role: str, body: Mapping[str, Any], target: TargetPlan | None) -> _Wanted:
+def _wanted(name: str, role: str, body: Mapping[str, Any], target: TargetPlan | None, limit: int | None) -> _Wanted:
     rolls = target is not None and target.replaces_pods > 0
-    return _Wanted(name, role, _count(body), _most(target), pods_of(body), rolls)
+    return _Wanted(name, role, _count(body), _most(target) if limit is None else limit, pods_of(body), rolls)
 
 
 def _count(body: Mapping[str, Any]) -> int:

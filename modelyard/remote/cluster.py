@@ -18,6 +18,8 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
     cluster, known = resource.remote.cluster, {one.name for one in config.buckets}
     assert cluster is not None
     way, model = data_of(resource), resource.remote.model
+    if job.environment or resource.environment:
+        return "has an environment, which is built in the platform's cluster", "name an image that has its packages"
     if job.engine != "job" or job.trials is not None or workers != 1:
         return (
             "has several workers, and a remote job has one",

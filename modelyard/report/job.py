@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from modelyard.cluster.gathered import QUEUE, STACK
 from modelyard.jobs import Submission
 from modelyard.report.style import PLAIN, Style, safe
-
-QUEUE = "kueue.x-k8s.io/queue-name"
-"""Label that names the LocalQueue of a job."""
 
 
 def submitted_text(
@@ -17,16 +15,12 @@ def submitted_text(
     first = objects[0]
     queue = first["metadata"].get("labels", {}).get(QUEUE)
     where = f"namespace {first['metadata']['namespace']}"
+    stack = safe(first["metadata"].get("labels", {}).get(STACK, "STACK"))
     waits = f"queue {queue}" if queue else "no queue: it starts at once"
     lines = [f"{style.bold(safe(run))} {'could be' if dry_run else 'is'} submitted: {where}, {waits}"]
     lines += [f"  {body['kind']} {safe(body['metadata']['name'])}" for body in objects]
     if not dry_run:
-        lines.append(
-            style.dim(
-                f"follow it: kubectl get {first['kind'].lower()} --namespace "
-                f"{first['metadata']['namespace']} --selector modelyard.dev/run={run} --watch"
-            )
-        )
+        lines.append(style.dim(f"follow it: modelyard job why {stack} {run}, modelyard job logs {stack} {run}"))
     return lines
 
 

@@ -97,10 +97,13 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
         yield key, _gets_text(key, Fraction(value)), origin
 
 
+def memory_text(value: Fraction) -> str:
+    """Bytes as a stack file says them; whole Gi where an estimate is none."""
+    return quantity.memory(value) if value.denominator == 1 else f"{math.ceil(value / GI)}Gi"
+
+
 def _gets_text(key: str, value: Fraction) -> str:
-    if key == "memory":
-        return quantity.memory(value) if value.denominator == 1 else f"{math.ceil(value / GI)}Gi"
-    return count(value)
+    return memory_text(value) if key == "memory" else count(value)
 
 
 def _estimated(estimate: Estimate, numbers: dict[str, int], style: Style) -> list[str]:

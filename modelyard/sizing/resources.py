@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from modelyard import quantity
 from modelyard.hardware import Card, resolve
+from modelyard.hardware.partitions import Slice, slice_of
 from modelyard.quantity import GI
 from modelyard.sizing.formulas import estimate
 from modelyard.sizing.values import Estimate, Need
@@ -29,7 +30,7 @@ class Size(NamedTuple):
     memory: Fraction
     """Bytes of one worker."""
     gpus: int
-    """Of one worker."""
+    """Of one worker, whole ones or slices."""
 
 
 class Sized(NamedTuple):
@@ -43,7 +44,9 @@ class Sized(NamedTuple):
     """Of all its jobs together."""
     size: Size
     card: Card | None
-    """The card of its GPUs, None where nobody knows it."""
+    """The card of its GPUs, with the memory of a slice where they are slices; None where nobody knows it."""
+    part: Slice | None = None
+    """What its GPUs are; None: whole ones."""
 
     @property
     def below(self) -> Mapping[str, Fraction]:
@@ -85,7 +88,8 @@ def sized(config: Config) -> tuple[Sized, ...]:
 
 
 def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool = False) -> Sized:
-    card = resolve(resource.gpu or config.gpu.model)
+    part = slice_of(config, resource)
+    card = resolve(resource.gpu or config.gpu.model) if part is None else part.as_card
     estimates = tuple((job, estimate(job, card)) for job in jobs)
     need = together(found.need for _, found in estimates)
     size = Size(
@@ -93,9 +97,9 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
         quantity.parse(resource.cpu) if resource.cpu is not None else Fraction(need.cpu or DEFAULT_CPU),
         quantity.parse(resource.memory) if resource.memory is not None else Fraction(need.memory or DEFAULT_MEMORY),
         # A GPU is never given to somebody who has not asked for it.
-        resource.gpus or 0,
+        resource.gpus if resource.gpus is not None else int(resource.partition is not None or resource.grow),
     )
-    return Sized(resource, own, estimates, need, size, card)
+    return Sized(resource, own, estimates, need, size, card, part)
 
 
 def together(needs: Iterable[Need]) -> Need:

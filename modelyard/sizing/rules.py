@@ -9,6 +9,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, resolve
 from modelyard.quantity import GB, GI
 from modelyard.sizing.numbers import count
+from modelyard.sizing.partitions import slice_findings
 from modelyard.sizing.resources import Sized
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
@@ -16,7 +17,7 @@ from modelyard.stack.names import instead, repeated
 
 CODES = (
     *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
-    "RES211",
+    *("RES211", "PAR011", "PAR012", "PAR013", "PAR014"),
 )
 
 
@@ -52,6 +53,7 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         yield from _judged(stack, index, one)
         yield from _known_card(stack, index, resource)
         yield from _refers(stack, "resources", index, resource, "team", resource.team, teams)
+        yield from slice_findings(stack, index, one)
         yield from _idle(stack, index, one)
 
 
@@ -113,8 +115,8 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     jobs = ", ".join(job.name for job, _ in one.jobs)
     needs_gpus = one.need.gpus or one.need.gpu_memory
     for key, needed in one.below.items():
-        if key == "gpus" and not one.size.gpus:
-            continue
+        if key == "gpus" and (one.part is not None or not one.size.gpus):
+            continue  # Slices are not added up; that one is too small is told as such.
         given, wanted = getattr(one.resource, key), _written(key, needed)
         yield stack.finding(
             "RES204",

@@ -35,6 +35,8 @@ _DURATIONS: Final = (
     ("celery", "gracePeriod"),
     ("celery", "consumerTimeout"),
     ("autoscaling", "scrapeInterval"),
+    ("autoscaling", "pollingInterval"),
+    ("autoscaling", "cooldownPeriod"),
     ("drain", "timeout"),
     ("notebooks", "timeLimit"),
     ("notebooks", "keep"),
@@ -44,10 +46,26 @@ _DURATIONS: Final = (
 
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
     """The mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` by the same paths."""
-    found = [*_units(config, texts), *_lengths(config, texts), *_readable(config, secrets)]
+    found = [*_units(config, texts), *_lengths(config, texts), *_readable(config, secrets), *_asked(config)]
     if secrets:
         found += _misplaced(secrets)
     return found
+
+
+def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
+    """KEDA without a server to ask."""
+    scaling = config.get(PREFIX + "autoscaling")
+    if isinstance(scaling, dict) and scaling.get("mode") == "keda" and "prometheus" not in scaling:
+        remedy = (
+            "add `prometheus: http://prometheus.monitoring.svc:9090` to autoscaling, as pods of the cluster reach it"
+        )
+        yield Mistake(
+            (PREFIX + "autoscaling",),
+            codes.MISSING_KEY,
+            "autoscaling.prometheus is missing: mode keda needs a Prometheus server that KEDA can ask",
+            remedy,
+            at_key=True,
+        )
 
 
 def may_be_secret(path: Path) -> bool:
@@ -149,10 +167,17 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
     places: list[tuple[Path, Any]] = [
         ((PREFIX + section, key), config.get(PREFIX + section)) for section, key in _DURATIONS
     ]
-    jobs = config.get(PREFIX + "jobs")
-    places += [
-        ((PREFIX + "jobs", index, "within"), job) for index, job in enumerate(jobs if isinstance(jobs, list) else ())
-    ]
+    for section, keys in (
+        ("jobs", ("within", "timeLimit", "keep")),
+        ("pipelines", ("keep",)),
+        ("nodePools", ("idle",)),
+    ):
+        items = config.get(PREFIX + section)
+        places += [
+            ((PREFIX + section, index, key), item)
+            for index, item in enumerate(items if isinstance(items, list) else ())
+            for key in keys
+        ]
     resources = config.get(PREFIX + "resources")
     places += [
         ((PREFIX + "resources", index, "remote", "timeLimit"), resource.get("remote"))

@@ -9,8 +9,12 @@ from datetime import date
 from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource, Runtime
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.partitions import Partition
+from modelyard.stack.pipelines import Pipeline
 from modelyard.stack.pool import Flavor, Priority, Team
 from modelyard.stack.remote import Bucket, Provider
 
@@ -122,6 +126,13 @@ class Autoscaling(NamedTuple):
     queries: Queries = "valid"
     scrape_interval: int = 30
     """Seconds between two samples of what the queries ask for. The default is that of the Prometheus Operator."""
+    prometheus: str | None = None
+    """Address of the server that KEDA asks; set in mode keda."""
+    polling_interval: int = 30
+    """Seconds between two questions of KEDA; the default is KEDA's."""
+    cooldown_period: int = 300
+    """Seconds without work after which KEDA takes a side to no pods; the default is KEDA's. A pod with a job in it has
+    its grace period on top."""
 
 
 class RayJobs(NamedTuple):
@@ -223,11 +234,15 @@ class Config(NamedTuple):
     targets: Targets = Targets()
     providers: tuple[Provider, ...] = ()
     buckets: tuple[Bucket, ...] = ()
+    environments: tuple[Environment, ...] = ()
     runtime: Runtime = Runtime()
     resources: tuple[Resource, ...] = ()
     jobs: tuple[Job, ...] = ()
+    pipelines: tuple[Pipeline, ...] = ()
     notebooks: Notebooks = Notebooks()
+    node_pools: tuple[NodePool, ...] = ()
     flavors: tuple[Flavor, ...] = ()
+    partitions: tuple[Partition, ...] = ()
     teams: tuple[Team, ...] = ()
     priorities: tuple[Priority, ...] = ()
     patches: tuple[PatchChoice, ...] = ()

@@ -26,8 +26,12 @@ from modelyard.stack.config import (
     Training,
     Waiver,
 )
+from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.partitions import Partition
+from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.remote import AwsAccount, AwsNetwork, Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
 from modelyard.stack.schema import PREFIX
@@ -50,6 +54,10 @@ def _line(value: Any, _: str | None) -> str:
 
 def _count(value: Any, _: str | None) -> int:
     return int(value)
+
+
+def _counts(value: Any, _: str | None) -> dict[str, int]:
+    return {key: int(count) for key, count in value.items()}
 
 
 def _flag(value: Any, _: str | None) -> bool:
@@ -129,6 +137,9 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "maxReplicas": ("max_replicas", _count),
             "queries": ("queries", _same),
             "scrapeInterval": ("scrape_interval", _seconds),
+            "prometheus": ("prometheus", _same),
+            "pollingInterval": ("polling_interval", _seconds),
+            "cooldownPeriod": ("cooldown_period", _seconds),
         },
     ),
     "notebooks": (
@@ -138,6 +149,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[..., Any], Fields]]] = {
             "image": ("image", _same),
             "claim": ("claim", _same),
             "path": ("path", _same),
+            "environment": ("environment", _same),
             "cpu": ("cpu", _quantity),
             "memory": ("memory", _quantity),
             "timeLimit": ("time_limit", _seconds),
@@ -170,6 +182,11 @@ TARGETS: Final[dict[str, str]] = {
     "rayWorker": "ray_worker",
     "celery": "celery",
 }
+ENVIRONMENT: Final[Fields] = {
+    **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
+    "indexSecret": ("index_secret", _same),
+    "pip": ("pip", _items),
+}
 RESOURCE: Final[Fields] = {
     "name": ("name", _same),
     "type": ("type", _same),
@@ -178,8 +195,12 @@ RESOURCE: Final[Fields] = {
     "memory": ("memory", _quantity),
     "gpus": ("gpus", _count),
     "gpu": ("gpu", _same),
+    "partition": ("partition", _same),
+    "slice": ("slice", _same),
+    "grow": ("grow", _flag),
     "image": ("image", _same),
     "team": ("team", _same),
+    "environment": ("environment", _same),
 }
 JOB: Final[Fields] = {
     "name": ("name", _same),
@@ -194,6 +215,7 @@ JOB: Final[Fields] = {
     "sequence": ("sequence", _count),
     "command": ("command", _items),
     "image": ("image", _same),
+    "environment": ("environment", _same),
     "env": ("env", _same),
     "team": ("team", _same),
     "priority": ("priority", _same),
@@ -214,6 +236,15 @@ MODEL: Final[Fields] = {
     "headSize": ("head_size", _count),
     "activation": ("activation", _quantity),
 }
+STAGE: Final[Fields] = {
+    "name": ("name", _same),
+    "job": ("job", _same),
+    "rollout": ("rollout", _same),
+    "needs": ("needs", _items),
+    "reads": ("reads", _items),
+    "writes": ("writes", _items),
+}
+PIPELINE: Final[Fields] = {"name": ("name", _same), "image": ("image", _same), "keep": ("keep", _seconds)}
 PROVIDER: Final[Fields] = {
     "name": ("name", _same),
     "kind": ("kind", _same),
@@ -250,7 +281,37 @@ REMOTE: Final[Fields] = {
     "image": ("image", _same),
     "command": ("command", _items),
 }
-FLAVOR: Final[Fields] = {"name": ("name", _same), "gpu": ("gpu", _same), "labels": ("labels", _same)}
+NODE_POOL: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "gpus": ("gpus", _count),
+    "nodeClass": ("node_class", _same),
+    "cloud": ("cloud", _same),
+    "region": ("region", _same),
+    "zones": ("zones", _items),
+    "types": ("types", _items),
+    "capacity": ("capacity", _same),
+    "idle": ("idle", _seconds),
+    "taint": ("taint", _flag),
+    "labels": ("labels", _same),
+}
+FLAVOR: Final[Fields] = {
+    "name": ("name", _same),
+    "gpu": ("gpu", _same),
+    "labels": ("labels", _same),
+    "topology": ("topology", _items),
+}
+PARTITION: Final[Fields] = {
+    "name": ("name", _same),
+    "mode": ("mode", _same),
+    "flavor": ("flavor", _same),
+    "gpu": ("gpu", _same),
+    "layout": ("layout", _counts),
+    "strategy": ("strategy", _same),
+    "replicas": ("replicas", _count),
+    "rename": ("rename", _flag),
+    "failRequestsGreaterThanOne": ("one_each", _flag),
+}
 TOLERATION: Final[Fields] = {key: (key, _same) for key in ("key", "operator", "value", "effect")}
 QUOTA: Final[Fields] = {
     "flavor": ("flavor", _same),
@@ -259,6 +320,7 @@ QUOTA: Final[Fields] = {
     "gpus": ("gpus", _count),
     "borrow": ("borrow", _count),
     "lend": ("lend", _count),
+    "resource": ("resource", _same),
 }
 TEAM: Final[Fields] = {key: (key, _same) for key in ("name", "namespace", "cohort", "reclaim", "within")}
 PRIORITY: Final[Fields] = {"name": ("name", _same), "value": ("value", _count), "description": ("description", _line)}
@@ -306,6 +368,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
         Bucket(**_fields(bucket, BUCKET, texts, (PREFIX + "buckets", index)))
         for index, bucket in enumerate(config.get(PREFIX + "buckets", ()))
     )
+    made["environments"] = tuple(
+        Environment(**_fields(environment, ENVIRONMENT, texts, (PREFIX + "environments", index)))
+        for index, environment in enumerate(config.get(PREFIX + "environments", ()))
+    )
     made["resources"] = tuple(
         _resource(resource, texts, (PREFIX + "resources", index), sealed)
         for index, resource in enumerate(config.get(PREFIX + "resources", ()))
@@ -313,9 +379,21 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["jobs"] = tuple(
         _job(job, texts, (PREFIX + "jobs", index)) for index, job in enumerate(config.get(PREFIX + "jobs", ()))
     )
+    made["pipelines"] = tuple(
+        _pipeline(pipeline, texts, (PREFIX + "pipelines", index))
+        for index, pipeline in enumerate(config.get(PREFIX + "pipelines", ()))
+    )
+    made["node_pools"] = tuple(
+        NodePool(**_fields(pool, NODE_POOL, texts, (PREFIX + "nodePools", index)))
+        for index, pool in enumerate(config.get(PREFIX + "nodePools", ()))
+    )
     made["flavors"] = tuple(
         _with_list(Flavor, flavor, FLAVOR, "tolerations", Toleration, TOLERATION, texts, (PREFIX + "flavors", index))
         for index, flavor in enumerate(config.get(PREFIX + "flavors", ()))
+    )
+    made["partitions"] = tuple(
+        Partition(**_fields(partition, PARTITION, texts, (PREFIX + "partitions", index)))
+        for index, partition in enumerate(config.get(PREFIX + "partitions", ()))
     )
     made["teams"] = tuple(
         _with_list(Team, team, TEAM, "quotas", Quota, QUOTA, texts, (PREFIX + "teams", index))
@@ -429,6 +507,20 @@ def _job(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Job
     flat = {key: value for key, value in given.items() if key in JOB}
     model = Model(**_fields(given.get("model", {}), MODEL, texts, (*path, "model")))
     return Job(**_fields(flat, JOB, texts, path), model=model)
+
+
+def _pipeline(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -> Pipeline:
+    flat = {key: value for key, value in given.items() if key in PIPELINE}
+    artifacts = given.get("artifacts")
+    return Pipeline(
+        **_fields(flat, PIPELINE, texts, path),
+        stages=tuple(
+            Stage(**_fields(stage, STAGE, texts, (*path, "stages", index)))
+            for index, stage in enumerate(given["stages"])
+        ),
+        artifacts=None if artifacts is None else Place(**_fields(artifacts, PLACE, {}, path)),
+        inputs={name: Place(**_fields(place, PLACE, {}, path)) for name, place in given.get("inputs", {}).items()},
+    )
 
 
 def _patch(given: Mapping[str, Any], path: Path, secrets: tuple[Path, ...]) -> PatchChoice:

@@ -26,8 +26,10 @@ from modelyard.stack.source import Place, Problem, Refused, checked, syntax
 from modelyard.stack.words import plain, quoted
 
 MAX_DEPTH = 64
-MAX_NODES = 50_000
-"""Values of one file, scalars and containers, aliases counted as often as they are used."""
+MAX_NODES = 1_000_000
+"""Values of one file, scalars and containers. 20,000 jobs have about 200,000."""
+MAX_ALIASED = 50_000
+"""Values that aliases stand for, counted as often as they are used."""
 
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
@@ -99,6 +101,7 @@ class _Builder:
         self._anchors: dict[str, _Anchored] = {}
         self._frames: list[_Frame] = []
         self._nodes = 0
+        self._aliased = 0
         self.keys: dict[Path, Place] = {}
         self.values: dict[Path, Place] = {}
         self.texts: dict[Path, str] = {}
@@ -236,8 +239,9 @@ class _Builder:
             what = f"the alias *{plain(event.anchor or '')} has no anchor before it, or stands inside it"
             raise _at(event, codes.FEATURE, what, "anchor the value first, or write it out")
         self._nodes += anchored.nodes
-        if self._nodes > MAX_NODES:
-            what = f"the text has aliases that expand to more than {MAX_NODES:,} values"
+        self._aliased += anchored.nodes
+        if self._aliased > MAX_ALIASED:
+            what = f"the text has aliases that expand to more than {MAX_ALIASED:,} values"
             raise _at(event, codes.LIMIT, what, "write the values out instead of aliasing aliases")
         if anchored.nodes > 1:
             self._copy_places(anchored.path, path)

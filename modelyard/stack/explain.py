@@ -6,7 +6,7 @@ with a code, the value that was given and what to write instead. One mistake a p
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from functools import cache
 from typing import Any
 
@@ -40,12 +40,27 @@ _FORMS: dict[str, tuple[str, str]] = {
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
     "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
+    "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
+    "mig-profile": ("a profile of MIG", "write it like 1g.10gb"),
     "image": ("the name of an image", "write registry/repository:tag"),
+    "resource": ("the name of a resource", "write one that nodes have, such as nvidia.com/gpu"),
     "patch-version": ("a version of a patch", "write v1, v2, …"),
 }
 """By format of the schema: what is wanted, and how it is written."""
+
+
+_AMOUNTS: dict[str, str] = {
+    "cpu": "write a number of cores such as 4 or 500m",
+    "rows": "write a number such as 50M, which is 50 million",
+    "parameters": "write a number such as 7G, which is 7 billion",
+    "requestRate": "write requests a second, such as 200 or 500m",
+    "requestTime": "write seconds, such as 4 or 50m, which is 50 milliseconds",
+}
+"""How quantities are written that are not bytes, by key."""
+_SIZES = ("minItems", "maxItems", "minProperties", "maxProperties")
+"""Keywords about how many there are."""
 
 
 def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistake]:
@@ -72,7 +87,9 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
         rank = _TELLING.index(error.validator) if error.validator in _TELLING else 0
         for mistake in _mistakes(error, texts, below):
             # A missing key is reported at its parent, beside whatever else is wrong there.
-            place = (*mistake.path, mistake.summary) if mistake.code == codes.MISSING_KEY else mistake.path
+            # The name of a key and its value may both be wrong.
+            beside = mistake.code == codes.MISSING_KEY or (mistake.code == codes.FORM and mistake.at_key)
+            place = (*mistake.path, mistake.summary) if beside else mistake.path
             if place not in best or rank < best[place][0]:
                 best[place] = (rank, mistake)
     return [mistake for _, (_, mistake) in sorted(best.items(), key=lambda item: [str(part) for part in item[0]])]
@@ -110,6 +127,9 @@ def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> 
         yield from (_unknown(path, key, known) for key in value if key not in known)
     elif error.validator == "required":
         yield from (_missing(path, key, schema) for key in schema["required"] if key not in value)
+    elif error.validator == "dependentRequired":
+        needed = {key for given_key, keys in wanted.items() if given_key in value for key in keys}
+        yield from (_missing(path, key, schema) for key in sorted(needed) if key not in value)
     elif error.validator == "enum":
         yield _choice(path, value, wanted, texts)
     else:
@@ -152,9 +172,6 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
     if True in allowed:
         remedy = "write true or false"
         return Mistake(path, codes.KIND, f"{full} is {said}; it is either true or false", remedy)
-    if value == "keda" and full == "autoscaling.mode":
-        summary = "autoscaling.mode keda is not available in this version"
-        return Mistake(path, codes.UNAVAILABLE, summary, "use annotations, or none")
     if full == "kubernetesVersion" and isinstance(value, int | float) and not isinstance(value, bool):
         return _unquoted(path, texts.get(path, str(value)), value, texts)
     words = [str(word) for word in allowed]
@@ -183,6 +200,8 @@ def _of_format(
         return _duration(path, value, texts)
     if form == "price":
         return _price(path, value, schema, texts)
+    if error.validator in _SIZES:
+        return _many(path, value, schema)
     full, said = name(path), given(value, path, texts)
     if error.validator == "type":
         plain_type = schema["type"] == "string" and isinstance(value, bool | int | float)
@@ -209,6 +228,18 @@ def _of_format(
     return Mistake(path, codes.FORM, f"{full} is {said}, not {wanted}", remedy)
 
 
+def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
+    """Of a list or mapping with too few or too many in it."""
+    full, there = name(path), len(value)
+    least = schema.get("minItems", schema.get("minProperties", 0))
+    most = schema.get("maxItems", schema.get("maxProperties", 0))
+    if there < least:
+        summary = f"{full} is an empty {'list' if isinstance(value, list) else 'mapping'}"
+        return Mistake(path, codes.RANGE, summary, "write what belongs there, or remove the key")
+    summary = f"{full} has {there} entries; it can have {most}"
+    return Mistake(path, codes.RANGE, summary, f"keep {most} of them" + (", or fewer" if most > 1 else ""))
+
+
 def _kind(path: Path, value: Any, kinds: str | list[str], texts: Mapping[Path, str]) -> Mistake:
     wanted = listed([_KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)])
     remedy = "give a value, or remove the key to take its default" if value is None else f"write {wanted}"
@@ -224,7 +255,7 @@ def _month(text: str) -> str:
 
 def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
     full, said = name(path), given(value, path, texts)
-    example = "write a number of cores such as 4 or 500m" if path[-1] == "cpu" else "write an amount such as 16Gi"
+    example = _AMOUNTS.get(str(path[-1]), "write an amount such as 16Gi")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return Mistake(path, codes.KIND, f"{full} is {said}; it must be a Kubernetes quantity", example)
     try:
@@ -255,6 +286,7 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
     if number < least:
         return Mistake(path, codes.RANGE, f"{full} is {said}; it must be {least} or more", remedy)
     if number > schema["maximum"]:
+        remedy = f"write a whole number, {least} to {schema['maximum']}"
         return Mistake(path, codes.RANGE, f"{full} is {said}; it is too large", remedy)
     return Mistake(path, codes.KIND, f"{full} is {said}; it must be written as a whole number", remedy)
 

@@ -57,6 +57,8 @@ class Job(NamedTuple):
     """What it runs, once, whenever it is submitted. Without one it is work for its resource's pods."""
     image: str | None = None
     """None: its resource's."""
+    environment: str | None = None
+    """Whose packages its runs have; None: its resource's."""
     env: Mapping[str, str] = {}
     team: str | None = None
     """Whose quota it takes; None: its resource's."""
@@ -92,12 +94,20 @@ class Resource(NamedTuple):
     """Of one worker, as ``memory`` is."""
     memory: str | None = None
     gpus: int | None = None
-    """Of one worker; None: none."""
+    """Of one worker; None: none, or one slice where it names a partition."""
     gpu: str | None = None
     """The card; None: the stack's."""
     remote: Remote | None = None
     """Where its jobs run instead of the platform's cluster; None: there."""
     image: str | None = None
     """None: the runtime's."""
+    environment: str | None = None
+    """Of the runs of its jobs; None: their image alone."""
     team: str | None = None
     """Whose quota its pods take; None: none, in the platform's namespace."""
+    partition: str | None = None
+    """Whose slices its GPUs are; None: its GPUs are whole."""
+    slice: str | None = None
+    """The MIG profile; None: the only one that the partition has."""
+    grow: bool = False
+    """Whether a worker is to use the whole GPU while the others that share it are idle."""

@@ -28,10 +28,13 @@ _MISNAMED = re.compile(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
 _STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
-_LISTS = ("providers", "buckets", "resources", "jobs", "flavors", "teams", "priorities", "patches", "waivers")
+_LISTS = (
+    *("providers", "buckets", "environments", "resources", "jobs", "pipelines", "nodePools", "flavors", "partitions"),
+    *("teams", "priorities", "patches", "waivers"),
+)
 _MAPPINGS = (
     *("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery"),
-    *("autoscaling", "drain", "targets", "notebooks", "policy"),
+    *("autoscaling", "drain", "targets", "runtime", "notebooks", "policy"),
 )
 _SECTIONS = (*_MAPPINGS, *_LISTS)
 _SCALARS = ("training", "kubernetesVersion", "prices")

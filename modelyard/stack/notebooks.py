@@ -8,6 +8,8 @@ class Notebooks(NamedTuple):
 
     image: str | None = None
     """With papermill and the notebooks' kernel; None: nothing can be submitted."""
+    environment: str | None = None
+    """With papermill and the kernel, instead of ``image``."""
     claim: str = "workspace"
     """The PersistentVolumeClaim with people's files, one of this name in each namespace that notebooks run in."""
     path: str = "/home/jovyan/work"

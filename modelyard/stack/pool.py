@@ -1,7 +1,10 @@
 """The GPU pool that teams share, as a stack file asks for it: flavors of nodes, teams with quotas, priorities."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+WHOLE_GPU: Final = "nvidia.com/gpu"
+"""The resource of which a pod asks for whole GPUs."""
 
 Reclaim = Literal["any", "lower", "never"]
 Within = Literal["lower", "never"]
@@ -25,19 +28,25 @@ class Flavor(NamedTuple):
     labels: Mapping[str, str] = {}
     """Of the nodes, beside the card's."""
     tolerations: tuple[Toleration, ...] = ()
+    topology: tuple[str, ...] = ()
+    """Labels by which its nodes lie near each other, from the widest to the narrowest; none: nobody looks at places."""
 
 
 class Quota(NamedTuple):
     """What a team has of one flavor."""
 
     flavor: str
-    cpu: str
-    memory: str
+    cpu: str | None = None
+    """None: CPU and memory are those of its quotas without GPUs, on whatever nodes."""
+    memory: str | None = None
+    """Said when ``cpu`` is."""
     gpus: int = 0
     borrow: int | None = None
     """GPUs that it may take from others of its cohort when they are free; None: all that are."""
     lend: int | None = None
     """GPUs that others may take when they are free; None: all of its own."""
+    resource: str = WHOLE_GPU
+    """What ``gpus``, ``borrow`` and ``lend`` count: whole GPUs, or slices of them."""
 
 
 class Team(NamedTuple):

@@ -7,8 +7,8 @@ from yaml.error import MarkedYAMLError, YAMLError
 from modelyard.stack import codes
 from modelyard.stack.words import plain
 
-MAX_BYTES = 1024 * 1024
-"""Size of the largest file that is parsed. A stack file of 40 lines has about 1,000 bytes."""
+MAX_BYTES = 16 * 1024 * 1024
+"""Size of the largest file that is parsed. One of 40 lines has about 1,000 bytes, one of 20,000 jobs 3 million."""
 
 Place = tuple[int, int]
 """1-based line and column."""

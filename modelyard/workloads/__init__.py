@@ -6,7 +6,7 @@ nothing (``catalog`` does).
 """
 
 from modelyard.workloads.facts import Facts, fact_at, facts, source_of
-from modelyard.workloads.jobs import is_deployed, job_facts
+from modelyard.workloads.jobs import deployment_of, is_deployed, job_facts, namespace_of_job, namespace_of_resource
 from modelyard.workloads.pool import node_labels
 from modelyard.workloads.sizing import GPU_ROLES, Workload, workloads
 
@@ -14,10 +14,13 @@ __all__ = [
     "GPU_ROLES",
     "Facts",
     "Workload",
+    "deployment_of",
     "fact_at",
     "facts",
     "is_deployed",
     "job_facts",
+    "namespace_of_job",
+    "namespace_of_resource",
     "node_labels",
     "source_of",
     "workloads",

@@ -10,6 +10,8 @@ from typing import Any
 from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path
 from modelyard.workloads.jobs import resource_facts
+from modelyard.workloads.nodepools import node_pool_facts
+from modelyard.workloads.partitions import partition_facts
 from modelyard.workloads.pool import pool_facts
 from modelyard.workloads.sizing import Workload, ray_available
 
@@ -32,6 +34,16 @@ VALID_QUERIES = {
     ),
 }
 """The same questions as single PromQL expressions that give one number, also when no series exists."""
+
+KEDA_QUERIES = {
+    "ray": VALID_QUERIES["ray"],
+    "celery": (
+        'max_over_time(((sum(rabbitmq_queue_messages_ready{queue="%(queue)s"}) or vector(0))'
+        ' + (sum(rabbitmq_queue_messages_unacked{queue="%(queue)s"}) or vector(0)))[30m:15s])'
+    ),
+}
+"""The same again for an autoscaler that starts as many pods as the number says: a message that is taken from the queue
+within the window counts once, and not as one that waits and one that is worked on."""
 
 
 def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
@@ -58,8 +70,15 @@ def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
             "rayQueries": queries["ray"],
             "celeryQueries": queries["celery"] % {"queue": config.celery.queue},
             "maxReplicas": config.autoscaling.max_replicas,
+            "rayTriggers": [KEDA_QUERIES["ray"]],
+            "celeryTriggers": [KEDA_QUERIES["celery"] % {"queue": config.celery.queue}],
+            "prometheus": config.autoscaling.prometheus or "",
+            "pollingInterval": config.autoscaling.polling_interval,
+            "cooldownPeriod": config.autoscaling.cooldown_period,
         },
         **pool_facts(config),
+        **node_pool_facts(config),
+        **partition_facts(config),
         **resource_facts(config),
     }
     for workload in workloads:
@@ -102,8 +121,11 @@ _SOURCES: dict[str, Path] = {
     "products": ("gpu", "model"),
     "rayQueries": ("autoscaling", "queries"),
     "celeryQueries": ("autoscaling", "queries"),
+    "rayTriggers": ("autoscaling", "mode"),
+    "celeryTriggers": ("autoscaling", "mode"),
     "maxReplicas": ("autoscaling", "maxReplicas"),
     "pods": ("resources",),
+    "pools": ("nodePools",),
 }
 
 

@@ -2,22 +2,27 @@
 
 from collections.abc import Mapping
 from shlex import join
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
-from modelyard.stack.jobs import Job
-from modelyard.workloads.pool import namespace_of
+from modelyard.stack.jobs import Job, Resource
+from modelyard.workloads.environments import image_with, run_environment
+from modelyard.workloads.partitions import gpu_facts
+from modelyard.workloads.pool import namespace_of, takes_any_place
 
 if TYPE_CHECKING:
     from modelyard.sizing import Sized
+
+RAY_HEAD: Final[Mapping[str, str]] = {"cpu": "2", "memory": "16Gi"}
+"""Of the head of a job's own Ray cluster, which runs no task: a convention of modelyard."""
 
 
 def resource_facts(config: Config) -> dict[str, Any]:
     """The pods of the resources that have an image and work to do, as plain JSON-like values."""
     # Most stacks have none, and the formulas are an import of their own.
-    deployed = [_pods(config, one) for one in _sized(config) if is_deployed(config, one)]
+    deployed = [_deployed(config, one) for one in _sized(config) if is_deployed(config, one)]
     return {"resources": {"deployed": bool(deployed), "pods": deployed}}
 
 
@@ -33,21 +38,25 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
     (found,) = [one for one in _sized(config) if any(other is job for other, _ in one.jobs)]
     pods = _pods(config, found)
     team = job.team or found.resource.team
+    environment = job.environment or found.resource.environment
     run = {
-        **{key: pods[key] for key in ("cpu", "memory", "gpus", "products")},
+        **{key: pods[key] for key in ("cpu", "memory", "gpus", "gpuResource", "nodes", "products")},
         "name": name,
         "job": job.name,
         "stack": stack,
-        "namespace": _namespace(config, team),
+        "namespace": namespace_of_job(config, job, found.resource),
         "queue": team,
         "priority": job.priority,
-        "image": job.image or pods["image"],
+        "image": image_with(config, environment, job.image or pods["image"]),
+        "environment": run_environment(config, environment),
         "command": list(job.command),
         "entrypoint": join(job.command),
         "env": dict(job.env),
         "workers": 1 if job.trials is not None else pods["workers"],
         "leastWorkers": job.least_workers,
         "together": job.together,
+        "anyPlace": job.together is None and _takes_any_place(config, team, pods),
+        "head": dict(RAY_HEAD) if job.engine == "ray" else None,
         "trials": job.trials,
         "timeLimit": job.time_limit,
         "retries": job.retries,
@@ -65,6 +74,34 @@ def is_deployed(config: Config, one: "Sized") -> bool:
     return image is not None and one.resource.remote is None and any(not job.command for job, _ in one.jobs)
 
 
+def namespace_of_job(config: Config, job: Job, resource: Resource) -> str:
+    """Where runs of a job are."""
+    return _namespace(config, job.team or resource.team)
+
+
+def namespace_of_resource(config: Config, one: "Sized") -> str:
+    """Where the pods of a resource are."""
+    return _namespace(config, _team_of(one))
+
+
+def deployment_of(one: "Sized") -> str:
+    """The name of the Deployment of a resource's pods."""
+    return f"{_kind(one)}-{one.resource.name}"
+
+
+def _kind(one: "Sized") -> str:
+    return "job" if one.own else "resource"
+
+
+def _team_of(one: "Sized") -> str | None:
+    return one.resource.team or (one.jobs[0][0].team if one.own else None)
+
+
+def _deployed(config: Config, one: "Sized") -> dict[str, Any]:
+    pods = _pods(config, one)
+    return {**pods, "anyPlace": _takes_any_place(config, pods["queue"], pods)}
+
+
 def _sized(config: Config) -> "tuple[Sized, ...]":
     if not (config.jobs or config.resources):
         return ()
@@ -75,9 +112,9 @@ def _sized(config: Config) -> "tuple[Sized, ...]":
 
 def _pods(config: Config, one: "Sized") -> dict[str, Any]:
     resource, size = one.resource, one.size
-    team = resource.team or (one.jobs[0][0].team if one.own else None)
+    team = _team_of(one)
     return {
-        "kind": "job" if one.own else "resource",
+        "kind": _kind(one),
         "name": resource.name,
         "type": resource.type,
         "namespace": _namespace(config, team),
@@ -87,9 +124,16 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "cpu": quantity.cpu(size.cpu),
         "memory": quantity.memory(size.memory),
         "gpus": size.gpus,
-        "products": list(_products(config, resource.gpu)) if size.gpus else [],
+        **gpu_facts(one.part),
+        # Nodes with slices may have another product label than nodes with whole cards.
+        "products": list(_products(config, resource.gpu)) if size.gpus and one.part is None else [],
         "jobs": [job.name for job, _ in one.jobs if not job.command],
     }
+
+
+def _takes_any_place(config: Config, team: str | None, pods: Mapping[str, Any]) -> bool:
+    found = next((one for one in config.teams if one.name == team), None)
+    return found is not None and takes_any_place(config, found, pods["gpus"], pods["products"])
 
 
 def _products(config: Config, named: str | None) -> tuple[str, ...]:

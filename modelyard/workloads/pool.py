@@ -1,6 +1,6 @@
 """What patches may ask of the GPU pool: flavors, teams with their quotas, priorities."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from modelyard.hardware import products, resolve
@@ -9,11 +9,13 @@ from modelyard.stack.pool import Flavor, Quota, Reclaim, Team, Within
 
 PRODUCT: Final = "nvidia.com/gpu.product"
 """The label by which nodes say which card they have."""
+_GPU_LABELS: Final = "nvidia.com/gpu."
 _RECLAIM: Final[Mapping[Reclaim | Within, str]] = {"any": "Any", "lower": "LowerPriority", "never": "Never"}
 
 
 def pool_facts(config: Config) -> dict[str, Any]:
     """The facts, as plain JSON-like values; names of settings are Kueue's own."""
+    flavors = {flavor.name: flavor for flavor in config.flavors}
     return {
         "pool": {"shared": bool(config.teams)},
         "flavors": [
@@ -24,10 +26,11 @@ def pool_facts(config: Config) -> dict[str, Any]:
                     {key: value for key, value in one._asdict().items() if value is not None}
                     for one in flavor.tolerations
                 ],
+                "topology": list(flavor.topology),
             }
             for flavor in config.flavors
         ],
-        "teams": [_team(team) for team in config.teams],
+        "teams": [_team(team, flavors) for team in config.teams],
         "priorities": [one._asdict() for one in config.priorities],
     }
 
@@ -45,16 +48,109 @@ def namespace_of(team: Team) -> str:
     return team.namespace or team.name
 
 
-def _team(team: Team) -> dict[str, Any]:
+def has_gpus(flavor: Flavor) -> bool:
+    """Whether the nodes of a flavor have GPUs, as far as the stack file says it."""
+    return flavor.gpu is not None or any(label.startswith(_GPU_LABELS) for label in flavor.labels)
+
+
+def gpu_flavors(config: Config, team: Team, cards: Collection[str] = ()) -> tuple[Flavor, ...]:
+    """The flavors of which a team has GPUs or may borrow some, in the order of its quotas.
+
+    Args:
+        config: of the stack.
+        team: one of its teams.
+        cards: what nodes may call the card; none: whatever card.
+    """
+    lent = {
+        quota.flavor
+        for other in config.teams
+        if other.cohort == team.cohort is not None
+        for quota in other.quotas
+        if quota.gpus and quota.lend != 0
+    }
+    names = {quota.flavor for quota in team.quotas if quota.gpus or (quota.borrow != 0 and quota.flavor in lent)}
+    known = {flavor.name: flavor for flavor in config.flavors}
+    ordered = dict.fromkeys(quota.flavor for quota in team.quotas if quota.flavor in names & known.keys())
+    return tuple(
+        flavor
+        for flavor in map(known.__getitem__, ordered)
+        if not cards or node_labels(flavor).get(PRODUCT) in (None, *cards)
+    )
+
+
+def apart(team: Team) -> frozenset[str]:
+    """The flavors of which a team has nothing but GPUs: CPU and memory are counted apart, on whatever nodes."""
+    return frozenset(quota.flavor for quota in team.quotas) - {one.flavor for one in team.quotas if one.cpu is not None}
+
+
+def takes_any_place(config: Config, team: Team, gpus: int, cards: Collection[str]) -> bool:
+    """Whether pods have to say that any place of a topology will do.
+
+    A flavor with a topology takes only pods that ask for a place, unless every flavor of the queue has a topology.
+    """
+    found = gpu_flavors(config, team, cards) if gpus else ()
+    return bool(found) and all(flavor.topology for flavor in found)
+
+
+def _team(team: Team, flavors: Mapping[str, Flavor]) -> dict[str, Any]:
     return {
         "name": team.name,
         "namespace": namespace_of(team),
         "cohort": team.cohort,
         "reclaim": _RECLAIM[team.reclaim],
         "within": _RECLAIM[team.within],
-        "quotas": [_quota(one) for one in team.quotas],
+        "groups": _groups(team, flavors),
     }
 
 
-def _quota(quota: Quota) -> dict[str, Any]:
-    return dict(quota._asdict())
+def _groups(team: Team, flavors: Mapping[str, Flavor]) -> list[dict[str, Any]]:
+    """Resources that a pod gets from one flavor together, with the flavors in the order in which they are tried."""
+    if alone := apart(team):
+        gpus = [quota for quota in team.quotas if quota.flavor in alone]
+        rest = [quota for quota in team.quotas if quota.flavor not in alone]
+        return [_group((), gpus, _counted(gpus)), *([_group(("cpu", "memory"), rest, ())] if rest else [])]
+
+    def spares(quota: Quota) -> bool:
+        flavor = flavors.get(quota.flavor)
+        return not quota.gpus and flavor is not None and not has_gpus(flavor)
+
+    # Pods without GPUs fit everywhere: nodes without GPUs come first, so that they leave the others alone.
+    ordered = sorted(team.quotas, key=lambda quota: not spares(quota))
+    return [_group(("cpu", "memory"), ordered, _counted(ordered))]
+
+
+def _counted(quotas: Iterable[Quota]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(quota.resource for quota in quotas))
+
+
+def _group(basic: tuple[str, ...], quotas: Iterable[Quota], counted: tuple[str, ...]) -> dict[str, Any]:
+    """One group; of what nobody has a quota in a flavor, there is none of it."""
+    by_flavor: dict[str, list[Quota]] = {}
+    for quota in quotas:
+        by_flavor.setdefault(quota.flavor, []).append(quota)
+    return {
+        "resources": [*basic, *counted],
+        "flavors": [
+            {
+                "name": name,
+                "resources": [
+                    *(_amount(key, next(filter(None, (getattr(one, key) for one in found)))) for key in basic),
+                    *(_gpus(resource, found) for resource in counted),
+                ],
+            }
+            for name, found in by_flavor.items()
+        ],
+    }
+
+
+def _gpus(resource: str, quotas: Iterable[Quota]) -> dict[str, Any]:
+    for quota in quotas:
+        if quota.resource == resource:
+            return _amount(resource, quota.gpus, quota.borrow, quota.lend)
+    return _amount(resource, 0)
+
+
+def _amount(name: str, quota: str | int, borrow: int | None = None, lend: int | None = None) -> dict[str, Any]:
+    # As text, because Kueue's webhook makes text of numbers, and a plan would see a change for ever.
+    said = {"quota": quota, "borrow": borrow, "lend": lend}
+    return {"name": name, **{key: None if value is None else str(value) for key, value in said.items()}}

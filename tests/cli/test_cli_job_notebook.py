@@ -101,3 +101,17 @@ def test_errors_are_json_where_asked_for(notebook: Path, run: Any) -> None:
     document = json.loads(result.out)
     assert result.code == 2
     assert document["error"]["remedy"] == "--flavor a10 or a30"
+
+
+def test_what_can_be_chosen(notebook: Path, run: Any) -> None:
+    said = run("job", "choices", "dev").words
+    assert "flavor a10 (A10), a30 (A30)" in said
+    assert "device A10, A30 allocation single (1 GPU) team vision (a10, a30)" in said
+    document = json.loads(run("job", "choices", "dev", "--json").out)
+    assert document["flavors"] == [{"name": "a10", "card": "A10"}, {"name": "a30", "card": "A30"}]
+    assert document["teams"] == [{"name": "vision", "flavors": ["a10", "a30"]}]
+
+
+def test_nothing_to_choose_from(run: Any, refused: Any) -> None:
+    assert "no notebooks.image: nothing can be submitted" in run("job", "choices", "dev").words
+    assert "no stack was named" in refused("job", "choices", code=2).words

@@ -1,5 +1,6 @@
 """Stack files with teams: what a plan says of them, and bad input."""
 
+import json
 from typing import Any
 
 import pytest
@@ -47,11 +48,17 @@ def test_they_are_files_of_a_kustomization(pool: Any, run: Any) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("gpus: 1,", "gpus: -1,", "teams[0].quotas[0].gpus"),
-        ("gpus: 1,", "gpus: 1000000000,", "teams[0].quotas[0].gpus"),
+        ("gpus: 1,", "gpus: -1,", "teams[0].quotas[0].gpus is -1; it cannot be negative"),
+        ("gpus: 1,", "gpus: 1000000000,", "teams[0].quotas[0].gpus is 1000000000; it is too large"),
+        ("borrow: 1", "borrow: -1", "teams[0].quotas[0].borrow is -1; it cannot be negative"),
+        ("gpus: 1,", "gpus: 1.5,", "teams[0].quotas[0].gpus is 1.5; it cannot be a fraction"),
+        ("gpus: 1,", "gpus: many,", "teams[0].quotas[0].gpus"),
+        ("gpus: 1,", "gpus: 1, resource: gpu,", 'teams[0].quotas[0].resource is "gpu", not the name of a resource'),
+        ("gpu: A10", "gpu: A10, topology: rack", "flavors[0].topology"),
         ("memory: 128Gi", "memory: 128", "teams[0].quotas[0].memory is 128: less than 1Mi"),
         ("cpu: 16", "cpu: 16M", 'teams[0].quotas[0].cpu is "16M": more than 1000000 cores'),
-        ("cpu: 16, ", "", "cpu"),
+        ("cpu: 16, ", "", "teams[0].quotas[0].cpu is missing"),
+        ("memory: 128Gi, ", "", "teams[0].quotas[0].memory is missing"),
         ("name: vision", "name: Vision!", "teams[0].name"),
         ("cohort: research", "kohort: research", "did you mean cohort?"),
         ("value: 1000", "value: high", "priorities[0].value"),
@@ -64,3 +71,23 @@ def test_bad_input_is_told_with_its_place(pool: Any, run: Any, before: str, afte
     words = " ".join(result.err.split())
     assert said in words
     assert "stacks/Pulumi.dev.yaml:" in words
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "line"),
+    [
+        ("gpus: 1,", "gpus: 100000,", "QUE006", "{name: a10"),
+        ("flavor: a10,", "flavor: a11,", "QUE003", "quotas"),
+        ("cpu: 16, memory: 128Gi, ", "", "QUE008", "quotas"),
+        ("{name: a10, gpu: A10}", "{name: a10, gpu: A10, topology: [rack, rack]}", "QUE007", "{name: a10"),
+        ("config:\n", "config:\n  modelyard:jobs: [{name: it, type: training, team: visoin}]\n", "RES210", "visoin"),
+    ],
+)
+def test_what_cannot_work_is_told_with_its_line(
+    pool: Any, run: Any, before: str, after: str, code: str, line: str
+) -> None:
+    pool.edit((before, after))
+    result = run("check", "dev", "--json")
+    told = [one for one in json.loads(result.out)["findings"] if one["code"] == code]
+    (number,) = {one["line"] for one in told}
+    assert line in (pool.root / "stacks/Pulumi.dev.yaml").read_text().splitlines()[number - 1]

@@ -100,6 +100,8 @@ def test_findings(project: Any, run: Any, valid: Any) -> None:
         ("gpus", ("gpus",)),
         ("size", ("size", "dev")),
         ("remote", ("remote", "dev")),
+        ("environments", ("environment", "list", "dev")),
+        ("jobChoices", ("job", "choices", "dev")),
         ("patches", ("patches",)),
         ("codes", ("explain",)),
         ("explain", ("explain", "RES101")),

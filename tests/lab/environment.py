@@ -24,11 +24,15 @@ PATIENCE = 240
 """Seconds that any one command may take; a rollout that hangs would keep the engine waiting for ten minutes."""
 PLURALS = {
     ("apps/v1", "Deployment"): "apis/apps/v1/namespaces/{}/deployments",
+    ("v1", "ConfigMap"): "api/v1/namespaces/{}/configmaps",
     ("v1", "Service"): "api/v1/namespaces/{}/services",
     ("policy/v1", "PodDisruptionBudget"): "apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    ("karpenter.sh/v1", "NodePool"): "apis/karpenter.sh/v1/nodepools",
+    ("keda.sh/v1alpha1", "ScaledObject"): "apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects",
     ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"): "apis/kueue.x-k8s.io/v1beta2/resourceflavors",
     ("kueue.x-k8s.io/v1beta2", "ClusterQueue"): "apis/kueue.x-k8s.io/v1beta2/clusterqueues",
     ("kueue.x-k8s.io/v1beta2", "LocalQueue"): "apis/kueue.x-k8s.io/v1beta2/namespaces/{}/localqueues",
+    ("kueue.x-k8s.io/v1beta2", "Topology"): "apis/kueue.x-k8s.io/v1beta2/topologies",
     ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"): "apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses",
 }
 CARDS = {"dev": "NVIDIA-A10", "staging": "NVIDIA-A100-SXM4-40GB", "prod": "NVIDIA-A30"}

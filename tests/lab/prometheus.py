@@ -7,10 +7,11 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
@@ -40,6 +41,11 @@ wait_seconds_bucket{{le="10"}} 4
 wait_seconds_bucket{{le="+Inf"}} 5
 wait_seconds_sum 21
 wait_seconds_count 5
+# TYPE DCGM_FI_DEV_GPU_UTIL gauge
+DCGM_FI_DEV_GPU_UTIL{{gpu="0",UUID="GPU-a",Hostname="n",namespace="vision",pod="train-0",container="job"}} 97
+DCGM_FI_DEV_GPU_UTIL{{gpu="1",UUID="GPU-b",Hostname="n",namespace="vision",pod="train-0",container="job"}} 0
+DCGM_FI_DEV_GPU_UTIL{{gpu="2",UUID="GPU-c",Hostname="n",exported_namespace="speech",exported_pod="x",pod="dcgm"}} 0
+DCGM_FI_DEV_GPU_UTIL{{gpu="3",UUID="GPU-d",Hostname="n"}} 0
 # TYPE jobs counter
 """
 """What both exporters show; each adds ``jobs_total``, which grows."""
@@ -70,8 +76,11 @@ def binary() -> str:
 
 
 class _Exporter(BaseHTTPRequestHandler):
+    more: Mapping[str, float]
+
     def do_GET(self) -> None:
-        body = f"{METRICS}jobs_total {time.monotonic():.0f}\n".encode()
+        shown = "".join(f"{name} {value}\n" for name, value in self.more.items())
+        body = f"{METRICS}jobs_total {time.monotonic():.0f}\n{shown}".encode()
         with suppress(ConnectionError):  # a server that is stopping does not wait
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
@@ -83,9 +92,9 @@ class _Exporter(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def exporter() -> Iterator[int]:
-    """An exporter on a free port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Exporter) as server:
+def exporter(more: Mapping[str, float]) -> Iterator[int]:
+    """An exporter on a free port, which shows ``more`` beside its own metrics, as it is when it is asked."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Exporter", (_Exporter,), {"more": more})) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
@@ -103,11 +112,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def prometheus(folder: Path) -> Iterator[Running]:
-    """A server with its data in a folder, stopped at the end."""
+def prometheus(folder: Path, more: Mapping[str, float] = MappingProxyType({})) -> Iterator[Running]:
+    """A server with its data in a folder, stopped at the end; ``more`` are gauges that a test may change meanwhile."""
     program = binary()
     with ExitStack() as stack:
-        targets = [f"127.0.0.1:{stack.enter_context(exporter())}" for _ in range(2)]
+        targets = [f"127.0.0.1:{stack.enter_context(exporter(more))}" for _ in range(2)]
         scrape = {"job_name": "exporter", "scrape_interval": "1s", "static_configs": [{"targets": targets}]}
         config = {"global": {"scrape_interval": "30s", "evaluation_interval": "1s"}, "scrape_configs": [scrape]}
         (folder / "prometheus.yml").write_text(json.dumps(config))

@@ -9,39 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from lab import Lab
 from tests.lab.environment import Environment
 from tests.lab.notebooks import cell, container, outputs, text_of, write_notebook
-
-POOL = {
-    "modelyard:flavors": [{"name": "a10", "gpu": "A10"}, {"name": "a30", "gpu": "A30"}],
-    "modelyard:teams": [
-        {
-            "name": "vision",
-            "quotas": [{"flavor": name, "cpu": 16, "memory": "128Gi", "gpus": 1} for name in ("a10", "a30")],
-        }
-    ],
-    "modelyard:priorities": [{"name": "urgent", "value": 1000}],
-}
+from tests.lab.notebooks_project import notebook_project
 
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """The project with a pool, and a control plane; the workspace is the folder ``work`` beside it."""
-    folder = tmp_path_factory.mktemp("notebooks")
-    with Lab.start(folder / "lab", context="dev") as lab:
-        made = Environment("dev", lab, folder / "project")
-        (folder / "work").mkdir()
-        document = yaml.safe_load(made.stack_file.read_text())
-        document["config"] |= POOL
-        document["config"]["modelyard:notebooks"] = {
-            "image": "images.example.com/notebook:1",
-            "path": str(folder / "work"),
-        }
-        made.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
-        lab.kubectl("create", "namespace", "vision")
+    with notebook_project(tmp_path_factory.mktemp("notebooks")) as made:
         yield made
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from modelyard.plan import Plan
 from tests.lab.environment import Environment, comparable, environment
 
+KARPENTER = Path(__file__).parent / "crds" / "karpenter.sh_nodepools.yaml"
 GROUP = "kueue.x-k8s.io/v1beta2"
 POOL: dict[str, Any] = {
     "modelyard:flavors": [
@@ -141,8 +143,34 @@ def test_a_team_that_is_dropped_goes_with_its_queues(env: Environment) -> None:
     assert env.plan().changed == ()
 
 
+def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None:
+    env.lab.kubectl("apply", "--server-side", "--filename", str(KARPENTER))
+    env.lab.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodepools.karpenter.sh")
+    nodes = {"name": "a10g", "gpu": "A10G", "gpus": 8, "nodeClass": "gpu", "zones": ["us-east-1a"], "idle": "20m"}
+    large = {"name": "h200", "gpu": "h200-sxm-141gb", "gpus": 16, "nodeClass": "gpu", "capacity": "any", "taint": False}
+    config(env, nodePools=[{**nodes, "labels": {"example.kubernetes.io/team": "a"}}])
+    refused = [finding for finding in env.plan().findings if finding.blocks]
+    assert [(one.code, one.target) for one in refused] == [("OWN009", "a10g")]
+    assert 'label domain "kubernetes.io" is restricted' in refused[0].detail
+    config(env, nodePools=[nodes, large])
+    plan = env.plan()
+    assert not plan.blocked, plan.findings
+    assert [(target.name, target.action) for target in plan.changed] == [("a10g", "create"), ("h200", "create")]
+    env.modelyard("apply", "dev", "--yes")
+    for target in plan.changed:
+        live = env.get(target.key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+    assert env.plan().changed == ()
+    config(env, nodePools=[{**nodes, "idle": 60}])
+    assert [(target.name, target.action) for target in env.plan().changed] == [("a10g", "update"), ("h200", "delete")]
+    env.modelyard("apply", "dev", "--yes")
+    assert "as it was applied" in env.modelyard("drift", "dev").stdout
+
+
 def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
-    keys = [target.key for target in pool(env.plan()).values()]
-    assert len(keys) == 4
+    made = ("NodePool", *{kind for kind, _, _ in OBJECTS})
+    keys = [target.key for target in env.plan().targets if target.key.kind in made]
+    assert len(keys) == 5
     env.modelyard("destroy", "dev", "--yes")
-    assert [env.get(key) for key in keys] == [None] * 4
+    assert [env.get(key) for key in keys] == [None] * 5

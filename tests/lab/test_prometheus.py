@@ -14,6 +14,7 @@ from modelyard.cli import main
 from modelyard.findings import Finding, Severity
 from modelyard.plan.asking import answers
 from modelyard.plan.project import plan_recorded
+from modelyard.pool.usage import Known, Usage, busy_gpus
 from modelyard.promql import Kind, Problem, check_query
 from modelyard.promql.functions import FUNCTIONS
 from modelyard.promql.infer import infer
@@ -277,3 +278,9 @@ def test_the_server_is_gone_with_its_folder(tmp_path: Path) -> None:
     with prometheus(tmp_path) as started:
         process = started.process
     assert process.poll() is not None
+
+
+def test_idle_gpus_are_counted_by_pod(running: Running) -> None:
+    """Both exporters tell of the same GPUs, each of which counts once."""
+    found = busy_gpus(server(running.url, {}), 1)
+    assert found == Usage({("vision", "train-0"): Known(2, 1), ("speech", "x"): Known(1, 1)}, 1)

@@ -9,6 +9,7 @@ from modelyard.hardware.rules.applied import Applied, check_applied
 from modelyard.hardware.rules.card import card_findings
 from modelyard.hardware.rules.celery_side import celery_findings
 from modelyard.hardware.rules.idle import idle
+from modelyard.hardware.rules.partitions import partition_findings
 from modelyard.hardware.rules.ray_side import head_findings, ray_findings
 from modelyard.hardware.rules.service import service_findings
 from modelyard.hardware.rules.shared import has_ray
@@ -29,4 +30,6 @@ def check(stack: Stack) -> tuple[Finding, ...]:
     findings += idle(celery, "celery") if ray_runs else celery
     if ray_runs or has_ray(stack.config):
         findings += head_findings(stack)
+    if stack.config.partitions:
+        findings += partition_findings(stack)
     return ordered(findings)

@@ -17,11 +17,16 @@ from modelyard.stack.notebooks import Notebooks
 
 
 def size_findings(
-    stack: Stack, section: str, worker: RayWorker | Celery | Notebooks, gpus: int, target: str
+    stack: Stack,
+    section: str,
+    worker: RayWorker | Celery | Notebooks,
+    gpus: int,
+    target: str,
+    slice_gb: int | None = None,
 ) -> list[Finding]:
-    """Memory per GPU and cores of a training pod that has ``gpus`` GPUs."""
+    """Memory per GPU and cores of a training pod that has ``gpus`` GPUs, or a slice of ``slice_gb`` GB of memory."""
     return [
-        *_memory(stack, (section, "memory"), worker.memory, gpus, target),
+        *_memory(stack, (section, "memory"), worker.memory, gpus, target, slice_gb),
         *cpu_finding(
             stack,
             "RES002",
@@ -34,8 +39,12 @@ def size_findings(
     ]
 
 
-def _memory(stack: Stack, path: tuple[str, str], memory: str, gpus: int, target: str) -> list[Finding]:
+def _memory(
+    stack: Stack, path: tuple[str, str], memory: str, gpus: int, target: str, slice_gb: int | None
+) -> list[Finding]:
     card = card_of(stack.config)
+    if card is not None and slice_gb is not None:
+        card = card._replace(name=f"slice of the {card.short}", memory_gb=slice_gb, members=())
     minimum = max(MEMORY_GB, card.memory_gb) if card else MEMORY_GB
     if card is None:
         detail = f"A training pod needs {MEMORY_GB} GB a GPU, or the GPU's own memory where that is more."

@@ -14,6 +14,7 @@ from modelyard.cost.prices import LIST
 from modelyard.cost.project import priced
 from modelyard.explanations import explanations
 from modelyard.plan.project import Planned
+from modelyard.stack.source import MAX_BYTES
 
 FILE = "stacks/prices.yaml"
 GOOD = """\
@@ -163,7 +164,7 @@ def test_a_missing_price_file_is_told_where_the_stack_names_it(planned: Any) -> 
 
 def test_what_is_no_file_or_too_large_is_told(dev: Any, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    (tmp_path / "large").write_bytes(b"#" * 1_048_577)
+    (tmp_path / "large").write_bytes(b"#" * (MAX_BYTES + 1))
     summaries = []
     for name in ("folder", "large"):
         prices, (finding,) = load_prices(tmp_path, name, dev.stack)
@@ -171,7 +172,7 @@ def test_what_is_no_file_or_too_large_is_told(dev: Any, tmp_path: Path) -> None:
         summaries.append(finding.summary)
     assert summaries == [
         "the price file folder is not a file",
-        "the price file large has 1,048,577 bytes; the limit is 1,048,576 bytes",
+        "the price file large has 16,777,217 bytes; the limit is 16,777,216 bytes",
     ]
 
 

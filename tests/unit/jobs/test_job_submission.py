@@ -119,6 +119,42 @@ def test_fewer_workers_at_the_start_and_one_place_for_all(library: Library) -> N
     assert annotations["kueue.x-k8s.io/podset-required-topology"] == "kubernetes.io/hostname"
 
 
+ANY = Flavor("any")
+RACKS = Flavor("a10", "A10", topology=("example.com/rack",))
+
+
+@pytest.mark.parametrize(
+    ("flavors", "job", "resource", "said"),
+    [
+        ((RACKS, ANY), TRAIN, DEEP, {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}),
+        (
+            (RACKS, ANY),
+            TRAIN._replace(together="example.com/rack"),
+            DEEP,
+            {"kueue.x-k8s.io/podset-required-topology": "example.com/rack"},
+        ),
+        ((RACKS, ANY), TRAIN, DEEP._replace(gpus=0), {}),
+        ((RACKS._replace(topology=()), ANY), TRAIN, DEEP, {}),
+        # Of two flavors with the card it would take only the one with the topology.
+        ((RACKS, Flavor("any", "A10")), TRAIN, DEEP, {}),
+        ((RACKS, Flavor("any", "A30")), TRAIN, DEEP, {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}),
+    ],
+)
+@pytest.mark.parametrize("engine", ["job", "ray"])
+def test_where_its_flavor_has_a_topology_it_asks_for_a_place(
+    library: Library, flavors: tuple[Flavor, ...], job: Job, resource: Resource, said: dict[str, str], engine: Any
+) -> None:
+    team = VISION._replace(quotas=(*VISION.quotas, Quota("any", "16", "64Gi", 4 if flavors[1].gpu else 0)))
+    submission = made(library, job._replace(engine=engine), flavors=flavors, teams=(team,), resources=(resource,))
+    spec = submission.objects[0]["spec"]
+    pods = [spec] if engine == "job" else spec["rayClusterSpec"]["workerGroupSpecs"]
+    found = pods[0]["template"]["metadata"]["annotations"]
+    assert {key: value for key, value in found.items() if key.startswith("kueue")} == said
+    if engine == "ray":
+        head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["metadata"]["annotations"]
+        assert not any(key.startswith("kueue") for key in head)
+
+
 @pytest.mark.parametrize(
     ("job", "changes", "words"),
     [
@@ -154,6 +190,7 @@ FAR = Remote(
     Cluster("https://10.8.0.5:6443", "farm", "far-jobs", read_secret="lake-read", write_secret="lake-write"),
     data=Data(Place("lake", "datasets/churn")),
 )
+ALONE = TRAIN._replace(priority=None)
 AWAY = {
     "resources": (Resource("deep", "training", cpu="4", memory="24Gi", gpus=1, remote=FAR),),
     "buckets": (Bucket("lake", "s3://acme-lake", ("platform", "deep")),),
@@ -167,11 +204,10 @@ def away(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(library: Library) -> None:
-    submission = made(library, TRAIN._replace(priority="urgent"), **AWAY)
+    submission = made(library, ALONE, **AWAY)
     assert (submission.template, submission.remote, submission.findings) == ("job-run@v1", "deep", ())
     (job,) = submission.objects
     assert (job["metadata"]["namespace"], job["spec"]["suspend"]) == ("far-jobs", False)
-    assert "kueue.x-k8s.io/priority-class" not in job["metadata"]["labels"]
     pod = job["spec"]["template"]["spec"]
     assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
     (container,) = pod["containers"]
@@ -182,13 +218,13 @@ def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(
     plain = script.replace("$$", "$")
     bucket = Bucket("lake", "s3://acme-lake")
     parts = Part(bucket, "datasets/churn"), Part(bucket, "models/train")
-    assert plain == job_script(TRAIN.command, TRAIN.time_limit, *parts, serves=False)
+    assert plain == job_script(ALONE.command, ALONE.time_limit, *parts, serves=False)
     assert "$" not in script.replace("$$", "")
 
 
 def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library) -> None:
     assert FAR.cluster is not None
-    (job,) = made(library, **away(cluster=FAR.cluster._replace(quota=RemoteQuota("8", "32Gi", 1)))).objects
+    (job,) = made(library, ALONE, **away(cluster=FAR.cluster._replace(quota=RemoteQuota("8", "32Gi", 1)))).objects
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "deep"
     assert job["spec"]["suspend"] is True
 
@@ -196,12 +232,12 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
 @pytest.mark.parametrize(
     ("changes", "job", "words"),
     [
-        (away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)), TRAIN, "no credentials for it"),
-        (away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)), TRAIN, "no credentials for its model"),
-        (away(model=Place("pond", "models")), TRAIN, "bucket pond, which there is not"),
-        (AWAY, TRAIN._replace(trials=3), "several workers"),
-        (AWAY, TRAIN._replace(engine="ray"), "several workers"),
-        (away(cluster=None, provider="lam"), TRAIN, "a machine for each job and no cluster"),
+        (away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)), ALONE, "no credentials for it"),
+        (away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)), ALONE, "no credentials for its model"),
+        (away(model=Place("pond", "models")), ALONE, "bucket pond, which there is not"),
+        (AWAY, ALONE._replace(trials=3), "several workers"),
+        (AWAY, ALONE._replace(engine="ray"), "several workers"),
+        (away(cluster=None, provider="lam"), ALONE, "a machine for each job and no cluster"),
     ],
 )
 def test_what_cannot_run_there_is_told_and_not_made(

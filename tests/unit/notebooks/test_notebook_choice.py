@@ -1,12 +1,14 @@
 """Which nodes, how many GPUs and whose queue a submission gets."""
 
+from itertools import product
 from typing import Any
 
 import pytest
 
-from modelyard.notebooks import Choice, Chosen, choose
+from modelyard.notebooks import Choice, Chosen, choose, offer
 from modelyard.notebooks.facts import escaped
 from modelyard.stack.config import Config, Gpu, Platform
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Priority, Quota, Team
 
 A10, A30 = Flavor("a10", "A10"), Flavor("a30-spot", "A30")
@@ -83,9 +85,81 @@ def test_wrong_choices(made: Config, choice: Any, said: str) -> None:
     assert said in " ".join(problems(made, **choice))
 
 
+SHARED = Partition("shared", "time-slicing", "a10", replicas=4)
+SMALL = Partition("small", "mig", "a30-spot", layout={"2g.12gb": 1, "1g.6gb": 2})
+
+
+def test_a_part_of_a_gpu_is_a_slice_of_a_partition_of_the_flavor() -> None:
+    stack = config(flavors=(A10, A30), partitions=(SHARED, SMALL))
+    found = chosen(stack, flavor="a10", allocation="partial")
+    assert found.part is not None
+    assert (found.gpus, found.allocation, found.part.resource) == (1, "partial", "nvidia.com/gpu.shared")
+    named = chosen(stack, flavor="a30-spot", slice="1g.6gb")
+    assert named.part is not None
+    assert (named.allocation, named.part.resource, named.part.memory_gb) == ("partial", "nvidia.com/mig-1g.6gb", 6)
+    assert chosen(stack, flavor="a10").part is None
+
+
+def test_a_partition_of_a_card_is_of_every_flavor_with_it() -> None:
+    stack = config(partitions=(SHARED._replace(flavor=None),))
+    assert chosen(stack, partition="shared").part is not None
+    other = stack._replace(partitions=(SHARED._replace(flavor=None, gpu="A30"),))
+    assert "the stack's card has no partition" in problems(other, allocation="partial")[0]
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        ({"flavor": "a30-spot", "allocation": "partial"}, "flavor a30-spot has several slices and none was named"),
+        (
+            {"flavor": "a10", "partition": "small"},
+            "flavor a10 has no partition small; the partitions are shared, small",
+        ),
+        ({"flavor": "a10", "partition": "smal"}, "there is no partition smal; did you mean small?"),
+        ({"flavor": "a30-spot", "slice": "4g.24gb"}, "flavor a30-spot has no partition of any name with slice 4g.24gb"),
+        (
+            {"flavor": "a10", "partition": "shared", "allocation": "single"},
+            "a partition gives a part of a GPU, and --allocation single takes whole ones",
+        ),
+    ],
+)
+def test_slices_that_cannot_be_had(choice: Any, said: str) -> None:
+    (problem,) = problems(config(flavors=(A10, A30), partitions=(SHARED, SMALL)), **choice)
+    assert said in problem
+
+
+def test_a_team_needs_a_quota_of_the_slices() -> None:
+    (problem,) = problems(pool(partitions=(SHARED,)), team="vision", flavor="a10", allocation="partial")
+    assert problem.startswith("team vision has no quota of nvidia.com/gpu.shared")
+
+
 def test_everything_is_told_at_once() -> None:
     assert len(problems(pool(), team="visoin", flavor="b10", allocation="partial", priority="x")) == 4
 
 
 def test_arguments_stay_as_they_are() -> None:
     assert escaped("$(HOME) $HOME") == "$$(HOME) $HOME"
+
+
+def test_an_offer_has_what_can_be_chosen_and_nothing_else() -> None:
+    stack = pool()
+    offered = offer(stack)
+    teams, priorities = dict(offered.teams), [None, *offered.priorities]
+    for flavor, (allocation, gpus), team, priority in product(offered.flavors, offered.allocations, teams, priorities):
+        found = choose(stack, Choice(flavor.name, None, allocation, team, priority))
+        assert isinstance(found, Chosen) == (flavor.name in teams[team])
+        assert not isinstance(found, Chosen) or found.gpus == gpus
+    assert teams == {"vision": ("a10",), "cpu": ()}
+
+
+def test_the_offer_of_a_stack_without_a_pool() -> None:
+    offered = offer(config(gpu=Gpu("A10"), priorities=(Priority("urgent", 1000),)))
+    assert [(one.name, one.gpu) for one in offered.flavors] == [("", "A10")]
+    assert offered.allocations == (("single", 1),)
+    # Nothing is queued without a team.
+    assert (offered.teams, offered.priorities) == ((), ())
+
+
+def test_the_most_urgent_is_offered_first() -> None:
+    stack = pool()._replace(priorities=(Priority("low", 1), Priority("urgent", 1000)))
+    assert offer(stack).priorities == ("urgent", "low")

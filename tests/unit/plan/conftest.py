@@ -60,7 +60,8 @@ class Site(NamedTuple):
         """After the plan: its objects, and for every GPU target as many pods as it asks for, on the first nodes."""
         plan = self.plan()
         objects = {**self.state.objects, **{target.key: target.after for target in plan.targets}}
-        sides = {target.name: target for target in plan.targets if target.role in ("rayWorker", "celery")}
+        deployments = [target for target in plan.targets if target.key.kind == "Deployment"]
+        sides = {target.name: target for target in deployments if target.role in ("rayWorker", "celery")}
         pods = [pod for pod in self.state.pods if pod.owner not in sides]
         free = [node for node in self.state.nodes if "nvidia.com/gpu.product" in node.labels]
         running = [name for name, target in sides.items() for _ in range(target.after["spec"].get("replicas", 1))]

@@ -7,7 +7,7 @@ import pytest
 
 from modelyard.cluster import ClusterState, Node, Pod
 from modelyard.cluster.state import amounts
-from modelyard.plan.capacity import Room, fit, room_of
+from modelyard.plan.capacity import Room, by_node, fit, room_of
 from modelyard.plan.pods import Pods, pods_of
 
 TAINT = ({"key": "nvidia.com/gpu", "effect": "NoSchedule"},)
@@ -156,3 +156,32 @@ def test_init_containers_count_by_the_largest_and_sidecars_are_added() -> None:
     assert pods_of({"spec": {"template": {"spec": spec}}}).requests == {"cpu": 9}
     spec["containers"].append(container("5"))
     assert pods_of({"spec": {"template": {"spec": spec}}}).requests == {"cpu": 12}
+
+
+def test_nodes_that_look_alike_are_still_counted_one_by_one() -> None:
+    """What runs on one of them, and labels that only the pods ask about, set them apart."""
+    nodes = [gpu_node(f"n{number}", 2, labels=gpu_node("x").labels | {"zone": str(number % 2)}) for number in range(6)]
+    taken = (pod("n0", "other", gpu="1"), pod("n1", "other", gpu="2"))
+    assert fit(WORKER, room(*nodes, pods=taken)).pods == 9
+    assert fit(WORKER, room(*nodes, pods=taken), without=["other"]).pods == 12
+    one_zone = {"key": "zone", "operator": "In", "values": ["0"]}
+    found = fit(pods(ON_A10, one_zone, **{"nvidia.com/gpu": "1"}), room(*nodes, pods=taken))
+    assert found.pods == 5
+    assert found.reasons[1] == ("n1", "has zone 1")
+
+
+def test_pods_may_ask_for_a_node_by_its_name() -> None:
+    spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"limits": {"cpu": "10"}}}]}
+    fields = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
+    terms = {"nodeSelectorTerms": [fields]}
+    spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    asked = pods_of({"spec": {"template": {"spec": spec}}})
+    assert fit(asked, room(cpu_node("a"), cpu_node("b"), cpu_node("c"))).pods == 1
+
+
+def test_few_nodes_are_named_and_many_are_counted() -> None:
+    assert by_node([("a", "is full"), ("b", "is full")]) == "a is full; b is full"
+    many = [(f"n{number:04}", "is full" if number % 10 else "is cordoned") for number in range(2_000)]
+    assert by_node(many) == "1,800 nodes such as n0001: each is full; 200 nodes such as n0000: each is cordoned"
+    different = [(f"n{number}", f"has {number} left") for number in range(9)]
+    assert by_node(different).endswith("n5 has 5 left; 3 nodes have other reasons")

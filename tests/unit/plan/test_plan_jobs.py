@@ -22,7 +22,7 @@ def deployed(site: Any) -> dict[str, Any]:
 
 
 def room(site: Any) -> list[tuple[str, str]]:
-    found = [one for one in site.plan().findings if one.code in ("RES212", "RES213")]
+    found = [one for one in site.plan().findings if one.code in ("RES212", "RES213", "RES215")]
     return [(one.code, one.summary) for one in found]
 
 
@@ -90,7 +90,8 @@ def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_card(dev: Any) -> No
 )
 def test_what_no_nodes_hold(dev: Any, resource: Resource, job: Job, summary: str | None) -> None:
     """The recorded platform has two nodes with one A10 each."""
-    site = dev.asking(resources=(resource,), jobs=(job,), flavors=(A10,), teams=(team("vision", 9),))
+    nodes = A10._replace(topology=("kubernetes.io/hostname",))
+    site = dev.asking(resources=(resource,), jobs=(job,), flavors=(nodes,), teams=(team("vision", 9),))
     assert room(site) == ([("RES212", summary)] if summary else [])
 
 
@@ -108,3 +109,95 @@ def test_what_no_quota_holds(dev: Any, teams: tuple[Team, ...], most: int | None
     site = dev.asking(resources=(DEEP,), jobs=(job,), flavors=(A10,), teams=teams)
     expected = [("RES213", f"job train asks for 2 GPUs at once, and team vision never has more than {most}")]
     assert room(site) == ([] if most is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("quotas", "job", "said"),
+    [
+        ((Quota("a10", "7", "128Gi", 2),), TRAIN, "8 cores at once, and team vision never has more than 7"),
+        ((Quota("a10", "16", "40Gi", 2),), TRAIN, "48Gi of memory at once, and team vision never has more than 40Gi"),
+        ((Quota("a10", gpus=2), Quota("any", "7", "128Gi")), TRAIN, "8 cores at once, and team vision never has"),
+        ((Quota("a10", gpus=2), Quota("any", "8", "48Gi")), TRAIN, None),
+        (
+            (Quota("a10", "8", "48Gi", 2), Quota("any", "1", "1Gi")),
+            TRAIN._replace(engine="ray"),
+            None,
+        ),
+        (
+            (Quota("a10", gpus=2), Quota("any", "8", "48Gi")),
+            TRAIN._replace(engine="ray"),
+            None,
+        ),
+        (
+            (Quota("a10", "1", "1Gi", 2), Quota("any", "64", "512Gi")),
+            TRAIN,
+            "8 cores at once, and team vision never has more than 1",
+        ),
+        ((Quota("a30", "16", "128Gi", 2),), TRAIN, "2 GPUs at once, and team vision never has more than 0"),
+        ((Quota("a10", gpus=2, resource="nvidia.com/gpu.shared"), Quota("any", "9", "99Gi")), TRAIN, "2 GPUs at once"),
+        ((Quota("any", "3", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), "4 cores at once"),
+        ((Quota("any", "4", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), None),
+    ],
+)
+def test_what_of_cores_and_memory_no_quota_holds(
+    dev: Any, quotas: tuple[Quota, ...], job: Job, said: str | None
+) -> None:
+    sink = Resource("sink", "data-sink", workers=1, cpu="4", memory="8Gi")
+    site = dev.asking(
+        resources=(DEEP, sink),
+        jobs=(job._replace(team="vision"),),
+        flavors=(A10, Flavor("a30", "A30"), Flavor("any")),
+        teams=(Team("vision", quotas),),
+    )
+    told = [summary for code, summary in room(site) if code == "RES213"]
+    assert len(told) == bool(said)
+    assert said is None or said in told[0]
+
+
+def test_others_lend_cores_too_and_no_more_gpus_than_they_say(dev: Any) -> None:
+    mine = Team("vision", (Quota("a10", "4", "24Gi", 1),), cohort="c")
+    theirs = Team("speech", (Quota("a10", "4", "24Gi", 1),), cohort="c")
+    site = dev.asking(resources=(DEEP,), jobs=(TRAIN._replace(team="vision"),), flavors=(A10,), teams=(mine, theirs))
+    assert room(site) == []
+    kept = theirs._replace(quotas=(theirs.quotas[0]._replace(lend=0),))
+    (told,) = room(site.asking(teams=(mine, kept)))
+    assert told[1] == "job train asks for 2 GPUs at once, and team vision never has more than 1"
+
+
+@pytest.mark.parametrize(
+    ("topology", "remedy"),
+    [
+        ((), "give the flavor a topology"),
+        (("zone", "rack"), "name one of its levels: zone or rack"),
+        (("zone", "kubernetes.io/hostname"), None),
+    ],
+)
+def test_workers_together_by_a_level_of_their_flavor(dev: Any, topology: tuple[str, ...], remedy: str | None) -> None:
+    job = TRAIN._replace(team="vision", together="kubernetes.io/hostname", least_workers=1)
+    site = dev.asking(
+        resources=(DEEP,), jobs=(job,), flavors=(A10._replace(topology=topology),), teams=(team("vision", 2),)
+    )
+    told = [one for one in site.plan().findings if one.code == "RES215"]
+    assert [(one.field, one.remedy) for one in told] == ([("jobs[0].together", remedy)] if remedy else [])
+
+
+@pytest.mark.parametrize(
+    ("job", "quotas", "told"),
+    [
+        (TRAIN, (Quota("a10", "16", "128Gi", 2),), False),
+        (TRAIN._replace(engine="ray"), (Quota("a10", "64", "512Gi", 2),), True),
+        (TRAIN._replace(engine="ray"), (Quota("a10", "64", "512Gi", 2), Quota("any", "9", "99Gi")), False),
+        (Job("load", "data-sink", command=("load",)), (Quota("a10", "64", "512Gi", 2),), True),
+        (Job("load", "data-sink", command=("load",)), (Quota("a10", gpus=2), Quota("any", "9", "99Gi")), False),
+    ],
+)
+def test_pods_without_gpus_have_nodes_without_gpus(dev: Any, job: Job, quotas: tuple[Quota, ...], told: bool) -> None:
+    site = dev.asking(
+        runtime=IMAGE,
+        resources=(DEEP,),
+        jobs=(job._replace(team="vision"),),
+        flavors=(A10, Flavor("any")),
+        teams=(Team("vision", quotas),),
+    )
+    found = [(one.field, one.detail) for one in site.plan().findings if one.code == "RES216"]
+    assert found == ([("teams[0].quotas", f"jobs: {job.name}")] if told else [])

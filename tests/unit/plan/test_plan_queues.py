@@ -55,9 +55,9 @@ def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patche
     assert group["coveredResources"] == [resource["name"] for resource in flavor["resources"]]
     assert flavor["resources"][2] == {
         "name": "nvidia.com/gpu",
-        "nominalQuota": 1,
-        "borrowingLimit": 1,
-        "lendingLimit": 0,
+        "nominalQuota": "1",
+        "borrowingLimit": "1",
+        "lendingLimit": "0",
     }
     alone = made["ClusterQueue/team-speech"].after["spec"]
     assert "cohortName" not in alone
@@ -65,7 +65,7 @@ def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patche
         "LowerPriority",
         "Never",
     )
-    assert alone["resourceGroups"][0]["flavors"][0]["resources"][2] == {"name": "nvidia.com/gpu", "nominalQuota": 1}
+    assert alone["resourceGroups"][0]["flavors"][0]["resources"][2] == {"name": "nvidia.com/gpu", "nominalQuota": "1"}
     local = made["LocalQueue/speech"]
     assert (local.key.namespace, local.after["spec"]["clusterQueue"]) == ("speech-ml", "team-speech")
     assert made["ResourceFlavor/a10"].key.namespace == ""
@@ -173,3 +173,112 @@ def test_quotas_of_more_gpus_than_there_are(dev: Any) -> None:
     assert told.summary == "teams have quotas of 3 GPUs of a10, and its nodes have 2"
     assert told.detail == "vision 2, speech 1; 2 nodes"
     assert not pool(dev, many, SPEECH).plan().blocked
+
+
+RACKS = A10._replace(topology=("example.com/rack", "kubernetes.io/hostname"))
+ANY = Flavor("any")
+ROOM = Quota("any", "32", "256Gi")
+
+
+def groups(site: Any) -> list[tuple[list[str], list[tuple[str, list[Any]]]]]:
+    """What the team's queue counts together, and the quotas by flavor in the order in which flavors are tried."""
+    spec = queues(site)["ClusterQueue/team-vision"].after["spec"]
+    return [
+        (
+            group["coveredResources"],
+            [(one["name"], [each["nominalQuota"] for each in one["resources"]]) for one in group["flavors"]],
+        )
+        for group in spec["resourceGroups"]
+    ]
+
+
+def test_a_topology_is_an_object_that_its_flavor_names(dev: Any) -> None:
+    made = queues(pool(dev, VISION, flavors=(RACKS,)))
+    assert made["Topology/topology-a10"].after["spec"] == {
+        "levels": [{"nodeLabel": "example.com/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
+    }
+    assert made["Topology/topology-a10"].key.namespace == ""
+    assert made["ResourceFlavor/a10"].after["spec"]["topologyName"] == "topology-a10"
+
+
+@pytest.mark.parametrize(
+    ("flavor", "said"),
+    [
+        (RACKS._replace(topology=("r", "r")), "names r twice"),
+        (RACKS._replace(topology=("kubernetes.io/hostname", "r")), "kubernetes.io/hostname not as its last level"),
+        (RACKS._replace(gpu=None), "has no node labels"),
+    ],
+)
+def test_a_topology_that_cannot_be(dev: Any, flavor: Flavor, said: str) -> None:
+    (told,) = [one for one in found(pool(dev, VISION, flavors=(flavor,))) if one[0] == "QUE007"]
+    assert told[1] == "flavors[0].topology"
+    assert said in told[2]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (RACKS, RACKS._replace(labels={"zone": "a"}), "nodeLabels of ResourceFlavor a10"),
+        (RACKS, RACKS._replace(tolerations=()), "tolerations of ResourceFlavor a10"),
+        (RACKS, A10, "topologyName of ResourceFlavor a10"),
+        (RACKS, RACKS._replace(topology=("kubernetes.io/hostname",)), "levels of Topology topology-a10"),
+        (A10, RACKS, None),
+        (A10, A10._replace(labels={"zone": "a"}), None),
+        (RACKS, RACKS._replace(name="a10-2", labels={"zone": "a"}), None),
+    ],
+)
+def test_what_a_flavor_with_a_topology_cannot_change(dev: Any, before: Flavor, after: Flavor, said: str | None) -> None:
+    site = pool(dev, VISION, flavors=(before,)).applied()
+    team = VISION._replace(quotas=(VISION.quotas[0]._replace(flavor=after.name),))
+    plan = pool(site, team, flavors=(after,)).plan()
+    told = [one for one in plan.findings if one.code == "QUE009"]
+    assert [one.summary for one in told] == ([f"{said} cannot be changed"] if said else [])
+    assert plan.blocked == bool(said)
+
+
+def test_nodes_without_gpus_come_first_for_who_needs_none(dev: Any) -> None:
+    vision = VISION._replace(quotas=(*VISION.quotas, ROOM))
+    assert groups(pool(dev, vision, flavors=(A10, ANY))) == [
+        (["cpu", "memory", "nvidia.com/gpu"], [("any", ["32", "256Gi", "0"]), ("a10", ["16", "128Gi", "1"])])
+    ]
+
+
+def test_cpu_and_memory_may_stand_apart_from_gpus(dev: Any) -> None:
+    vision = VISION._replace(quotas=(Quota("a10", gpus=2), ROOM))
+    assert groups(pool(dev, vision, flavors=(A10, ANY))) == [
+        (["nvidia.com/gpu"], [("a10", ["2"])]),
+        (["cpu", "memory"], [("any", ["32", "256Gi"])]),
+    ]
+    assert found(pool(dev, vision, flavors=(A10, ANY))) == []
+
+
+def test_slices_are_counted_by_their_own_name(dev: Any) -> None:
+    slices = Quota("a10", gpus=7, resource="nvidia.com/mig-1g.5gb")
+    site = pool(dev, VISION._replace(quotas=(VISION.quotas[0], slices)))
+    assert groups(site) == [
+        (["cpu", "memory", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"], [("a10", ["16", "128Gi", "1", "7"])])
+    ]
+    (told,) = found(site)
+    assert told[2] == "teams have quotas of 7 nvidia.com/mig-1g.5gb of a10, and its nodes have 0"
+
+
+@pytest.mark.parametrize(
+    ("quotas", "flavors", "field", "said"),
+    [
+        ((Quota("a10", gpus=1),), (A10,), "quotas", "no quota of team vision has cpu and memory"),
+        ((Quota("a10", gpus=1), Quota("b", "1", "1Gi", 1)), (A10, Flavor("b")), "quotas[1].cpu", "not with all others"),
+        ((Quota("a10", gpus=1), ROOM), (RACKS, ANY), "quotas[0]", "which has a topology"),
+    ],
+)
+def test_cpu_and_memory_are_counted_in_one_place(
+    dev: Any, quotas: tuple[Quota, ...], flavors: tuple[Flavor, ...], field: str, said: str
+) -> None:
+    (told,) = [one for one in found(pool(dev, Team("vision", quotas), flavors=flavors)) if one[0] == "QUE008"]
+    assert told[1] == f"teams[0].{field}"
+    assert said in told[2]
+
+
+def test_cpu_and_memory_of_one_flavor_are_said_once(dev: Any) -> None:
+    again = Quota("a10", "1", "1Gi", resource="nvidia.com/gpu.shared")
+    (told,) = found(pool(dev, VISION._replace(quotas=(*VISION.quotas, again))))
+    assert told == ("QUE003", "teams[0].quotas[1].cpu", "team vision has cpu and memory of a10 twice")

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 from modelyard.explanations import explanations
+from modelyard.stack.codes import FAMILIES
 
 SOURCE = Path(__file__).parents[3] / "modelyard"
-CODE = re.compile(r'"((?:CFG|GPU|RES|RAY|CEL|PAT|OWN|AUT|QUE|REM|POL)\d{3})"')
+CODE = re.compile(rf'"((?:CFG|PAT|{"|".join(FAMILIES)})\d{{3}})"')
 
 
 def test_codes_in_the_source_and_codes_explained_are_the_same() -> None:

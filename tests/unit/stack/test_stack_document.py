@@ -167,9 +167,9 @@ def bomb() -> bytes:
         (b"[" * 100_000, codes.LIMIT, 1, MAX_DEPTH + 1, "nested deeper than 64 levels"),
         (b"- " * 5_000, codes.LIMIT, 1, 2 * MAX_DEPTH + 1, "nested deeper than 64 levels"),
         (b"a: " + b"{a: " * 70, codes.LIMIT, 1, 4 + 4 * (MAX_DEPTH - 1), "nested deeper than 64 levels"),
-        (b"- x\n" * (MAX_NODES + 1), codes.LIMIT, MAX_NODES, 3, "more than 50,000 values"),
+        (b"- x\n" * (MAX_NODES + 1), codes.LIMIT, MAX_NODES, 3, "more than 1,000,000 values"),
         (bomb(), codes.LIMIT, 5, 13, "expand to more than 50,000 values"),
-        (b"x" * (MAX_BYTES + 1), codes.LIMIT, 0, 0, "1,048,577 bytes"),
+        (b"x" * (MAX_BYTES + 1), codes.LIMIT, 0, 0, "16,777,217 bytes"),
     ],
 )
 def test_each_bad_text_is_one_problem(content: bytes, code: str, line: int, column: int, words: str) -> None:

@@ -17,11 +17,15 @@ from modelyard.stack.decode import (
     BUCKET,
     CLUSTER,
     DRAIN,
+    ENVIRONMENT,
     FLAVOR,
     JOB,
     JOBS,
     MODEL,
+    NODE_POOL,
+    PARTITION,
     PATCH,
+    PIPELINE,
     PLACE,
     PRIORITY,
     PROVIDER,
@@ -30,12 +34,14 @@ from modelyard.stack.decode import (
     REMOTE_QUOTA,
     RESOURCE,
     SECTIONS,
+    STAGE,
     TARGETS,
     TEAM,
     TOLERATION,
     WAIVER,
 )
 from modelyard.stack.jobs import JOB_TYPES, Job, Model, Precision, Resource
+from modelyard.stack.nodepools import NodePool
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.stack.schema import FILE
 
@@ -76,6 +82,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
+    assert set(SCHEMA["$defs"]["environment"]["properties"]) == set(ENVIRONMENT)
     assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote"}
     assert set(SCHEMA["$defs"]["provider"]["properties"]) == {*PROVIDER, "aws"}
     assert set(SCHEMA["$defs"]["awsAccount"]["properties"]) == {*AWS, "networks"}
@@ -86,8 +93,12 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["remoteQuota"]["properties"]) == set(REMOTE_QUOTA)
     assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
     assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model"}
+    assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
+    assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
     assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
+    assert set(SCHEMA["$defs"]["nodePool"]["properties"]) == set(NODE_POOL)
     assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
+    assert set(SCHEMA["$defs"]["partition"]["properties"]) == set(PARTITION)
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
     assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
     assert set(SCHEMA["$defs"]["quota"]["properties"]) == set(QUOTA)
@@ -98,9 +109,13 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "targets",
         "providers",
         "buckets",
+        "environments",
         "resources",
         "jobs",
+        "pipelines",
+        "nodePools",
         "flavors",
+        "partitions",
         "teams",
         "priorities",
         "patches",
@@ -214,6 +229,7 @@ def test_lists_of_jobs_have_the_same_defaults_and_choices_in_schema_and_code() -
         ("resource", Resource, RESOURCE),
         ("job", Job, JOB),
         ("model", Model, MODEL),
+        ("nodePool", NodePool, NODE_POOL),
         ("flavor", Flavor, FLAVOR),
         ("toleration", Toleration, TOLERATION),
         ("team", Team, TEAM),

@@ -1,0 +1,147 @@
+"""How the time and memory of ``modelyard check`` grow with the nodes, teams and jobs of one stack.
+
+Every row is a project of its own: nodes with cards of several kinds and pods on them, teams in cohorts with quotas,
+resources, and jobs on them, a third of which have a command that is queued. Whole processes are measured, with the
+operating system's own accounting.
+
+    python benchmarks/pool.py
+    python benchmarks/pool.py --json
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from run import MODELYARD, figures, measure  # noqa: E402
+
+CARDS = (("A10", "NVIDIA-A10", 23028), ("A30", "NVIDIA-A30", 24576), ("A100-40GB", "NVIDIA-A100-SXM4-40GB", 40960))
+PODS = 8
+"""Running on each node."""
+SECONDS, MEMORY_MB = 10.0, 1000.0
+"""The targets, for the largest row."""
+
+
+class Size(NamedTuple):
+    """How much there is of everything in one project."""
+
+    nodes: int
+    teams: int
+    jobs: int
+
+
+SIZES = tuple(Size(5000 // part, 500 // part, 20_000 // part) for part in (8, 4, 2, 1))
+
+
+def project(folder: Path, size: Size) -> None:
+    """A project with one stack of this size."""
+    for part in ("patches", "stacks"):
+        shutil.copytree(
+            ROOT / part, folder / part, ignore=shutil.ignore_patterns("Pulumi.staging.yaml", "Pulumi.prod.yaml")
+        )
+    shutil.copy(ROOT / "Pulumi.yaml", folder)
+    path = folder / "stacks" / "recorded" / "dev" / "cluster.json"
+    cluster = json.loads(path.read_bytes())
+    cluster["nodes"] = [_node(number) for number in range(size.nodes)]
+    cluster["pods"] = [_pod(number) for number in range(size.nodes * PODS)]
+    path.write_text(json.dumps(cluster))
+    with (folder / "stacks" / "Pulumi.dev.yaml").open("a") as file:
+        file.write("\n".join(_pool(size)) + "\n")
+
+
+def _node(number: int) -> dict[str, Any]:
+    """Every fourth node has no GPU."""
+    name = f"node-{number}"
+    labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 7}"}
+    amounts = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "500Gi", "pods": "110"}
+    taints: list[dict[str, str]] = []
+    if number % 4:
+        _, product, memory = CARDS[number % 4 - 1]
+        labels |= {
+            "nvidia.com/gpu.product": product,
+            "nvidia.com/gpu.memory": str(memory),
+            "nvidia.com/gpu.present": "true",
+        }
+        amounts["nvidia.com/gpu"] = "4"
+        taints.append({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"})
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": taints},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+def _pod(number: int) -> dict[str, Any]:
+    requests = {"cpu": "0.5", "memory": str(2**30 * (1 + number % 3))}
+    return {"node": f"node-{number // PODS}", "owner": f"service-{number % 400}", "requests": requests}
+
+
+def _pool(size: Size) -> list[str]:
+    """The sections of the stack file, as people write them."""
+    lines = ["  modelyard:runtime: {image: 'images.example.com/jobs:1'}", "  modelyard:flavors:"]
+    lines += [
+        f"    - {{name: {card.lower()}, gpu: {card}, labels: {{nvidia.com/gpu.product: {product}}}}}"
+        for card, product, _ in CARDS
+    ]
+    lines.append("  modelyard:teams:")
+    for team in range(size.teams):
+        card = CARDS[team % len(CARDS)][0].lower()
+        quota = f"{{flavor: {card}, cpu: 320, memory: 2Ti, gpus: 20, borrow: 8}}"
+        lines.append(f"    - {{name: team-{team}, cohort: division-{team % 20}, quotas: [{quota}]}}")
+    lines.append("  modelyard:resources:")
+    for team in range(size.teams):
+        card = CARDS[team % len(CARDS)][0]
+        lines.append(
+            f"    - {{name: deep-{team}, type: training, team: team-{team}, gpu: {card},"
+            " workers: 2, cpu: 8, memory: 32Gi, gpus: 1}"
+        )
+        lines.append(f"    - {{name: tables-{team}, type: dataset, team: team-{team}}}")
+    lines.append("  modelyard:jobs:")
+    for job in range(size.jobs):
+        team = job % size.teams
+        if job % 3:
+            lines.append(
+                f"    - {{name: table-{job}, type: dataset, resource: tables-{team},"
+                f" rows: {job % 90 + 1}k, columns: {20 + job % 50}}}"
+            )
+        else:
+            lines.append(
+                f"    - {{name: run-{job}, type: training, resource: deep-{team},"
+                f" command: [python, train.py, --seed={job}]}}"
+            )
+    return lines
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=3, help="counted runs (default 3)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    rows = []
+    for size in SIZES:
+        with tempfile.TemporaryDirectory() as name:
+            project(Path(name), size)
+            runs = [measure([str(MODELYARD), "-C", name, "check", "dev"]) for _ in range(arguments.runs)]
+            rows.append(size._asdict() | figures(runs))
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+        return
+    print(f"{'nodes':>7}{'teams':>7}{'jobs':>8}{'seconds':>10}{'CPU s':>8}{'MB':>7}")
+    for row in rows:
+        print(
+            f"{row['nodes']:>7,}{row['teams']:>7,}{row['jobs']:>8,}"
+            f"{row['seconds']:>10.1f}{row['cpu_seconds']:>8.1f}{row['peak_mb']:>7.0f}"
+        )
+    met = rows[-1]["seconds"] < SECONDS and rows[-1]["peak_mb"] < MEMORY_MB
+    print(f"target of the last row: {SECONDS:.0f} s, {MEMORY_MB:,.0f} MB: {'met' if met else 'missed'}")
+
+
+if __name__ == "__main__":
+    main()

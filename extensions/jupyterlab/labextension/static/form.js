@@ -1,0 +1,129 @@
+// The body of the dialog: what a notebook is to run on.
+
+import { Refused } from './server.js';
+
+const GPUS = { single: 'one GPU', multi_gpu: 'all GPUs of a worker' };
+
+/**
+ * A widget for JupyterLab's dialog.
+ *
+ * choices: what `modelyard job choices --json` says. given: values of an earlier try. problem: why that was refused.
+ */
+export function submissionForm(lab, { choices, given, problem, takesParameters }) {
+  const { Widget } = lab['@lumino/widgets'];
+  const fields = {};
+  const { teams, priorities } = choices;
+
+  if (teams.length) {
+    fields.team = select('Team', teams.map(({ name }) => [name, name]), given.team);
+  }
+  const flavored = choices.flavors.some(({ name }) => name);
+  if (flavored) {
+    fields.flavor = select('Flavor', [], given.flavor);
+  }
+  fields.allocation = select('Device', [], given.allocation);
+  if (priorities.length) {
+    fields.priority = select('Priority', [['', 'none'], ...priorities.map((one) => [one, one])], given.priority);
+  }
+  if (takesParameters) {
+    fields.parameters = text('Parameters', 'name=value, one a line', (given.parameters ?? []).join('\n'));
+  }
+
+  const value = (name) => fields[name]?.control.value || null;
+  /** Flavors follow the team, devices the flavor. */
+  const refill = () => {
+    const mine = teams.find(({ name }) => name === value('team'))?.flavors;
+    const flavors = choices.flavors.filter(({ name }) => !mine || !name || mine.includes(name));
+    if (flavored) {
+      fill(fields.flavor.control, flavors.map(({ name, card }) => [name, card ? `${name} (${card})` : name]));
+    }
+    const card = choices.flavors.find(({ name }) => name === value('flavor'))?.card ?? 'GPU';
+    fill(fields.allocation.control, [
+      ...choices.allocations.map(({ name, gpus }) => [name, `${gpus} × ${card}: ${GPUS[name]} (${name})`]),
+      // Known from training tasks and looked for, but pods have whole GPUs.
+      ['partial', `a part of one ${card} (partial): tasks inside Ray's workers only`, true],
+    ]);
+  };
+  refill();
+  for (const [name, chosen] of Object.entries(given)) {
+    if (fields[name]?.control.tagName === 'SELECT' && chosen) {
+      fields[name].control.value = chosen;
+      refill();
+    }
+  }
+
+  const node = element('div', { className: 'modelyard-Form' });
+  if (problem) {
+    node.append(complaint(problem));
+  }
+  for (const { label } of Object.values(fields)) {
+    node.append(label);
+  }
+  node.append(
+    element('p', {
+      className: 'modelyard-Form-note',
+      textContent: 'The saved notebook runs from its first cell to its last. Its result is a new notebook beside it.',
+    }),
+  );
+  node.addEventListener('change', refill);
+
+  const widget = new Widget({ node });
+  widget.getValue = () => ({
+    team: value('team'),
+    flavor: value('flavor'),
+    allocation: value('allocation'),
+    priority: value('priority'),
+    parameters: (value('parameters') ?? '').split('\n').filter((line) => line.trim()),
+  });
+  return widget;
+}
+
+function element(tag, properties, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+function labelled(name, control, shown = control) {
+  return { control, label: element('label', {}, element('span', { textContent: name }), shown) };
+}
+
+function select(name, options, chosen) {
+  const control = element('select', { className: 'jp-mod-styled' });
+  fill(control, options);
+  if (chosen) {
+    control.value = chosen;
+  }
+  return labelled(name, control, element('div', { className: 'jp-select-wrapper' }, control));
+}
+
+function text(name, placeholder, value) {
+  return labelled(name, element('textarea', { className: 'jp-mod-styled', rows: 3, placeholder, value }));
+}
+
+/** Other options, the chosen one kept where it still is one. */
+function fill(control, options) {
+  const before = control.value;
+  control.replaceChildren(
+    ...options.map(([value, textContent, disabled = false]) => element('option', { value, textContent, disabled })),
+  );
+  if (options.some(([value, , disabled]) => value === before && !disabled)) {
+    control.value = before;
+  }
+}
+
+/** Why an earlier try was refused, as the command said it. */
+function complaint(problem) {
+  const lines = problem instanceof Refused ? problem.lines : [[problem.message]];
+  const list = lines.map(([summary, remedy]) =>
+    element(
+      'li',
+      {},
+      element('span', { textContent: summary }),
+      ...(remedy ? [element('span', { className: 'modelyard-Form-remedy', textContent: remedy })] : []),
+    ),
+  );
+  const box = element('ul', { className: 'modelyard-Form-problem' }, ...list);
+  box.setAttribute('role', 'alert');
+  return box;
+}

@@ -1,0 +1,35 @@
+// The requests to this extension's half in the server.
+
+/** What the command said instead of a result: lines, each with a remedy or none. */
+export class Refused extends Error {
+  constructor({ summary, remedy, findings }) {
+    super(summary);
+    const heads = summary.split('\n').map((line, at, all) => (at === all.length - 1 && remedy ? [line, remedy] : [line]));
+    const errors = findings.filter((one) => one.severity === 'error');
+    this.lines = [...heads, ...errors.map((one) => [`${one.code} ${one.summary}`, one.remedy].filter(Boolean))];
+  }
+}
+
+/** The requests, with the login and the XSRF token of JupyterLab's own. */
+export function server(lab, settings) {
+  const { ServerConnection } = lab['@jupyterlab/services'];
+  const { URLExt } = lab['@jupyterlab/coreutils'];
+
+  async function request(path, init = {}) {
+    const url = URLExt.join(settings.baseUrl, 'modelyard', path);
+    const response = await ServerConnection.makeRequest(url, init, settings);
+    if (response.status === 422) {
+      throw new Refused(await response.json());
+    }
+    if (!response.ok) {
+      throw await ServerConnection.ResponseError.create(response);
+    }
+    return response.json();
+  }
+
+  return {
+    choices: () => request('choices'),
+    submit: (body) => request('jobs', { method: 'POST', body: JSON.stringify(body) }),
+    state: async (result) => (await request(`jobs?${new URLSearchParams({ result })}`)).state,
+  };
+}

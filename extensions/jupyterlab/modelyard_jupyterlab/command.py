@@ -1,0 +1,66 @@
+"""Runs the command ``modelyard`` with ``--json`` and reads what it says."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from modelyard_jupyterlab.settings import Modelyard
+
+
+class Refused(NamedTuple):
+    """What the command says instead of a result."""
+
+    summary: str
+    remedy: str = ""
+    findings: tuple[Mapping[str, Any], ...] = ()
+    """Each with ``code``, ``severity``, ``summary`` and ``remedy``."""
+
+
+async def run(settings: Modelyard, *words: str) -> dict[str, Any] | Refused:
+    """The JSON that the command prints, or why there is none.
+
+    Args:
+        settings: which command, in which project.
+        words: the verb and its arguments, without ``--json``.
+    """
+    command = [*settings.command, *(["-C", settings.project] if settings.project else []), *words, "--json"]
+    pipe = asyncio.subprocess.PIPE
+    try:
+        child = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe
+        )
+    except (OSError, ValueError) as error:
+        return Refused(f"{command[0]} cannot be started: {error}", "set c.Modelyard.command to where it is installed")
+    try:
+        out, said = await asyncio.wait_for(child.communicate(), settings.patience)
+    except TimeoutError:
+        child.kill()
+        await child.wait()
+        return Refused(
+            f"modelyard gave no answer in {settings.patience:g} seconds",
+            "it may have been submitted all the same: look before you submit again",
+        )
+    return _answer(out, said.decode(errors="replace"), child.returncode)
+
+
+def _answer(out: bytes, said: str, code: int | None) -> dict[str, Any] | Refused:
+    try:
+        document = json.loads(out)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        return Refused(said.strip() or f"modelyard ended with code {code} and said nothing", "see the server's log")
+    if code == 0:
+        return document
+    error = document.get("error") or {}
+    return Refused(
+        error.get("summary", f"modelyard ended with code {code}"),
+        error.get("remedy", ""),
+        tuple(_ordered(document.get("findings", ()))),
+    )
+
+
+def _ordered(findings: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Errors first: they are what has to be corrected."""
+    return sorted(findings, key=lambda one: one.get("severity") != "error")

@@ -1,0 +1,52 @@
+"""Resolve the list of an environment to exact versions with hashes, and write them into its lock.
+
+pip's own resolver chooses, from the indexes that pip is set up to use here. Nothing is installed, and only wheels are
+taken.
+"""
+
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.common import chosen_stack, json_option, project_root, say
+from modelyard.cli.environments import chosen_environment
+from modelyard.cli.exit import Exit, Stop
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("name", metavar="NAME", help="name of one of its environments")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Resolves and writes."""
+    from modelyard.environments.locking import LockingError, resolved
+    from modelyard.environments.reading import with_files
+    from modelyard.environments.rules import check_environments
+    from modelyard.files import write_atomically
+    from modelyard.report.environment import lock_document, lock_text
+
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    environment = chosen_environment(stack, args.name)
+    wrong = [one for one in check_environments(stack) if one.code in ("ENV001", "ENV002") and one.blocks]
+    if wrong:
+        raise Stop(Exit.USAGE, f"{environment.name} cannot be locked", "", wrong)
+    files = environment.files
+    assert files is not None  # chosen_stack has read them
+    try:
+        text = resolved(environment, files)
+    except LockingError as error:
+        raise Stop(Exit.FINDINGS, error.summary, error.remedy) from error
+    before = files.lock
+    changed = before is None or before.made_of != files.made_of or not text.endswith(f"\n{before.text}")
+    if changed:
+        write_atomically(root / files.lock_file, text)
+    locked = chosen_environment(with_files(root, stack), args.name)
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(lock_document(stack.name, locked, before, changed=changed))])
+    else:
+        say(lock_text(locked, before, changed=changed))
+    return Exit.FINE

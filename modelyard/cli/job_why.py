@@ -1,0 +1,38 @@
+"""Why a run waits, or why it failed: quota, queue, nodes and pods, and what would help."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, say
+from modelyard.cli.exit import Exit
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    from modelyard.cli.runs import run_options
+
+    run_options(parser)
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Looks and explains."""
+    from modelyard.cli.runs import namespaces, reached, runs_in, the_run
+    from modelyard.cluster.lists import pods_of_run, pool_objects
+    from modelyard.pool import why
+    from modelyard.report.runs import why_document, why_text
+
+    found = runs_in(args)
+    one = the_run(found, args.run)
+    with reached():
+        pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
+        objects = pool_objects(found.client, namespaces(found.stack))
+    answer = why(one, pods, objects, found.stack.config, found.now)
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(why_document(answer, found.now))])
+    else:
+        say(why_text(answer, style_for(args, sys.stdout)))
+    return Exit.FINE

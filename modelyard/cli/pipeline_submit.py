@@ -1,0 +1,66 @@
+"""Make a run of a pipeline: all of its stages at once, each held back until those that it needs have succeeded.
+
+No stage that waits holds a GPU. A pod without one starts them, so nothing of this tool has to stay alive. A stage that
+fails keeps those that need it from starting; the others go on. Deleting the run's Job deletes all of it.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.exit import Exit, Stop
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
+    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take it")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Renders, asks by dry run, and creates."""
+    from modelyard.cli.environments import need_built
+    from modelyard.cluster import Refusal
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.creating import create_all
+    from modelyard.findings import Finding
+    from modelyard.pipelines import chosen_pipeline, jumping, pipeline_run_name, pipeline_submission
+    from modelyard.plan.ownership import FIELD_MANAGER
+    from modelyard.plan.project import library_of
+    from modelyard.report.pipeline import run_document, run_text
+
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    pipeline = chosen_pipeline(stack, args.pipeline)
+    if isinstance(pipeline, Finding):
+        raise Stop(Exit.FINDINGS, "nothing was submitted", "", [pipeline])
+    name = pipeline_run_name(pipeline)
+    made = pipeline_submission(stack, library_of(root), pipeline, name)
+    if not made.objects:
+        raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
+    say_errors(made.findings, args)
+    try:
+        client = connect(stack.context)
+        for environment in made.environments:
+            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
+        objects = create_all(client, made.objects, FIELD_MANAGER, dry=True)
+        if not isinstance(objects, Refusal):
+            if early := jumping(made.objects, objects):
+                raise Stop(Exit.FINDINGS, "nothing was submitted", "", [early])
+            if not args.dry_run:
+                objects = create_all(client, made.objects, FIELD_MANAGER, dry=False)
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    if isinstance(objects, Refusal):
+        remedy = "correct what it names, or ask whoever runs the cluster; nothing was made"
+        raise Stop(Exit.FINDINGS, f"the cluster does not take it: {objects.message}", remedy)
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(run_document(stack.name, pipeline.name, name, made, objects, dry_run=args.dry_run))])
+    else:
+        say(run_text(pipeline, name, objects, style_for(args, sys.stdout), dry_run=args.dry_run))
+    return Exit.FINE

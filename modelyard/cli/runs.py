@@ -1,0 +1,101 @@
+"""What the verbs about runs share: which stack, which run, and how a run is found."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from modelyard.cli.common import STACK, chosen_stack, project_root
+from modelyard.cli.exit import Exit, Stop
+from modelyard.report.style import safe
+from modelyard.stack import Stack
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.pool import Run
+
+
+class Found(NamedTuple):
+    """A stack's runs in its cluster."""
+
+    stack: Stack
+    client: "Client"
+    runs: "tuple[Run, ...]"
+    """The newest first."""
+    others: "tuple[Run, ...]"
+    """Those of other stacks."""
+    unread: tuple[str, ...]
+    now: datetime
+
+
+def run_options(parser: ArgumentParser) -> None:
+    """The stack, and one of its runs."""
+    stack_option(parser)
+    parser.add_argument("run", metavar="RUN", help="name of a run, as job submit and job list tell it")
+
+
+def stack_option(parser: ArgumentParser) -> None:
+    """The stack."""
+    parser.add_argument(
+        "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
+    )
+
+
+@contextmanager
+def reached() -> Iterator[None]:
+    """Ends the run where the cluster is out of reach."""
+    from modelyard.cluster.connection import ClusterError
+
+    try:
+        yield
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+
+
+def runs_in(args: Namespace) -> Found:
+    """The runs of the stack that is named, or meant."""
+    from modelyard.pool import runs_of
+
+    stack = chosen_stack(project_root(args), args.stack)
+    with reached():
+        from modelyard.cluster.connection import connect
+        from modelyard.cluster.lists import run_objects
+
+        client = connect(stack.context)
+        objects = run_objects(client, namespaces(stack))
+    runs = runs_of(objects)
+    ours = tuple(run for run in runs if run.stack == stack.name)
+    others = tuple(run for run in runs if run.stack != stack.name)
+    return Found(stack, client, ours, others, objects.unread, datetime.now(UTC))
+
+
+def namespaces(stack: Stack) -> Collection[str]:
+    """Where a stack's runs are made."""
+    config = stack.config
+    return {config.platform.namespace, *(team.namespace or team.name for team in config.teams)}
+
+
+def the_run(found: Found, name: str) -> "Run":
+    """The run of that name; ends with 2 where the stack has none, saying what it has and whose it is."""
+    ours = [run for run in found.runs if run.name == name]
+    if len(ours) == 1:
+        return ours[0]
+    if ours:
+        places = ", ".join(run.namespace for run in ours)
+        raise Stop(Exit.USAGE, f"there are several runs {name!r}: in {places}", "they were not made by submissions")
+    theirs = next((run for run in found.others if run.name == name), None)
+    if theirs is not None:
+        summary = f"{safe(name)} is a run of stack {safe(theirs.stack)}, not of {found.stack.name}"
+        raise Stop(Exit.USAGE, summary, f"name that stack instead of {found.stack.name}")
+    from modelyard.pool.runs import near_runs
+
+    close = near_runs(name, found.runs)
+    meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
+    have = f"modelyard job list {found.stack.name} --all shows every run that is left"
+    raise Stop(
+        Exit.USAGE,
+        f"{found.stack.name} has no run {name!r}; what was made otherwise is none",
+        " ".join(filter(None, (meant, have))),
+    )

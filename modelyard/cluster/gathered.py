@@ -1,0 +1,40 @@
+"""What is read of a pool and its runs, as values without a client."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+STACK: Final = "modelyard.dev/stack"
+"""Label of what a stack submits: the stack's name."""
+JOB: Final = "modelyard.dev/job"
+"""Label of the same: the name of the job."""
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""Label that names the LocalQueue of a job."""
+RUN: Final = "modelyard.dev/run"
+"""Label of a run's objects and pods: the run's name."""
+Objects = tuple[Mapping[str, Any], ...]
+
+
+class PoolObjects(NamedTuple):
+    """What a cluster has of its GPU pool, as the API server returned it."""
+
+    nodes: Objects
+    pods: Objects
+    """Those that have not ended, on a node or without one."""
+    workloads: Objects = ()
+    queues: Objects = ()
+    """ClusterQueues."""
+    local_queues: Objects = ()
+    flavors: Objects = ()
+    kueue: bool = False
+    """Whether the cluster has Kueue."""
+    unread: tuple[str, ...] = ()
+    """Lists that these credentials may not read."""
+
+
+class RunObjects(NamedTuple):
+    """The objects that submissions made, of whichever stack."""
+
+    jobs: Objects
+    ray_jobs: Objects
+    unread: tuple[str, ...] = ()
+    """Lists that these credentials may not read."""

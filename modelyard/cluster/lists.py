@@ -1,0 +1,188 @@
+"""Lists of a live cluster, page by page: what a pool of thousands of nodes has comes in answers of moderate size."""
+
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Literal
+
+import httpx2
+from lightkube import Client
+
+from modelyard.cluster.connection import ClusterError, ask_server, message, transport
+from modelyard.cluster.gathered import RUN, STACK, PoolObjects, RunObjects
+from modelyard.cluster.patience import busy, patiently
+
+PAGE: Final = 500
+"""Objects of one answer, as kubectl asks for them."""
+_KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
+_LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""Field selector of the pods that hold what they ask for, or wait for it."""
+
+
+def pool_objects(client: Client, namespaces: Collection[str] = ()) -> PoolObjects:
+    """Reads nodes and pods, and where Kueue is installed its queues and workloads, all lists at once.
+
+    Args:
+        client: of the cluster.
+        namespaces: where workloads and local queues are read if they may not be of the whole cluster.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    lists = ("clusterqueues", "resourceflavors")
+    parts = ("workloads", "localqueues")
+    with ThreadPoolExecutor(max_workers=6) as pool:
+        nodes = pool.submit(_allowed, client, "/api/v1/nodes")
+        pods = pool.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING})
+        whole = [pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in lists]
+        parted = [pool.submit(_in_parts, client, name, namespaces) for name in parts]
+        found = {
+            "nodes": nodes.result(),
+            "pods": pods.result(),
+            **{name: one.result() for name, one in zip(lists, whole, strict=True)},
+            **{name: one.result() for name, one in zip(parts, parted, strict=True)},
+        }
+    have = {name: () if one == "unread" else tuple(one or ()) for name, one in found.items()}
+    return PoolObjects(
+        have["nodes"],
+        have["pods"],
+        have["workloads"],
+        have["clusterqueues"],
+        have["localqueues"],
+        have["resourceflavors"],
+        any(found[name] is not None for name in (*lists, *parts)),
+        tuple(name for name, one in found.items() if one == "unread"),
+    )
+
+
+def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
+    """Reads every object that a submission made: of the whole cluster, or where that is not allowed, of namespaces.
+
+    Args:
+        client: of the cluster.
+        namespaces: where the stack's runs are made.
+
+    Raises:
+        ClusterError: the API server does not answer, or lets us list Jobs in none of the namespaces.
+    """
+    query = {"labelSelector": STACK}
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        jobs = pool.submit(_wherever, client, "/apis/batch/v1", "jobs", namespaces, query)
+        ray = pool.submit(_wherever, client, "/apis/ray.io/v1", "rayjobs", namespaces, query)
+        found, unread = jobs.result()
+        if found is None:
+            raise ClusterError(
+                f"these credentials may not list jobs in {', '.join(sorted(namespaces)) or 'any namespace'}",
+                "ask for the right to get and list jobs.batch there",
+            )
+        rays, unread_ray = ray.result()
+        return RunObjects(
+            tuple({**body, "apiVersion": "batch/v1", "kind": "Job"} for body in found),
+            tuple({**body, "apiVersion": "ray.io/v1", "kind": "RayJob"} for body in rays or ()),
+            (*unread, *unread_ray),
+        )
+
+
+def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) -> list[dict[str, Any]]:
+    """The pods of a run, ended ones too, by name.
+
+    Args:
+        client: of the cluster.
+        namespace: the run's.
+        run: its name, which its pods have as a label.
+        names: of its Jobs and RayJobs, whose own pods have no such label.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    by_job = f"batch.kubernetes.io/job-name in ({','.join(names)})"
+    found = [*paged(client, path, {"labelSelector": f"{RUN}={run}"}), *paged(client, path, {"labelSelector": by_job})]
+    return sorted({pod["metadata"]["uid"]: pod for pod in found}.values(), key=lambda pod: str(pod["metadata"]["name"]))
+
+
+def paged(client: Client, path: str, query: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """All objects of a list, which is asked for in pages.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    return ask_server(lambda: _pages(client, path, query or {}), path.rpartition("/")[2])
+
+
+def _pages(client: Client, path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    params = {"limit": str(PAGE), **query}
+    again = True
+    while True:
+        answer = patiently(lambda: transport(client).get(path, params=params), busy)  # noqa: B023 - sent at once
+        if answer.status_code == 410 and "continue" in params and again:
+            # The list is older than what the API server keeps: from the beginning, in one answer.
+            found, again = [], False
+            params = dict(query)
+            continue
+        answer.raise_for_status()
+        body = answer.json()
+        found += body["items"] or ()
+        more = (body.get("metadata") or {}).get("continue")
+        if not more:
+            return found
+        params["continue"] = more
+
+
+def _in_parts(
+    client: Client, plural: str, namespaces: Collection[str]
+) -> list[dict[str, Any]] | Literal["unread"] | None:
+    """Kueue's objects of a kind: of the whole cluster, or of those of the namespaces that may be read."""
+    everywhere = _allowed(client, f"{_KUEUE}/{plural}")
+    if everywhere != "unread":
+        return everywhere
+    found = [_allowed(client, f"{_KUEUE}/namespaces/{namespace}/{plural}") for namespace in sorted(namespaces)]
+    read = [one for one in found if one is not None and one != "unread"]
+    return [body for one in read for body in one] if read else "unread"
+
+
+def _allowed(
+    client: Client, path: str, query: Mapping[str, str] | None = None
+) -> list[dict[str, Any]] | Literal["unread"] | None:
+    """The objects of a list; None where the cluster has no such kind, and a word where we may not read it."""
+
+    def get() -> list[dict[str, Any]] | Literal["unread"] | None:
+        try:
+            return _pages(client, path, query or {})
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code == 404:
+                return None
+            if error.response.status_code == 403 and message(error.response):
+                return "unread"
+            raise
+
+    return ask_server(get, path.rpartition("/")[2])
+
+
+def _wherever(
+    client: Client, group: str, plural: str, namespaces: Collection[str], query: Mapping[str, str]
+) -> tuple[list[dict[str, Any]] | None, tuple[str, ...]]:
+    """The objects of a kind, and what could not be read; None where nothing could be."""
+
+    def get(path: str) -> list[dict[str, Any]] | None:
+        try:
+            return _pages(client, path, query)
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code == 404:
+                return []
+            if error.response.status_code == 403 and message(error.response):
+                return None
+            raise
+
+    everywhere = ask_server(lambda: get(f"{group}/{plural}"), plural)
+    if everywhere is not None:
+        return everywhere, ()
+    found: list[dict[str, Any]] = []
+    unread = []
+    for namespace in sorted(namespaces):
+        theirs = ask_server(lambda: get(f"{group}/namespaces/{namespace}/{plural}"), plural)  # noqa: B023 - at once
+        if theirs is None:
+            unread.append(f"{plural} of {namespace}")
+        else:
+            found += theirs
+    return (None if len(unread) == len(namespaces) else found), tuple(unread)

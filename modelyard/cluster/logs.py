@@ -1,0 +1,71 @@
+"""What a container wrote, through the API server."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import httpx2
+from lightkube import Client
+
+from modelyard.cluster.connection import TIMEOUT, ClusterError, ask_server, transport
+from modelyard.cluster.patience import status
+
+_NONE: Final = (400, 404, 500, 502, 503, 504)
+_QUIET: Final = httpx2.Timeout(TIMEOUT, read=None)
+"""Whoever follows waits for the next line for as long as it takes."""
+
+
+class LogRequest(NamedTuple):
+    """Which lines of which container."""
+
+    namespace: str
+    pod: str
+    container: str
+    tail: int | None = None
+    """Only so many of the last lines; None: all of them."""
+    previous: bool = False
+    """Of the container before its last restart."""
+    follow: bool = False
+
+
+class NoLogError(Exception):
+    """There is no log to show: the API server's own words."""
+
+
+def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
+    """The lines, without their ends, as they come.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+        NoLogError: the container has not started, or is gone, or its node does not answer.
+    """
+    path = f"/api/v1/namespaces/{wanted.namespace}/pods/{wanted.pod}/log"
+    params = {"container": wanted.container}
+    if wanted.tail is not None:
+        params["tailLines"] = str(wanted.tail)
+    params |= {name: "true" for name in ("previous", "follow") if getattr(wanted, name)}
+    timeout = _QUIET if wanted.follow else httpx2.Timeout(TIMEOUT)
+    request = transport(client).build_request("GET", path, params=params, timeout=timeout)
+    answer = ask_server(lambda: transport(client).send(request, stream=True), "pods/log")
+    try:
+        if not answer.is_success:
+            answer.read()
+            # The API server asks the node, and a node that does not answer is none of the API server's own failures.
+            if answer.status_code in _NONE and (words := status(answer).get("message")):
+                raise NoLogError(str(words))
+            ask_server(answer.raise_for_status, f"pods/log of {wanted.pod}")
+        yield from _lines(answer.iter_bytes())
+    except httpx2.TransportError as error:
+        raise ClusterError(f"the log of {wanted.pod} broke off: {error}", "ask for it again") from error
+    finally:
+        answer.close()
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Text line by line; the last one may have no end."""
+    left = b""
+    for chunk in chunks:
+        *whole, left = (left + chunk).split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", "replace")
+    if left:
+        yield left.decode("utf-8", "replace")

@@ -1,0 +1,115 @@
+"""Making a lock: pip's own resolver says which files it would install, and nothing is installed.
+
+Only wheels are taken, so no package's code runs while its lock is made or while it is built. They are those for the
+platform of GPU nodes, whatever the machine has; but markers such as ``python_version < "3.11"`` pip reads for the
+Python that runs it, so that one has to be the environment's.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from shutil import which
+from typing import Any, Final
+
+from modelyard.environments.locks import MAX_BYTES, locked
+from modelyard.stack.environments import Environment, Files
+
+GLIBC: Final = ("2_28", "2_27", "2_26", "2_24", "2_17")
+"""Newest C library that wheels may ask for, and older ones: 2.28 is that of Debian 10 and RHEL 8 (PEP 600 tags)."""
+PLATFORMS: Final = (
+    *(f"manylinux_{one}_x86_64" for one in GLIBC),
+    *("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"),
+)
+LONGEST: Final = 900
+"""Seconds after which pip is given up."""
+TOLD: Final = 12
+"""Last lines of pip's that an error repeats."""
+
+
+class LockingError(Exception):
+    """Says why there is no lock, and what to do."""
+
+    def __init__(self, summary: str, remedy: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.remedy = remedy
+
+
+def resolved(environment: Environment, files: Files) -> str:
+    """The text of a lock of the environment's list.
+
+    Packages come from where pip is set up to look: its configuration and its variables, as for ``pip install``.
+
+    Raises:
+        LockingError: there is no such Python here, or pip finds no versions that go together.
+    """
+    interpreter = _interpreter(environment.python)
+    with tempfile.TemporaryDirectory(prefix="modelyard-lock-") as folder:
+        listed, report = Path(folder, "requirements.txt"), Path(folder, "report.json")
+        listed.write_text("".join(f"{one}\n" for one in files.requirements), encoding="utf-8")
+        command = [
+            *(interpreter, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--no-input"),
+            *("--disable-pip-version-check", "--only-binary", ":all:", "--implementation", "cp"),
+            *("--python-version", environment.python, *(f"--platform={one}" for one in PLATFORMS)),
+            *("--target", str(Path(folder, "target")), "--report", str(report), "--requirement", str(listed)),
+        ]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise LockingError(f"pip did not end within {LONGEST // 60} minutes", "ask for fewer versions") from None
+        if done.returncode:
+            said = _told(done.stderr or done.stdout, str(listed), environment.requirements or "the list")
+            raise LockingError(f"pip finds no lock for environment {environment.name}:\n{said}", "correct its list")
+        made = locked(environment.python, files.made_of, _files(json.loads(report.read_text(encoding="utf-8"))))
+    if len(made.encode()) > MAX_BYTES:
+        remedy = "split the environment; a build takes one that is smaller"
+        raise LockingError(f"the lock has {len(made.encode()):,} bytes; the limit is {MAX_BYTES:,}", remedy)
+    return made
+
+
+def _interpreter(version: str) -> str:
+    """A Python of the version that has pip, on the platform that locks are for."""
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        here = f"{platform.system()} {platform.machine()}"
+        raise LockingError(
+            f"a lock for Linux x86_64 cannot be made on {here}: pip would leave out what only Linux needs",
+            "lock it in CI, or in a container of the environment's image",
+        )
+    own = "{}.{}".format(*sys.version_info[:2]) == version
+    for found in (sys.executable if own else None, which(f"python{version}")):
+        if found and _has_pip(found):
+            return found
+    remedy = f"install Python {version} with pip, or lock it in CI or in a container of the environment's image"
+    raise LockingError(f"a lock for Python {version} takes that Python with pip, and there is none on PATH", remedy)
+
+
+def _has_pip(interpreter: str) -> bool:
+    command = [interpreter, "-c", "import pip"]
+    done = subprocess.run(command, cwd=os.sep, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    return done.returncode == 0
+
+
+def _files(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Version and SHA-256 of each package's file in pip's report (pip documentation, installation report)."""
+    found = {}
+    for one in report["install"]:
+        metadata, archive = one["metadata"], one["download_info"].get("archive_info", {})
+        sha = archive.get("hashes", {}).get("sha256", "")
+        if not sha:
+            summary = f"{metadata['name']} {metadata['version']} comes without a SHA-256"
+            raise LockingError(summary, "take it from an index that tells hashes, as PyPI does")
+        found[metadata["name"]] = metadata["version"], sha
+    return found
+
+
+def _told(text: str, path: str, name: str) -> str:
+    """The end of what pip says, without the name of our own file."""
+    lines: Iterable[str] = [line for line in text.replace(path, name).splitlines() if line.strip()]
+    return "\n".join(list(lines)[-TOLD:])

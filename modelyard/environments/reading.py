@@ -1,0 +1,105 @@
+"""Reading what a project says of its environments: files with lists, and locks."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from modelyard.environments.lists import Line, faults_of, lines_of
+from modelyard.environments.locks import MAX_BYTES, LockError, digest, lock_file, made_of, parse_lock
+from modelyard.stack.config import Stack
+from modelyard.stack.environments import Environment, Fault, Files, Lock
+
+
+def with_files(root: Path, stack: Stack) -> Stack:
+    """The stack with what the files of its project say of its environments.
+
+    Nothing is raised: what cannot be read is a fault of its environment.
+    """
+    environments = tuple(
+        one._replace(files=_files(root, one, stack.config.runtime.image)) for one in stack.config.environments
+    )
+    return stack._replace(config=stack.config._replace(environments=environments))
+
+
+def image_of(environment: Environment, runtime: str | None) -> str | None:
+    """In which the environment is built and its runs run; None where nobody said it."""
+    return environment.image or runtime
+
+
+def _files(root: Path, environment: Environment, runtime: str | None) -> Files:
+    faults: list[Fault] = []
+    lines = tuple(_lines(root, environment, faults))
+    fingerprint = made_of(environment.python, (line.text for line in lines))
+    where = lock_file(environment.name)
+    lock = _lock(root, where, faults)
+    image = image_of(environment, runtime)
+    fits = not faults and lock is not None and lock.made_of == fingerprint and image is not None
+    made = digest(lock, image) if fits and lock is not None and image is not None else ""
+    return Files(tuple(line.text for line in lines), fingerprint, where, lock, made, tuple(faults))
+
+
+def _lines(root: Path, environment: Environment, faults: list[Fault]) -> Iterator[Line]:
+    """The list, and what is wrong with it."""
+    if bool(environment.pip) == (environment.requirements is not None):
+        both = bool(environment.pip)
+        summary = "has both pip and requirements" if both else "has no packages"
+        remedy = "keep one of them" if both else "list them under pip, or name a file in requirements"
+        faults.append(Fault(summary, remedy, "requirements" if both else ""))
+        return
+    if environment.requirements is None:
+        lines = tuple(Line(" ".join(text.split()), index) for index, text in enumerate(environment.pip))
+        faults += faults_of(lines, "pip")
+        yield from lines
+        return
+    file = environment.requirements
+    text = _text(root, file, faults, "requirements")
+    if text is None:
+        return
+    lines = tuple(lines_of(text))
+    if not lines:
+        faults.append(Fault("lists no packages", "write one requirement a line", "requirements", file=file))
+    faults += faults_of(lines, "requirements", file)
+    yield from lines
+
+
+def _lock(root: Path, file: str, faults: list[Fault]) -> Lock | None:
+    if not (root / file).exists() and not (root / file).is_symlink():
+        return None
+    text = _text(root, file, faults, "")
+    if text is None:
+        return None
+    try:
+        return parse_lock(text)
+    except LockError as error:
+        faults.append(Fault(f"is no lock: {error}", "lock it again; a lock is not edited", file=file))
+    return None
+
+
+def _text(root: Path, file: str, faults: list[Fault], key: str) -> str | None:
+    """What a file of the project holds, or None and a fault."""
+
+    def fault(summary: str, remedy: str) -> None:
+        faults.append(Fault(summary, remedy, key, file=file))
+
+    path = root / file
+    try:
+        if not path.resolve().is_relative_to(root.resolve()):
+            fault("is a link that leads out of the project", "put the file into the project")
+            return None
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            fault("is not a file", "name a text file with one requirement a line")
+            return None
+        if found.st_size > MAX_BYTES:
+            fault(f"has {found.st_size:,} bytes; the limit is {MAX_BYTES:,}", "list fewer packages")
+            return None
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        fault("is not there", "add the file, or correct its path, which begins at the project's folder")
+    except UnicodeDecodeError:
+        fault("is not UTF-8 text", "save it as UTF-8")
+    except (OSError, RuntimeError) as error:
+        fault(
+            f"cannot be read: {(getattr(error, 'strerror', None) or 'links in a circle').lower()}", "make it readable"
+        )
+    return None

@@ -1,0 +1,115 @@
+"""Slices of MIG: which profiles a card has, and which of them fit on it together.
+
+A GPU instance covers memory slices that nothing else may cover, and may begin at some of them only: so three ``2g`` and
+one ``1g`` fit on a card with seven compute slices, and two ``3g`` leave nothing although a compute slice is left.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from modelyard.hardware.cards import Card, rows
+
+_PROFILE: Final = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z.]+)?")
+
+
+class Profile(NamedTuple):
+    """One kind of slice, as a card has it."""
+
+    name: str
+    """``3g.40gb``."""
+    compute: int
+    """Slices of the card's compute, which has ``Mig.instances``."""
+    memory_gb: int
+    """In GB of 10^9 bytes, as the name says; what a pod gets is a few per cent more."""
+    most: int
+    """Of a card that has no other slices."""
+    starts: tuple[int, ...]
+    """Memory slices at which one may begin; empty where nobody knows."""
+    size: int
+    """Memory slices that one covers."""
+
+    @property
+    def resource(self) -> str:
+        """The resource that nodes advertise it as (NVIDIA/k8s-device-plugin v0.17.4 internal/rm/rm.go)."""
+        return f"nvidia.com/mig-{self.name.replace('+', '.')}"
+
+
+class Mig(NamedTuple):
+    """What a card can be divided into."""
+
+    instances: int
+    """Slices at most."""
+    profiles: Mapping[str, Profile]
+    """By name, in the table's order; empty where nobody knows them."""
+
+
+def mig(card: Card) -> Mig | None:
+    """What the card can be divided into, None where it cannot. Of a family, what all its variants have alike."""
+    known = [_table().get(one) for one in card.members or (card.id,)]
+    first = known[0]
+    return first if first is not None and all(one == first for one in known) else None
+
+
+def variants_with_mig(card: Card) -> tuple[str, ...]:
+    """Ids of the variants of a family that have MIG; none where the card is a family of cards without, or no family."""
+    return tuple(one for one in card.members if _table().get(one) is not None)
+
+
+def resource_compute(resource: str) -> int:
+    """Compute slices of the profile behind a resource's name, 1 for resources that are no profile's."""
+    found = _PROFILE.match(resource.removeprefix("nvidia.com/mig-"))
+    return int(found[1]) if found is not None and resource.startswith("nvidia.com/mig-") else 1
+
+
+def fits(found: Mig, layout: Mapping[str, int]) -> bool | None:
+    """Whether slices fit on one card together; None where nobody knows how they lie.
+
+    Args:
+        found: what the card can be divided into.
+        layout: number of slices by name of the profile; all are profiles of the card.
+    """
+    wanted = [found.profiles[name] for name, count in layout.items() for _ in range(count)]
+    if any(count > found.profiles[name].most for name, count in layout.items()):
+        return False
+    if sum(one.compute for one in wanted) > found.instances:
+        return False
+    if not all(one.starts for one in wanted):
+        return None
+    # The largest first: they have the fewest places.
+    return _placed(sorted(wanted, key=lambda one: (-one.size, -one.compute)), frozenset())
+
+
+def _placed(wanted: list[Profile], taken: frozenset[int]) -> bool:
+    if not wanted:
+        return True
+    first, *rest = wanted
+    for start in first.starts:
+        covered = frozenset(range(start, start + first.size))
+        if not covered & taken and _placed(rest, taken | covered):
+            return True
+    return False
+
+
+@lru_cache(maxsize=1)
+def _table() -> Mapping[str, Mig | None]:
+    """By id of the card; None where it has no MIG."""
+    places = {
+        (int(instances), int(compute), int(most)): (tuple(map(int, starts.split())), int(size))
+        for instances, compute, most, starts, size, _source in rows("mig.csv")
+    }
+    return {row[0]: _mig(int(row[13]), row[14], places) if row[12] == "yes" else None for row in rows("gpus.csv")}
+
+
+def _mig(instances: int, text: str, places: Mapping[tuple[int, int, int], tuple[tuple[int, ...], int]]) -> Mig:
+    counts = {name: int(most) for name, _, most in (one.partition(":") for one in text.split("|") if one)}
+    made: dict[str, Profile] = {}
+    for name, most in counts.items():
+        found = _PROFILE.fullmatch(name)
+        assert found is not None, name
+        compute, memory = int(found[1]), int(found[2])
+        plain = counts.get(f"{compute}g.{memory}gb", most)
+        starts, size = places.get((instances, compute, plain), ((), 0))
+        made[name] = Profile(name, compute, memory, most, starts, size)
+    return Mig(instances, made)

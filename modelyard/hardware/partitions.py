@@ -1,0 +1,130 @@
+"""What a partition makes of its nodes' GPUs: the names, memory and number of its slices.
+
+Facts of the stock device plugin (NVIDIA/k8s-device-plugin v0.17.4): shared GPUs are renamed by ``renameByDefault``
+only; MPS divides memory and threads of a GPU evenly (``cmd/mps-control-daemon/mps/daemon.go``) among at most 48
+clients, 16 on cards below compute capability 7.5, which leaves the V100 with 16 (``mps/device.go``).
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from modelyard.hardware.cards import Card, Version, resolve
+from modelyard.hardware.mig import Profile, mig
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Resource
+from modelyard.stack.partitions import Partition
+
+CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
+"""The label by which a node says which configuration its device plugin takes."""
+MIG_LABEL: Final = "nvidia.com/mig.config"
+"""The label by which a node says which layout its MIG manager makes."""
+WHOLE: Final = "nvidia.com/gpu"
+SHARED: Final = "nvidia.com/gpu.shared"
+MPS_CLIENTS: Final = 48
+MPS_CLIENTS_BELOW: Final[tuple[Version, int]] = ((7, 5), 16)
+"""Compute capability below which the device plugin takes fewer clients, and how many."""
+MPS_COMPUTE: Final[Version] = (7, 0)
+"""Compute capability from which MPS can limit a client (NVIDIA Multi-Process Service, Volta MPS)."""
+RESERVED: Final = ("default", "all-disabled", "all-enabled")
+"""Names of configurations that have a meaning of their own."""
+_LEAST_MEMORY: Final = 2
+"""GB; an estimate counts with no less, so that something is left beside CUDA itself."""
+
+
+class Slice(NamedTuple):
+    """What a pod asks for when it asks for a part of a GPU."""
+
+    partition: Partition
+    resource: str
+    """Its name, as nodes advertise it."""
+    memory_gb: int | None
+    """GB of 10^9 bytes that a pod may take; None where nobody knows. Of time-slicing it is the whole card's."""
+    card: Card | None
+    profile: Profile | None = None
+    """With MIG."""
+
+    @property
+    def as_card(self) -> Card | None:
+        """The card with the slice's memory, for who counts what fits on it."""
+        if self.card is None or self.memory_gb is None:
+            return None
+        what = f"{self.profile.name} slice" if self.profile is not None else f"{self.partition.mode} share"
+        return self.card._replace(
+            name=f"{what} of the {self.card.short}", memory_gb=max(self.memory_gb, _LEAST_MEMORY), members=()
+        )
+
+    @property
+    def nodes(self) -> dict[str, str]:
+        """Labels of the nodes that have it."""
+        return {CONFIG_LABEL: self.partition.name}
+
+
+def card_name(config: Config, partition: Partition) -> str:
+    """What the stack file calls the partition's card: by its own key, by its flavor's, else the stack's card."""
+    flavor = next((one for one in config.flavors if one.name == partition.flavor), None)
+    return partition.gpu or (flavor.gpu if flavor is not None else None) or config.gpu.model
+
+
+def partition_card(config: Config, partition: Partition) -> Card | None:
+    """The card of a partition's nodes, None where its name means none or several."""
+    return resolve(card_name(config, partition))
+
+
+def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:
+    """The slices of a partition by name: the MIG profile, else the mode."""
+    card = partition_card(config, partition)
+    if partition.mode != "mig":
+        name = SHARED if partition.rename else WHOLE
+        memory = card.memory_gb if card is not None else None
+        if memory is not None and partition.mode == "mps" and partition.replicas:
+            memory //= partition.replicas
+        return {partition.mode: Slice(partition, name, memory, card)}
+    found = mig(card) if card is not None else None
+    made = {}
+    for name in partition.layout:
+        profile = found.profiles.get(name) if found is not None else None
+        if profile is None:
+            continue  # It is told that the card has no such profile.
+        resource = WHOLE if partition.strategy == "single" else profile.resource
+        made[name] = Slice(partition, resource, profile.memory_gb, card, profile)
+    return made
+
+
+def slice_of(config: Config, resource: Resource) -> Slice | None:
+    """The slice that a resource's GPUs are; None where they are whole, or what it names is not there.
+
+    A resource that is to grow and names no partition is on the only time-slicing one of its card.
+    """
+    partition = next((one for one in config.partitions if one.name == resource.partition), None)
+    if resource.partition is None and resource.grow:
+        growing = able_to_grow(config, resource)
+        partition = growing[0] if len(growing) == 1 else None
+    if partition is None:
+        return None
+    known = slices(config, partition)
+    if resource.slice is not None:
+        return known.get(resource.slice) if partition.mode == "mig" else None
+    return next(iter(known.values())) if len(known) == 1 else None
+
+
+def able_to_grow(config: Config, resource: Resource) -> list[Partition]:
+    """The partitions on which a resource's pods use the whole GPU while others are idle."""
+    card = resolve(resource.gpu or config.gpu.model) if resource.gpu is not None else None
+    return [
+        one
+        for one in config.partitions
+        if one.mode == "time-slicing" and (card is None or partition_card(config, one) == card)
+    ]
+
+
+def mps_clients(card: Card) -> int:
+    """Pods that may share one GPU of the card by MPS; 0 where MPS cannot limit them."""
+    if card.compute < MPS_COMPUTE:
+        return 0
+    below, fewer = MPS_CLIENTS_BELOW
+    return fewer if card.compute < below else MPS_CLIENTS
+
+
+def is_slice(resource: str) -> bool:
+    """Whether a resource's name is that of a part of a GPU: of a MIG slice, or of a shared GPU that is called so."""
+    return resource.startswith(("nvidia.com/mig-", f"{WHOLE}."))

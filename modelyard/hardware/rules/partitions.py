@@ -1,0 +1,298 @@
+"""The rules for how the GPUs of nodes are divided, as far as the stack file and the card's data tell."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.cards import Card, by_id, near_cards
+from modelyard.hardware.mig import Mig, fits, mig, variants_with_mig
+from modelyard.hardware.partitions import (
+    CONFIG_LABEL,
+    MIG_LABEL,
+    MPS_CLIENTS,
+    RESERVED,
+    WHOLE,
+    card_name,
+    mps_clients,
+    partition_card,
+)
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.names import instead, repeated
+from modelyard.stack.partitions import Partition, PartitionMode
+
+ISOLATION: Final[dict[PartitionMode, tuple[str, str]]] = {
+    "mig": (
+        "each slice has memory, compute and faults of its own",
+        "Slices are parts of the hardware: no pod takes another's memory or time, and a fault ends its own pod only.",
+    ),
+    "mps": (
+        "memory and threads are limited, and a fault ends all pods on the GPU",
+        "The device plugin gives each pod an equal part of memory and threads, idle or not. All run in one process on "
+        "the GPU: a fatal fault of one ends the others'.",
+    ),
+    "time-slicing": (
+        "no pod is kept from another's memory, time or faults",
+        "Pods take turns on the whole GPU. One that takes all memory, or breaks the GPU, takes the others with it.",
+    ),
+}
+"""By mode: what a pod is kept apart by, in short and in long (NVIDIA/k8s-device-plugin README, shared access to GPUs;
+NVIDIA MIG user guide, introduction; NVIDIA Multi-Process Service, memory protection and error containment)."""
+_OF_MODE: Final[dict[PartitionMode, tuple[str, ...]]] = {
+    "mig": ("layout", "strategy"),
+    "mps": ("replicas", "rename", "failRequestsGreaterThanOne"),
+    "time-slicing": ("replicas", "rename", "failRequestsGreaterThanOne"),
+}
+"""Settings that only some modes have, by key of the stack file."""
+
+
+def partition_findings(stack: Stack) -> list[Finding]:
+    """The findings about ``modelyard:partitions``."""
+    return list(_all(stack))
+
+
+def _all(stack: Stack) -> Iterator[Finding]:
+    partitions = stack.config.partitions
+    for index in repeated(one.name for one in partitions):
+        yield stack.finding(
+            "PAR001",
+            Severity.ERROR,
+            ("partitions", index, "name"),
+            f"partitions has {partitions[index].name} twice",
+            "give one of them another name, or drop it",
+        )
+    seen: dict[str, str] = {}
+    for index, partition in enumerate(partitions):
+        if partition.name in RESERVED:
+            yield stack.finding(
+                "PAR001",
+                Severity.ERROR,
+                ("partitions", index, "name"),
+                f"{partition.name} cannot be the name of a partition: it means GPUs that are not divided",
+                "give it another name",
+            )
+        yield from _nodes(stack, index, partition, seen)
+        yield from _settings(stack, index, partition)
+        yield from _named(stack, index, partition)
+        card = partition_card(stack.config, partition)
+        if card is not None:
+            yield from _divided(stack, index, partition, card)
+        yield _isolation(stack, index, partition)
+
+
+def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str]) -> Iterator[Finding]:
+    """Whether the nodes can be told, and are divided in one way only."""
+    config = stack.config
+    flavors = {flavor.name: flavor for flavor in config.flavors}
+    where: Path = ("partitions", index)
+    if partition.flavor is not None:
+        flavor = flavors.get(partition.flavor)
+        if flavor is None:
+            yield stack.finding(
+                "PAR002",
+                Severity.ERROR,
+                (*where, "flavor"),
+                f"partition {partition.name} divides the nodes of flavor {partition.flavor}, which there is not",
+                instead(partition.flavor, flavors, "flavors"),
+            )
+        elif (other := flavor.labels.get(CONFIG_LABEL, partition.name)) != partition.name:
+            yield stack.finding(
+                "PAR008",
+                Severity.ERROR,
+                (*where, "flavor"),
+                f"nodes of flavor {flavor.name} have {CONFIG_LABEL}={other}, and not {partition.name}",
+                "name the partition in the flavor's labels, or take the label away",
+            )
+        if partition.flavor in seen:
+            yield stack.finding(
+                "PAR008",
+                Severity.ERROR,
+                (*where, "flavor"),
+                f"partitions {seen[partition.flavor]} and {partition.name} both divide the nodes of {partition.flavor}",
+                "give them flavors of different nodes: a node's GPUs are all divided in one way",
+                detail="The device plugin takes one configuration for a node, and MPS needs GPUs without MIG.",
+            )
+        seen.setdefault(partition.flavor, partition.name)
+    card = partition_card(config, partition)
+    name = card_name(config, partition)
+    # What is wrong with a flavor's or the stack's card is told there.
+    if partition.gpu is not None and card is None:
+        yield stack.finding(
+            "PAR002",
+            Severity.ERROR,
+            (*where, "gpu"),
+            f"partition {partition.name} is of the card {name}, which is not one card",
+            near_cards(name),
+        )
+
+
+def _settings(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
+    """Whether it has the settings of its mode, and no others."""
+    mode = partition.mode
+    needed = _OF_MODE[mode][0]
+    if not getattr(partition, needed):
+        example = "{1g.10gb: 7}" if needed == "layout" else "4"
+        yield stack.finding(
+            "PAR003",
+            Severity.ERROR,
+            ("partitions", index),
+            f"partition {partition.name} has no {needed}, which {mode} needs",
+            f"add {needed}, such as {needed}: {example}",
+        )
+    others = {key for keys in _OF_MODE.values() for key in keys} - set(_OF_MODE[mode])
+    for key in sorted(others):
+        if ("partitions", index, key) in stack.positions:
+            yield stack.finding(
+                "PAR003",
+                Severity.ERROR,
+                ("partitions", index, key),
+                f"partition {partition.name} has {key}, which {mode} does not know",
+                f"drop it: {mode} has {' and '.join(_OF_MODE[mode])}",
+            )
+    if mode == "mps" and not partition.one_each:
+        yield stack.finding(
+            "PAR003",
+            Severity.ERROR,
+            ("partitions", index, "failRequestsGreaterThanOne"),
+            f"partition {partition.name} lets a container have several shared GPUs, and MPS never does",
+            "drop failRequestsGreaterThanOne, which the device plugin does not read with mps",
+        )
+
+
+def _named(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
+    """Whether its slices can be told from whole GPUs."""
+    called_gpu = partition.strategy == "single" if partition.mode == "mig" else not partition.rename
+    if called_gpu:
+        yield stack.finding(
+            "PAR010",
+            Severity.WARNING,
+            ("partitions", index, "strategy" if partition.mode == "mig" else "rename"),
+            f"slices of partition {partition.name} are called {WHOLE}: quotas and limits count them as whole GPUs",
+            "set strategy to mixed" if partition.mode == "mig" else "drop rename: false",
+        )
+
+
+def _divided(stack: Stack, index: int, partition: Partition, card: Card) -> Iterator[Finding]:
+    """Whether the card can be divided so."""
+    where: Path = ("partitions", index)
+    if partition.mode == "mps":
+        yield from _clients(stack, (*where, "replicas"), partition, card)
+    if partition.mode != "mig":
+        return
+    found = mig(card)
+    variants = variants_with_mig(card)
+    if found is None and len(variants) > 1:
+        yield stack.finding(
+            "PAR002",
+            Severity.ERROR,
+            (*where, "gpu" if partition.gpu else "mode"),
+            f"partition {partition.name} is of the {card.short}, whose variants have different MIG profiles",
+            f"name one of them in gpu: {', '.join(variants)}",
+            detail="; ".join(f"{one}: {_names(mig(by_id(one)))}" for one in variants),
+        )
+    elif found is None:
+        yield stack.finding(
+            "PAR004",
+            Severity.ERROR,
+            (*where, "mode"),
+            f"partition {partition.name} is of the {card.short}, which has no MIG",
+            "take mps or time-slicing, or nodes whose card has MIG",
+        )
+    else:
+        yield from _layout(stack, (*where, "layout"), partition, card, found)
+
+
+def _layout(stack: Stack, where: Path, partition: Partition, card: Card, found: Mig) -> Iterator[Finding]:
+    layout = partition.layout
+    lacking = [name for name in layout if name not in found.profiles]
+    if not found.profiles:
+        yield stack.finding(
+            "PAR005",
+            Severity.WARNING,
+            where,
+            f"nobody knows the MIG profiles of the {card.short}: the layout of {partition.name} is not checked",
+            "compare it with `nvidia-smi mig -lgip` on a node",
+        )
+        return
+    for name in lacking:
+        yield stack.finding(
+            "PAR005",
+            Severity.ERROR,
+            (*where, name),
+            f"the {card.short} has no MIG profile {name}",
+            f"its profiles are {_names(found)}",
+        )
+    if lacking or not layout:
+        return
+    if partition.strategy == "single" and len(layout) > 1:
+        yield stack.finding(
+            "PAR006",
+            Severity.ERROR,
+            where,
+            f"partition {partition.name} has {len(layout)} profiles, and strategy single takes one",
+            "set strategy to mixed, or take one profile",
+        )
+    words = ", ".join(f"{count} × {name}" for name, count in layout.items())
+    verdict = fits(found, layout)
+    if verdict is None:
+        yield stack.finding(
+            "PAR006",
+            Severity.WARNING,
+            where,
+            f"nobody knows whether {words} fit on one {card.short}",
+            "compare it with `nvidia-smi mig -lgipp` on a node",
+        )
+    elif not verdict:
+        compute = sum(found.profiles[name].compute * count for name, count in layout.items())
+        most = ", ".join(f"{found.profiles[name].most} × {name}" for name in layout)
+        yield stack.finding(
+            "PAR006",
+            Severity.ERROR,
+            where,
+            f"{words} do not fit on one {card.short}",
+            f"take fewer or smaller slices; alone, a card takes {most}",
+            detail=f"they take {compute} of {found.instances} compute slices, and each has to lie on memory slices of "
+            "its own, at places that its profile may have",
+        )
+
+
+def _clients(stack: Stack, where: Path, partition: Partition, card: Card) -> Iterator[Finding]:
+    most = mps_clients(card)
+    if not most:
+        yield stack.finding(
+            "PAR007",
+            Severity.ERROR,
+            (*where[:-1], "mode"),
+            f"partition {partition.name} is of the {card.short}, on which MPS cannot limit its clients",
+            "take time-slicing; MPS needs a V100 or a newer card",
+        )
+    elif (partition.replicas or 0) > most:
+        why = "" if most == MPS_CLIENTS else f"; {MPS_CLIENTS} are for cards from compute capability 7.5 on"
+        yield stack.finding(
+            "PAR007",
+            Severity.ERROR,
+            where,
+            f"{partition.replicas} pods would share one {card.short}, and the device plugin's MPS takes {most}",
+            f"set replicas to {most} or less",
+            detail=f"Its control daemon ends with an error above {most} on this card{why}.",
+        )
+
+
+def _isolation(stack: Stack, index: int, partition: Partition) -> Finding:
+    brief, full = ISOLATION[partition.mode]
+    also = (
+        f" A new layout needs GPUs without pods: drain a node before you set its labels {CONFIG_LABEL} and {MIG_LABEL}."
+        if partition.mode == "mig"
+        else ""
+    )
+    return stack.finding(
+        "PAR009",
+        Severity.ADVICE,
+        ("partitions", index, "mode"),
+        f"partition {partition.name}, {partition.mode}: {brief}",
+        "nothing to do where that is enough",
+        detail=f"{full}{also}",
+    )
+
+
+def _names(found: Mig | None) -> str:
+    return ", ".join(found.profiles) if found is not None and found.profiles else "unknown"

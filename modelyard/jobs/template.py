@@ -1,0 +1,43 @@
+"""From a template of mode ``submitted`` to objects."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from modelyard.catalog import Library, render_base, select_for_job
+from modelyard.findings import Finding
+from modelyard.stack.config import Stack
+from modelyard.stack.environments import Environment
+from modelyard.workloads import facts, workloads
+
+
+class Submission(NamedTuple):
+    """What a submission makes, or why it makes nothing."""
+
+    objects: tuple[dict[str, Any], ...]
+    """The first owns the others: they go with it."""
+    findings: tuple[Finding, ...]
+    template: str = ""
+    """The patch version that it was rendered from."""
+    environments: tuple[Environment, ...] = ()
+    """That have to be built before."""
+    remote: str = ""
+    """Name of the remote resource on whose cluster it runs; empty: the platform's."""
+
+
+def submission(stack: Stack, library: Library, template: str, given: Mapping[str, Any]) -> Submission:
+    """What a template comes out as.
+
+    Args:
+        stack: may pin the template's version, as of every patch.
+        library: the project's patches.
+        template: name of a patch with ``mode: submitted``.
+        given: facts of the submission, beside the stack's own.
+    """
+    known = {**facts(stack.config, workloads(stack.config)), **given}
+    chosen, findings = select_for_job(library, stack, known, template)
+    if chosen is None:
+        return Submission((), (*library.findings, *findings))
+    made = render_base(chosen.patch, chosen.params)
+    found = (*library.findings, *findings, *made.findings)
+    objects = () if any(one.blocks for one in found) else tuple(document.body for document in made.documents)
+    return Submission(objects, found, chosen.patch.id)

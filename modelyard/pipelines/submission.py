@@ -1,0 +1,211 @@
+"""The objects of a run: every stage of it, held back, and the pod that starts one after another."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from modelyard.catalog import Library
+from modelyard.findings import Finding, Severity
+from modelyard.jobs import TEMPLATES, Submission, job_environment, submission
+from modelyard.pipelines.artifacts import artifact, variables
+from modelyard.pipelines.graph import in_order
+from modelyard.pipelines.rules import check_pipelines
+from modelyard.sizing import Sized, sized
+from modelyard.stack.config import Stack
+from modelyard.stack.environments import Environment
+from modelyard.stack.names import fresh, instead
+from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.workloads import deployment_of, job_facts, namespace_of_job, namespace_of_resource
+
+TEMPLATE: Final = "pipeline-run"
+"""The patch that the pod which starts the stages is rendered from."""
+HELD: Final = "modelyard-held"
+"""The queue of stages that wait. No LocalQueue has this name; with none, Kueue might give them its default one."""
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+RELEASED: Final = "modelyard.dev/released"
+"""Annotation of a stage's object that was started."""
+MODEL: Final = "modelyard.dev/model"
+"""Annotation of the pods that serve a model: its address."""
+_LONGEST: Final = 54
+"""Characters of the longest name of a stage's run, as of every job's."""
+_PLURALS: Final[Mapping[str, tuple[str, str]]] = {
+    "Job": ("batch/v1", "jobs"),
+    "RayJob": ("ray.io/v1", "rayjobs"),
+    "Deployment": ("apps/v1", "deployments"),
+}
+"""API version and plural of what is started or rolled out, by kind."""
+
+
+def pipeline_run_name(pipeline: Pipeline) -> str:
+    """A name for a new run, short enough for a stage's name behind it."""
+    return fresh(pipeline.name, _LONGEST - 1 - max(len(stage.name) for stage in pipeline.stages), "run")
+
+
+def chosen_pipeline(stack: Stack, name: str) -> Pipeline | Finding:
+    """The pipeline of a name, or what is said where there is none."""
+    found = next((one for one in stack.config.pipelines if one.name == name), None)
+    if found is not None:
+        return found
+    known = [one.name for one in stack.config.pipelines]
+    return Finding(
+        "PIP012",
+        Severity.ERROR,
+        f"{stack.name} has no pipeline {name}",
+        stack=stack.name,
+        file=stack.file,
+        remedy=instead(name, known, "pipelines"),
+    )
+
+
+def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -> tuple[Finding, ...]:
+    """What keeps a pipeline from being submitted."""
+    index = stack.config.pipelines.index(pipeline)
+    mine = f"pipelines[{index}]"
+    return tuple(
+        one
+        for one in check_pipelines(stack, everything)
+        if one.blocks and (one.field == mine or one.field.startswith((f"{mine}.", f"{mine}[")))
+    )
+
+
+def pipeline_submission(stack: Stack, library: Library, pipeline: Pipeline, run: str) -> Submission:
+    """What a submission of a pipeline makes: all of it is owned by the first object, and goes with it.
+
+    Args:
+        stack: whose pipeline it is.
+        library: the project's patches.
+        pipeline: one of the stack's.
+        run: name of the run, see :func:`pipeline_run_name`.
+    """
+    config = stack.config
+    everything = sized(config)
+    if errors := errors_of(stack, pipeline, everything):
+        return Submission((), errors)
+    steps: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
+    findings: list[Finding] = []
+    templates: list[str] = []
+    environments: dict[str, Environment] = {}
+    namespace = ""
+    for stage in in_order(pipeline.stages):
+        made: tuple[dict[str, Any], ...] = ()
+        if stage.rollout is not None:
+            (one,) = [each for each in everything if not each.own and each.resource.name == stage.rollout]
+            namespace = namespace_of_resource(config, one)
+            started = [("Deployment", deployment_of(one))]
+            release = _rolled_out(artifact(config, pipeline, stage.reads[0], run), run)
+        else:
+            (job, one) = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
+            namespace = namespace_of_job(config, job, one.resource)
+            known = job_facts(config, job, f"{run}-{stage.name}", stack.name)
+            known["run"]["env"] |= variables(config, pipeline, stage, run)
+            environment, wrong = job_environment(stack, job)
+            findings += wrong
+            environments |= {environment.name: environment} if environment is not None else {}
+            rendered = submission(stack, library, TEMPLATES[job.engine], known)
+            findings += rendered.findings
+            templates.append(rendered.template)
+            made = tuple(_of_run(body, pipeline, stage, run) for body in rendered.objects)
+            started = [(body["kind"], body["metadata"]["name"]) for body in made if body["kind"] in _PLURALS]
+            release = _started(known["run"]["queue"], run)
+        objects += map(_held, made)
+        steps.append(_step(stage, started, namespace, release))
+    if any(one.blocks for one in findings):
+        return Submission((), tuple(dict.fromkeys(findings)))
+    pipeline_facts = {
+        "run": run,
+        "pipeline": pipeline.name,
+        "stack": stack.name,
+        "namespace": namespace,
+        "image": pipeline.image or config.runtime.image,
+        "keep": pipeline.keep,
+        "rules": _rules(steps),
+        "steps": steps,
+    }
+    leader = submission(stack, library, TEMPLATE, {"pipelineRun": pipeline_facts})
+    found = tuple(dict.fromkeys((*findings, *leader.findings)))
+    if not leader.objects:
+        return Submission((), found)
+    used = ", ".join(dict.fromkeys((leader.template, *templates)))
+    return Submission((*leader.objects, *objects), found, used, tuple(environments.values()))
+
+
+def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:
+    """What is told where the cluster would put a stage into a queue that nobody named, which would start it at once.
+
+    Args:
+        asked: objects of a submission.
+        answers: the same as the API server would make them.
+    """
+    for body, answer in zip(asked, answers, strict=True):
+        there, wanted = (one["metadata"].get("labels", {}).get(QUEUE) for one in (answer, body))
+        if there != wanted and "modelyard.dev/stage" in body["metadata"].get("labels", {}):
+            return Finding(
+                "PIP013",
+                Severity.ERROR,
+                f"the cluster puts {body['kind']} {body['metadata']['name']} into the queue {there}, "
+                "which would start it before the stages that it needs",
+                remedy="name a team in the jobs of the pipeline, so that they wait for its queue",
+            )
+    return None
+
+
+def _of_run(body: dict[str, Any], pipeline: Pipeline, stage: Stage, run: str) -> dict[str, Any]:
+    labels = {
+        **body["metadata"].get("labels", {}),
+        "modelyard.dev/pipeline": pipeline.name,
+        "modelyard.dev/pipeline-run": run,
+        "modelyard.dev/stage": stage.name,
+    }
+    return {**body, "metadata": {**body["metadata"], "labels": labels}}
+
+
+def _held(body: dict[str, Any]) -> dict[str, Any]:
+    """A stage's object as it waits: suspended, in no queue that is there, and kept as long as the run is."""
+    if body["kind"] not in _PLURALS:
+        return body
+    metadata, spec = body["metadata"], {**body["spec"], "suspend": True}
+    if body["kind"] == "Job":
+        # Gone before the stages behind it, nobody could tell that it had succeeded.
+        spec.pop("ttlSecondsAfterFinished", None)
+    if QUEUE in metadata["labels"]:
+        metadata = {**metadata, "labels": {**metadata["labels"], QUEUE: HELD}}
+    return {**body, "metadata": metadata, "spec": spec}
+
+
+def _started(queue: str | None, run: str) -> dict[str, Any]:
+    """The merge patch that starts a stage: into its team's queue, or at once where it has none."""
+    metadata: dict[str, Any] = {"annotations": {RELEASED: run}}
+    if queue is None:
+        return {"metadata": metadata, "spec": {"suspend": False}}
+    return {"metadata": {**metadata, "labels": {QUEUE: queue}}}
+
+
+def _rolled_out(model: str | None, run: str) -> dict[str, Any]:
+    """The merge patch that replaces the pods which serve a model."""
+    annotations = {MODEL: model, "modelyard.dev/model-run": run}
+    return {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+
+
+def _step(stage: Stage, started: list[tuple[str, str]], namespace: str, release: dict[str, Any]) -> dict[str, Any]:
+    """A stage as the pod reads it that starts them."""
+    kind = started[0][0] if started else "Job"
+    version, plural = _PLURALS[kind]
+    return {
+        "name": stage.name,
+        "needs": list(dict.fromkeys(stage.needs)),
+        "kind": kind,
+        "path": f"/apis/{version}/namespaces/{namespace}/{plural}",
+        "objects": [name for _, name in started],
+        "release": release,
+    }
+
+
+def _rules(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the pod may do that starts the stages: read and patch these objects, nothing else."""
+    names: dict[str, list[str]] = {}
+    for step in steps:
+        names.setdefault(step["kind"], []).extend(step["objects"])
+    return [
+        {"group": _PLURALS[kind][0].partition("/")[0], "resource": _PLURALS[kind][1], "names": sorted(set(found))}
+        for kind, found in sorted(names.items())
+    ]

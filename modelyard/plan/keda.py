@@ -1,0 +1,150 @@
+"""KEDA's objects in a plan: which Deployment each scales, how far, and what stands in its way."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from modelyard.cluster.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Scaler, annotations_of
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.plan.pods import grace_of, replicas_of
+from modelyard.plan.scalers import scalers_of
+from modelyard.plan.values import TargetPlan
+from modelyard.stack.config import Config
+from modelyard.stack.durations import text
+
+MOST_BY_DEFAULT = 100
+"""Pods that KEDA may run where its object does not say how many."""
+
+
+class Scaling(NamedTuple):
+    """What a plan does to KEDA's object for one Deployment."""
+
+    scaler: TargetPlan
+    scaled: TargetPlan | None
+    """The Deployment; None where the plan does not have it."""
+    most: tuple[int | None, int | None]
+    """Pods that KEDA may run, before and after; None where it does not look after the Deployment."""
+
+    @property
+    def pauses(self) -> bool:
+        """Whether pods may be stopped by it: the bound is, or becomes, less than what may run now."""
+        before, after = self.most
+        if self.scaler.action in ("none", "delete") or after is None:
+            return False  # a ScaledObject that goes leaves the pods as they are
+        now = replicas_of(self.scaled.before) or 0 if self.scaled is not None else 0
+        return after < (now if before is None else max(before, now))
+
+
+def scalings(targets: Iterable[TargetPlan]) -> dict[str, Scaling]:
+    """KEDA's objects among a plan's targets, by name of the target."""
+    targets = tuple(targets)
+    deployments = {target.key: target for target in targets}
+    found = {}
+    for target in targets:
+        if target.key.kind != SCALED_OBJECT:
+            continue
+        reference = ((target.after or target.before or {}).get("spec") or {}).get("scaleTargetRef") or {}
+        key = target.key._replace(api_version="apps/v1", kind="Deployment", name=str(reference.get("name", "")))
+        found[target.name] = Scaling(target, deployments.get(key), (_most(target.before), _most(target.after or None)))
+    return found
+
+
+def bounds(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | None]]:
+    """The most pods that KEDA may run of each Deployment of a plan, before and after, by name of the target."""
+    return {one.scaled.name: one.most for one in scalings(targets).values() if one.scaled is not None}
+
+
+def _most(body: Mapping[str, Any] | None) -> int | None:
+    if body is None:
+        return None
+    annotations = annotations_of(body)
+    paused = str(annotations.get(PAUSED_REPLICAS, ""))
+    if paused.isascii() and paused.isdigit():
+        return int(paused)
+    if str(annotations.get(PAUSED, "")).lower() == "true":
+        return None
+    return int((body.get("spec") or {}).get("maxReplicaCount", MOST_BY_DEFAULT))
+
+
+def staying(deleted: Iterable[Mapping[str, Any]], scalers: Iterable[Scaler]) -> tuple[Scaler, ...]:
+    """The cluster's autoscalers that a plan leaves alone: all but KEDA's objects that it deletes, and what KEDA made
+    of those.
+    """
+    gone = {
+        (body["metadata"].get("namespace", ""), body["metadata"]["name"])
+        for body in deleted
+        if body.get("kind") == SCALED_OBJECT
+    }
+    return tuple(
+        one
+        for one in scalers
+        if (one.target.namespace, one.name if one.kind == SCALED_OBJECT else one.made_by) not in gone
+    )
+
+
+def freed(deleted: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
+    """Namespaces and names of the Deployments that KEDA lets go of with its objects that a plan deletes."""
+    return frozenset(
+        (body["metadata"].get("namespace", ""), str(body["spec"]["scaleTargetRef"]["name"]))
+        for body in deleted
+        if body.get("kind") == SCALED_OBJECT
+    )
+
+
+def check_keda(config: Config, targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> Iterator[Finding]:
+    """Findings about stacks whose training KEDA is to scale."""
+    if config.autoscaling.mode != "keda":
+        return
+    if config.autoscaling.queries == "vendor":
+        yield Finding(
+            "AUT005",
+            Severity.ERROR,
+            "KEDA cannot ask the vendor's autoscaling queries",
+            field="autoscaling.queries",
+            detail="one of them is not valid PromQL, the other is two that only the platform's autoscaler takes apart",
+            remedy="drop queries: vendor; the default queries ask the same",
+        )
+    scalers = tuple(scalers)
+    for one in scalings(targets).values():
+        if one.scaler.leaves or one.scaled is None:
+            continue
+        yield from _others(one.scaler, one.scaled, scalers)
+        yield from _killed(config, one.scaler, one.scaled)
+
+
+def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -> Iterator[Finding]:
+    """Autoscalers of the same Deployment that are not the stack's."""
+    names = sorted(
+        f"{one.kind} {one.name}"
+        for one in scalers_of(scaled, scalers)
+        if scaler.key.name not in (one.name if one.kind == SCALED_OBJECT else one.made_by,)
+    )
+    if str(annotations_of(scaled.after).get("autoscaling/enabled", "")).lower() == "true":
+        names.append("the platform's autoscaler, by its annotations,")
+    if names:
+        yield Finding(
+            "AUT006",
+            Severity.ERROR,
+            f"{' and '.join(names)} {'scales' if len(names) == 1 else 'scale'} {scaled.name} as well as KEDA would",
+            target=scaler.name,
+            field="autoscaling.mode",
+            detail="two autoscalers set spec.replicas by turns, and KEDA refuses what another one scales",
+            remedy="delete that autoscaler first, or keep it and set autoscaling.mode to none or annotations",
+        )
+
+
+def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[Finding]:
+    """Whether a job can end that KEDA does not hear of, as when its exporter is away."""
+    longest = config.celery.job_limit if scaler.role == "celery" else JOB_SECONDS
+    cooldown = config.autoscaling.cooldown_period
+    if _most(scaler.after) and cooldown + grace_of(scaled.after) < longest:
+        yield Finding(
+            "AUT007",
+            Severity.WARNING,
+            f"{text(cooldown)} after its last sign of work KEDA stops {scaled.name}, "
+            f"and a job has {text(grace_of(scaled.after))} then",
+            target=scaler.name,
+            field="autoscaling.cooldownPeriod",
+            detail=f"a job may take {text(longest)}, and one whose metrics are lost shows nowhere",
+            remedy=f"set {scaler.role}.gracePeriod to {text(longest)} or more, or a longer cooldownPeriod",
+        )

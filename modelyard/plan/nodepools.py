@@ -1,0 +1,170 @@
+"""What is wrong with pools of GPU nodes: machine types that there are not, limits, flavors that no pool gives."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from fractions import Fraction
+
+from modelyard.cluster.state import GPU_RESOURCE, Node
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import Card, near_cards, products, resolve
+from modelyard.hardware.instances import by_type
+from modelyard.hardware.machines import machines, product_on
+from modelyard.hardware.regions import region_names
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.names import instead, repeated
+from modelyard.stack.nodepools import NodePool
+from modelyard.workloads.nodepools import POOL, TYPE, gives, is_for_pools, own_labels, types_of
+from modelyard.workloads.pool import PRODUCT, node_labels
+
+
+def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
+    """The findings about node pools, and about flavors beside them."""
+    pools = stack.config.node_pools
+    names = [pool.name for pool in pools]
+    for index in repeated(names):
+        yield stack.finding(
+            "QUE001",
+            Severity.ERROR,
+            ("nodePools", index, "name"),
+            f"nodePools has {names[index]} twice",
+            "give one of them another name, or drop it",
+        )
+    sound = True
+    for index, pool in enumerate(pools):
+        wrong = tuple(_machines(stack, pool, ("nodePools", index)))
+        yield from wrong
+        sound = sound and not wrong
+        if not wrong:
+            yield from _sizes(stack, pool, ("nodePools", index))
+    if pools and sound:
+        yield from _flavors(stack, tuple(nodes))
+
+
+def possible_nodes(pools: Iterable[NodePool]) -> tuple[Node, ...]:
+    """A node of each machine type that pools may add, as large as the machine is; what a system of its own takes of it
+    is not known. A machine above its pool's limit is none.
+    """
+    found = []
+    for pool in pools:
+        taints = ({"key": GPU_RESOURCE, "value": "present", "effect": "NoSchedule"},) if pool.taint else ()
+        for name in types_of(pool):
+            one = by_type().get(name)
+            if one is None or one.gpus is None or one.vcpu is None or one.memory_gib is None or one.gpus > pool.gpus:
+                continue
+            labels = {**own_labels(pool), POOL: pool.name, TYPE: name}
+            amounts = {"cpu": one.vcpu, "memory": int(one.memory_gib * 2**30), GPU_RESOURCE: one.gpus}
+            found.append(
+                Node(f"{pool.name}/{name}", labels, taints, {key: Fraction(value) for key, value in amounts.items()})
+            )
+    return tuple(found)
+
+
+def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
+    """Whether there are machines, and a label that tells them."""
+    card = resolve(pool.gpu)
+    if card is None:
+        summary = f"node pool {pool.name} is of the card {pool.gpu}, which is in no table"
+        yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, near_cards(pool.gpu))
+        return
+    regions = region_names(pool.cloud)
+    if pool.region is not None and regions and pool.region not in regions:
+        summary = f"{pool.cloud} has no region {pool.region}"
+        yield stack.finding(
+            "QUE020", Severity.ERROR, (*where, "region"), summary, instead(pool.region, set(regions), "regions")
+        )
+        return
+    there = machines(pool.cloud, card, pool.region)
+    place = f" in {pool.region}" if pool.region is not None else ""
+    if not there:
+        elsewhere = machines(pool.cloud, card)
+        yield stack.finding(
+            "QUE020",
+            Severity.ERROR,
+            (*where, "gpu"),
+            f"{pool.cloud} rents no machine with whole {card.short}{place}",
+            "name a card that it rents there (modelyard gpus), or another region",
+            detail=f"elsewhere: {_some(one.type for one in elsewhere)}" if elsewhere else "",
+        )
+        return
+    yield from _types(stack, pool, where, card, {one.type for one in there}, place)
+    if PRODUCT not in pool.labels and product_on(pool.cloud, card) is None:
+        yield stack.finding(
+            "QUE021",
+            Severity.ERROR,
+            (*where, "gpu"),
+            f"nodes call the {card.short} by {len(products(card))} names, and a pool has one",
+            f"name the variant, or one of them in the pool's labels: {PRODUCT}",
+            detail=f"names of the product label: {', '.join(products(card)) or 'none that is known'}",
+        )
+
+
+def _types(stack: Stack, pool: NodePool, where: Path, card: Card, there: set[str], place: str) -> Iterator[Finding]:
+    for number, name in enumerate(pool.types):
+        if name in there:
+            continue
+        known = by_type().get(name)
+        has = known.card.short if known is not None and known.card is not None else "another card"
+        if known is None:
+            close = get_close_matches(name, there, 1)
+            why, remedy = "is in no table", f"did you mean {close[0]}?" if close else f"there are {_some(there)}"
+        elif known.cloud != pool.cloud:
+            why, remedy = f"is a machine of {known.cloud}", f"{pool.cloud} has {_some(there)}"
+        elif known.card_id not in (card.members or (card.id,)):
+            why, remedy = f"has {has}, not {card.short}", f"with {card.short} there are {_some(there)}"
+        else:
+            why, remedy = f"has no whole {card.short}{place}", f"there are {_some(there)}"
+        summary = f"machine type {name} of node pool {pool.name} {why}"
+        yield stack.finding("QUE020", Severity.ERROR, (*where, "types", number), summary, remedy)
+
+
+def _sizes(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
+    """Whether a node fits below the limit, and a worker on a node."""
+    sizes = {name: by_type()[name].gpus or 0 for name in types_of(pool)}
+    least = min(sizes.values())
+    if pool.gpus < least:
+        yield stack.finding(
+            "QUE022",
+            Severity.ERROR,
+            (*where, "gpus"),
+            f"node pool {pool.name} may have {pool.gpus} GPUs, and its smallest node has {least}",
+            f"set gpus to {least} or more, or name smaller machine types",
+            detail=_some(sizes),
+        )
+        return
+    config = stack.config
+    wanted = resolve(config.gpu.model)
+    mine = resolve(pool.gpu)
+    most = max(size for size in sizes.values() if size <= pool.gpus)
+    if config.training == "ray" and wanted is not None and wanted == mine and config.gpu.per_worker > most:
+        yield stack.finding(
+            "QUE023",
+            Severity.WARNING,
+            where,
+            f"a worker takes {config.gpu.per_worker} GPUs, and a node of pool {pool.name} has {most} at most",
+            "name larger machine types or a higher limit, or give a worker fewer GPUs",
+            detail=_some(sizes),
+        )
+
+
+def _flavors(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
+    for index, flavor in enumerate(stack.config.flavors):
+        wanted = node_labels(flavor)
+        pools = stack.config.node_pools
+        if any(gives(pool, wanted) for pool in pools) or not is_for_pools(wanted, pools):
+            continue
+        if any(wanted.items() <= node.labels.items() for node in nodes):
+            continue
+        yield stack.finding(
+            "QUE024",
+            Severity.ERROR,
+            ("flavors", index),
+            f"neither a node nor a node pool has the labels of flavor {flavor.name}",
+            "give a pool these labels, or correct the flavor",
+            detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
+        )
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first of many names."""
+    listed = sorted(names)
+    return ", ".join(listed[:6]) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")

@@ -1,0 +1,164 @@
+"""What is there of the partitions: nodes that carry their names and advertise their slices, quotas that count them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from modelyard.cluster import ClusterState, Node
+from modelyard.cluster.state import GPU_RESOURCE
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import products
+from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, is_slice, partition_card, slices
+from modelyard.plan.capacity import PRODUCT_LABEL
+from modelyard.sizing import Sized
+from modelyard.stack.config import Config, Stack
+from modelyard.stack.partitions import Partition
+from modelyard.workloads import node_labels
+
+STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
+"""The label by which feature discovery says what MIG slices of a node are called."""
+STATE_LABEL: Final = "nvidia.com/mig.config.state"
+"""The label by which the MIG manager says whether it has made a node's layout."""
+_NAMED: Final = 3
+"""Nodes that a finding names before it only counts."""
+
+
+def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
+    """The findings about partitions and nodes; without nodes nobody says what they have."""
+    if not state.nodes:
+        return
+    config = stack.config
+    for index, partition in enumerate(config.partitions):
+        mine = [node for node in state.nodes if node.labels.get(CONFIG_LABEL) == partition.name]
+        fitting = [node for node in state.nodes if node not in mine and _could_be(config, partition, node)]
+        yield from _labelled(stack, index, partition, mine, fitting, state)
+        for node in mine:
+            yield from _made(stack, index, partition, node)
+    yield from _overlaps(stack, state.nodes)
+
+
+def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
+    """The findings about teams whose quotas do not count the slices that their pods ask for."""
+    config = stack.config
+    teams = {team.name: team for team in config.teams}
+    positions = {id(resource): index for index, resource in enumerate(config.resources)}
+    for one in everything:
+        if one.part is None or one.resource.remote is not None:
+            continue
+        for name in dict.fromkeys(job.team or one.resource.team for job, _ in one.jobs):
+            team = teams.get(name or "")
+            if team is None:
+                continue
+            counted = {quota.resource for quota in team.quotas}
+            if one.part.resource not in counted:
+                yield stack.finding(
+                    "PAR017",
+                    Severity.ERROR,
+                    ("resources", positions[id(one.resource)], "partition"),
+                    f"resource {one.resource.name} asks for {one.part.resource}, "
+                    f"of which team {team.name} has no quota",
+                    "add a quota of it, or take the team away",
+                    detail="Kueue admits no pod that asks for a resource that its queue does not count.",
+                )
+
+
+def _could_be(config: Config, partition: Partition, node: Node) -> bool:
+    """Whether a node without the partition's label is one of those that it is meant for."""
+    flavor = next((one for one in config.flavors if one.name == partition.flavor), None)
+    if flavor is not None:
+        wanted = {key: value for key, value in node_labels(flavor).items() if key != CONFIG_LABEL}
+        return wanted.items() <= node.labels.items()
+    card = partition_card(config, partition)
+    return card is not None and node.labels.get(PRODUCT_LABEL) in products(card) and CONFIG_LABEL not in node.labels
+
+
+def _labelled(
+    stack: Stack, index: int, partition: Partition, mine: list[Node], fitting: list[Node], state: ClusterState
+) -> Iterator[Finding]:
+    """Whether any node has the partition, and how to give it to one."""
+    if mine:
+        return
+    labels = f"{CONFIG_LABEL}={partition.name}"
+    if partition.mode == "mig":
+        labels += f" {MIG_LABEL}={partition.name}"
+    names = [node.name for node in fitting]
+    busy = [pod for pod in state.pods if pod.node in names and any(_is_gpu(key) for key in pod.requests)]
+    where = f"nodes that could: {_some(names)}" if names else "no node has its card or its flavor's labels"
+    stops = (
+        f"; {len(busy)} pod{'s run' if len(busy) != 1 else ' runs'} on their GPUs now, and would not outlive it"
+        if busy
+        else ""
+    )
+    yield stack.finding(
+        "PAR015",
+        Severity.WARNING,
+        ("partitions", index),
+        f"no node has the label of partition {partition.name}, so there are none of its slices",
+        f"drain a node, then kubectl label node NODE {labels}; or give the labels to its node pool",
+        detail=where + stops,
+    )
+
+
+def _made(stack: Stack, index: int, partition: Partition, node: Node) -> Iterator[Finding]:
+    """Whether a node that is to be divided is, and so."""
+    wanted = {one.resource for one in slices(stack.config, partition).values()}
+    have = {name: amount for name, amount in node.allocatable.items() if _is_gpu(name) and amount}
+    labels = node.labels
+    problem = remedy = ""
+    if partition.mode == "mig" and labels.get(MIG_LABEL) != partition.name:
+        problem = f"has the label {MIG_LABEL}={labels.get(MIG_LABEL, 'none')}"
+        remedy = f"drain it, then kubectl label node {node.name} --overwrite {MIG_LABEL}={partition.name}"
+    elif partition.mode == "mig" and labels.get(STATE_LABEL) in ("failed", "pending"):
+        problem = f"says that its layout is {labels[STATE_LABEL]}"
+        remedy = "see the log of the MIG manager there; pods on its GPUs keep it from changing them"
+    elif partition.mode == "mig" and labels.get(STRATEGY_LABEL, partition.strategy) != partition.strategy:
+        problem = f"has the MIG strategy {labels[STRATEGY_LABEL]}, and not {partition.strategy}"
+        remedy = f"set mig.strategy of the operator to {partition.strategy}: its setting wins over the configuration's"
+    elif missing := sorted(name for name in wanted if not have.get(name)):
+        problem = f"advertises no {', '.join(missing)}"
+        remedy = f"let the device plugin read the ConfigMap, and wait; it has {_amounts(have) or 'no GPUs'}"
+    if problem:
+        yield stack.finding(
+            "PAR016",
+            Severity.WARNING,
+            ("partitions", index),
+            f"{node.name} is to have partition {partition.name}, and {problem}",
+            remedy,
+        )
+
+
+def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
+    """Whether two partitions' flavors have the same node."""
+    flavors = {flavor.name: flavor for flavor in stack.config.flavors}
+    told: set[tuple[str, str]] = set()
+    named = [
+        (index, one, flavors[one.flavor])
+        for index, one in enumerate(stack.config.partitions)
+        if one.flavor is not None and one.flavor in flavors
+    ]
+    for node in nodes:
+        here = [(index, one) for index, one, flavor in named if node_labels(flavor).items() <= node.labels.items()]
+        for index, one in here[1:]:
+            first = here[0][1]
+            if first.flavor != one.flavor and (first.name, one.name) not in told:
+                told.add((first.name, one.name))
+                yield stack.finding(
+                    "PAR008",
+                    Severity.ERROR,
+                    ("partitions", index, "flavor"),
+                    f"partitions {first.name} and {one.name} both divide {node.name}",
+                    f"tell their flavors' nodes apart, such as by the label {CONFIG_LABEL}",
+                    detail="The device plugin takes one configuration for a node, and MPS needs GPUs without MIG.",
+                )
+
+
+def _is_gpu(resource: str) -> bool:
+    return resource == GPU_RESOURCE or is_slice(resource)
+
+
+def _amounts(have: Mapping[str, Any]) -> str:
+    return ", ".join(f"{int(amount)} × {name}" for name, amount in sorted(have.items()))
+
+
+def _some(names: list[str]) -> str:
+    names = sorted(names)
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -1,0 +1,12 @@
+"""The GPU pool as it is now: who has which GPUs, which of them idle, what waits, and why a run waits or has failed.
+
+Owns what pods, queues and metrics mean for people and their runs. All of it is pure: ``cluster`` reads the objects, a
+Prometheus server is asked by ``promql``. It changes nothing, and it is no scheduler: what waits is for Kueue to start.
+"""
+
+from modelyard.pool.runs import Run, runs_of
+from modelyard.pool.usage import Usage, busy_gpus
+from modelyard.pool.view import PoolView, pool_view
+from modelyard.pool.why import Why, why
+
+__all__ = ["PoolView", "Run", "Usage", "Why", "busy_gpus", "pool_view", "runs_of", "why"]

@@ -1,0 +1,55 @@
+"""Which pods of a run have logs: of each worker the last one, and of each pod the container that does the work."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from modelyard.pool.objects import INDEX, JOB_NAME, labels_of
+from modelyard.pool.runs import Run
+
+_RAY_GROUP: Final = "ray.io/group"
+_RAY_TYPE: Final = "ray.io/node-type"
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Source(NamedTuple):
+    """Where one worker's lines come from."""
+
+    worker: int | None
+    """Its number, or its trial's; None: it is beside the workers, as what submits to Ray and Ray's head are."""
+    mark: str
+    """What its lines begin with, where there are several."""
+    pod: str
+    container: str
+
+
+def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
+    """The sources of a run's log, those beside the workers first."""
+    trials = {part.name: number for number, part in enumerate(run.parts)} if len(run.parts) > 1 else {}
+    latest: dict[tuple[int, str], Source] = {}
+    numbers = 0
+    for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp") or ""), _name(one))):
+        containers = (pod.get("spec") or _NOTHING).get("containers") or ()
+        if not containers:
+            continue
+        labels = labels_of(pod)
+        index = labels.get(INDEX) or (pod["metadata"].get("annotations") or _NOTHING).get(INDEX)
+        job = labels.get(JOB_NAME, "")
+        kind = labels.get(_RAY_TYPE)
+        if kind == "worker":
+            # Ray does not number its workers: in the order in which they were made.
+            worker, mark, numbers = numbers, str(numbers), numbers + 1
+        elif kind == "head":
+            worker, mark = None, "head"
+        elif job in trials:
+            worker, mark = trials[job], str(trials[job])
+        elif run.parts[0].kind == "RayJob":
+            worker, mark = None, "submitter"
+        else:
+            worker = int(index) if index is not None and index.isdigit() else 0
+            mark = str(worker)
+        latest[-1 if worker is None else worker, mark] = Source(worker, mark, _name(pod), str(containers[0]["name"]))
+    return [latest[key] for key in sorted(latest)]
+
+
+def _name(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"]["name"])

@@ -1,0 +1,68 @@
+"""Why pods have no node: node by node, with what runs there now, told once for all nodes that say the same."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from modelyard.cluster import Node
+from modelyard.cluster.state import node_of
+from modelyard.plan.capacity import obstacle, on_node
+from modelyard.plan.pods import Pods, pods_of
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Refuses(NamedTuple):
+    """Nodes that take no such pod, for one reason."""
+
+    reason: str
+    nodes: tuple[str, ...]
+    later: bool
+    """Whether they take one when others have gone."""
+
+
+class Places(NamedTuple):
+    """Where pods could go now."""
+
+    room: int
+    """Pods that the nodes have room for."""
+    empty: int
+    """The same, if nothing else ran there."""
+    refuses: tuple[Refuses, ...]
+    """Nodes that take a pod later first, then those of the most nodes."""
+
+
+class Floor:
+    """The nodes and what their pods take of them, read once."""
+
+    def __init__(self, nodes: Iterable[Mapping[str, Any]], pods: Iterable[Mapping[str, Any]]) -> None:
+        self.nodes: tuple[Node, ...] = tuple(sorted(map(node_of, nodes), key=lambda node: node.name))
+        self._taken: dict[str, list[Mapping[str, Fraction]]] = {}
+        for pod in pods:
+            node = (pod.get("spec") or _NOTHING).get("nodeName")
+            if node:
+                wanted = pods_of({"spec": {"template": {"spec": pod["spec"]}}}).requests
+                self._taken.setdefault(node, []).append({**wanted, "pods": Fraction(1)})
+
+    def places(self, spec: Mapping[str, Any], most: int) -> Places:
+        """Where pods of a spec could go; counted up to as many as are wanted."""
+        pods = pods_of({"spec": {"template": {"spec": spec}}})
+        wanted = {**pods.requests, "pods": Fraction(1)}
+        room = empty = 0
+        reasons: dict[tuple[str, bool], list[str]] = {}
+        for node in self.nodes:
+            if reason := obstacle(Pods(spec, wanted, pods.gpus), node):
+                reasons.setdefault((reason, False), []).append(node.name)
+                continue
+            now, short = on_node(wanted, node, self._taken.get(node.name, ()))
+            whole, never = on_node(wanted, node, ())
+            room, empty = room + now, empty + whole
+            if not now:
+                words = str(short) if whole else str(never)
+                reasons.setdefault((words, bool(whole)), []).append(node.name)
+        found = [Refuses(reason, tuple(names), later) for (reason, later), names in reasons.items()]
+        return Places(
+            min(room, most),
+            min(empty, most),
+            tuple(sorted(found, key=lambda one: (not one.later, -len(one.nodes), one.reason))),
+        )

@@ -1,0 +1,67 @@
+"""Reading Kubernetes objects: conditions, owners, and the GPUs that pods ask for."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from modelyard.cluster.state import GPU_RESOURCE
+from modelyard.plan.pods import pods_of
+
+LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
+"""Label by which Kueue says the same of the pods that it starts."""
+JOB_NAME: Final = "batch.kubernetes.io/job-name"
+INDEX: Final = "batch.kubernetes.io/job-completion-index"
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource is GPUs, or parts of GPUs."""
+    return resource.startswith(("nvidia.com/mig-", f"{GPU_RESOURCE}.")) or resource == GPU_RESOURCE
+
+
+def gpus_of(amounts: Mapping[str, Fraction]) -> dict[str, int]:
+    """The GPUs among amounts of resources."""
+    return {name: int(value) for name, value in amounts.items() if is_gpu(name) and value > 0}
+
+
+def asks_for(spec: Mapping[str, Any]) -> dict[str, int]:
+    """The GPUs that one pod of a spec asks for, by resource."""
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    if not any(
+        is_gpu(name)
+        for one in containers
+        for part in ("limits", "requests")
+        for name in (one.get("resources") or _NOTHING).get(part) or ()
+    ):
+        # Most pods of a cluster have no GPU.
+        return {}
+    return gpus_of(pods_of({"spec": {"template": {"spec": spec}}}).requests)
+
+
+def condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """The condition of that type, empty where there is none."""
+    found = (body.get("status") or _NOTHING).get("conditions") or ()
+    return next((one for one in found if one.get("type") == kind), _NOTHING)
+
+
+def is_true(body: Mapping[str, Any], kind: str) -> bool:
+    """Whether a condition holds."""
+    return bool(condition(body, kind).get("status") == "True")
+
+
+def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
+    """The labels of an object."""
+    return (body.get("metadata") or _NOTHING).get("labels") or _NOTHING
+
+
+def made_by(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The reference to the controller that made an object, empty where nobody did."""
+    references: Iterable[Mapping[str, Any]] = body["metadata"].get("ownerReferences") or ()
+    return next((one for one in references if one.get("controller")), next(iter(references), _NOTHING))
+
+
+def workload_name(body: Mapping[str, Any]) -> str:
+    """What a pod belongs to: the Deployment of its ReplicaSet, else its owner, else itself."""
+    owner = made_by(body)
+    name = str(owner.get("name") or body["metadata"]["name"])
+    return name.rpartition("-")[0] or name if owner.get("kind") == "ReplicaSet" else name

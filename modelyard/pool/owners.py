@@ -1,0 +1,38 @@
+"""Whose pods and workloads they are: a team's run, where labels say so, else the workload that made them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from modelyard.cluster.gathered import JOB, QUEUE, RUN, STACK
+from modelyard.pool.kueue import Queues, Work, owner_name
+from modelyard.pool.objects import JOB_NAME, LOCAL_QUEUE, labels_of, made_by, workload_name
+from modelyard.pool.values import Owner
+
+
+def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
+    """Whose pod it is."""
+    labels, namespace = labels_of(pod), str(pod["metadata"].get("namespace") or "")
+    job = labels.get(JOB)
+    # A notebook's pods have no label for the run, which is called as its Job is.
+    name = labels.get(RUN) or (labels.get(JOB_NAME) if job else None) or workload_name(pod)
+    return Owner(_team(pod, namespace, queues), namespace, name, job, labels.get(STACK))
+
+
+def owner_of_work(work: Work, queues: Queues) -> Owner:
+    """Whose workload it is: Kueue gives it no labels of its job, but they are those of its pods."""
+    for part in (work.body.get("spec") or {}).get("podSets") or ():
+        labels = labels_of(part.get("template") or {})
+        if RUN in labels or JOB in labels:
+            name = labels.get(RUN) or owner_name(work)
+            return Owner(queues.team_of(work.queue), work.namespace, name, labels.get(JOB), labels.get(STACK))
+    return Owner(queues.team_of(work.queue), work.namespace, owner_name(work))
+
+
+def _team(pod: Mapping[str, Any], namespace: str, queues: Queues) -> str | None:
+    labels = labels_of(pod)
+    local = labels.get(QUEUE) or labels.get(LOCAL_QUEUE)
+    queue = queues.queue_of(namespace, local) if local else None
+    work = queues.by_uid.get(str(made_by(pod).get("uid") or "")) or queues.by_run.get((namespace, labels.get(RUN, "")))
+    if queue is None and work is not None:
+        queue = work.queue
+    return queues.team_of(queue) or queues.team_in(namespace)

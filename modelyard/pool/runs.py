@@ -1,0 +1,203 @@
+"""Runs: what submissions made, put together and told in one state each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from modelyard.cluster.gathered import JOB, QUEUE, RUN, STACK, RunObjects
+from modelyard.pool.objects import asks_for, condition, labels_of
+
+State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "suspended"]
+ENDED: Final = ("succeeded", "failed")
+_FIRST: Final[Sequence[State]] = (
+    "cancelled",
+    "running",
+    "starting",
+    "queued",
+    "suspended",
+    "failed",
+    "succeeded",
+)
+"""Of several parts, the state that their run has: what still goes on before what has ended."""
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Part(NamedTuple):
+    """One object of a run: all of it, or a trial."""
+
+    body: Mapping[str, Any]
+    kind: str
+    name: str
+    uid: str
+    state: State
+    reason: str
+    """Of a failure, as Kubernetes or KubeRay calls it; empty otherwise."""
+    message: str
+    workers: int
+    gpus: int
+    """Of all workers together, of every resource."""
+    created: str
+    started: str
+    """Empty where it has not started."""
+    ended: str
+
+    @property
+    def holds(self) -> int:
+        """GPUs that it has, or is about to get: none before its quota and after its end."""
+        return self.gpus if self.state in ("starting", "running", "cancelled") else 0
+
+
+class Run(NamedTuple):
+    """What one submission made."""
+
+    name: str
+    job: str
+    stack: str
+    namespace: str
+    team: str | None
+    """The queue that it was submitted to, which has the team's name; None: nothing queues it."""
+    parts: tuple[Part, ...]
+    """Sorted; several are trials of a search."""
+
+    @property
+    def state(self) -> State:
+        """The run's state: while anything of it goes on, it does."""
+        have = {part.state for part in self.parts}
+        return next(state for state in _FIRST if state in have)
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, in one word of Kubernetes or KubeRay; empty otherwise."""
+        return next((part.reason for part in self.parts if part.state == "failed"), "") if self.over else ""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it goes on, or will."""
+        return self.state in ENDED
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it asks for, of all its parts together."""
+        return sum(part.gpus for part in self.parts)
+
+    @property
+    def holds(self) -> int:
+        """GPUs that it has."""
+        return sum(part.holds for part in self.parts)
+
+    @property
+    def created(self) -> str:
+        """When it was submitted."""
+        return min(part.created for part in self.parts)
+
+    @property
+    def started(self) -> str:
+        """When its first part started; empty where none has."""
+        return min((part.started for part in self.parts if part.started), default="")
+
+    @property
+    def ended(self) -> str:
+        """When its last part ended; empty while one goes on."""
+        return max((part.ended for part in self.parts), default="") if self.over else ""
+
+    def count(self, state: State) -> int:
+        """Parts in a state."""
+        return sum(part.state == state for part in self.parts)
+
+
+def runs_of(objects: RunObjects) -> tuple[Run, ...]:
+    """The runs of every stack, the newest first."""
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for body in (*objects.jobs, *objects.ray_jobs):
+        labels, metadata = labels_of(body), body["metadata"]
+        key = (labels.get(STACK, ""), str(metadata.get("namespace") or ""), labels.get(RUN) or str(metadata["name"]))
+        groups.setdefault(key, []).append(body)
+    runs = []
+    for (stack, namespace, name), bodies in groups.items():
+        labels = labels_of(bodies[0])
+        parts = tuple(sorted(map(_part, bodies), key=lambda part: (len(part.name), part.name)))
+        runs.append(Run(name, labels.get(JOB, ""), stack, namespace, labels.get(QUEUE), parts))
+    by_name = sorted(runs, key=lambda run: (run.name, run.namespace))
+    return tuple(sorted(by_name, key=lambda run: run.created, reverse=True))
+
+
+def _part(body: Mapping[str, Any]) -> Part:
+    metadata, status = body["metadata"], body.get("status") or _NOTHING
+    state, reason, message = _ray_state(body) if body["kind"] == "RayJob" else _job_state(body)
+    pods = pod_sets(body)
+    started = status.get("startTime") if state not in ("queued", "suspended") else None
+    ended = status.get("completionTime") or status.get("endTime")
+    if state == "failed" and not ended:
+        ended = condition(body, "Failed").get("lastTransitionTime")
+    return Part(
+        body,
+        str(body["kind"]),
+        str(metadata["name"]),
+        str(metadata.get("uid") or ""),
+        state,
+        reason,
+        message,
+        # The last set is that of the workers: before it stands Ray's head.
+        pods[-1][1] if pods else 0,
+        sum(sum(asks_for(spec).values()) * count for spec, count in pods),
+        str(metadata.get("creationTimestamp") or ""),
+        str(started or ""),
+        str(ended or "") if state in ENDED else "",
+    )
+
+
+def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
+    """The pod specs of a Job or RayJob, each with how many pods of it there are to be; Ray's head first."""
+    spec = body.get("spec") or _NOTHING
+    if body["kind"] != "RayJob":
+        return [(_spec(spec), int(spec.get("parallelism", 1)))]
+    cluster = spec.get("rayClusterSpec") or _NOTHING
+    head = _spec(cluster.get("headGroupSpec") or _NOTHING)
+    groups = cluster.get("workerGroupSpecs") or ()
+    return [(head, 1), *((_spec(group), int(group.get("replicas", 1))) for group in groups)]
+
+
+def _spec(holder: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = (holder.get("template") or _NOTHING).get("spec") or _NOTHING
+    return found
+
+
+def _job_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
+    status = body.get("status") or _NOTHING
+    failed = condition(body, "Failed")
+    if condition(body, "Complete").get("status") == "True":
+        return "succeeded", "", ""
+    if failed.get("status") == "True":
+        return "failed", str(failed.get("reason") or ""), str(failed.get("message") or "")
+    if "deletionTimestamp" in body["metadata"]:
+        return "cancelled", "", ""
+    if (body.get("spec") or _NOTHING).get("suspend"):
+        return _held_back(body), "", ""
+    return ("running" if status.get("ready") else "starting"), "", ""
+
+
+def _ray_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
+    status = body.get("status") or _NOTHING
+    deployment, job = status.get("jobDeploymentStatus") or "", status.get("jobStatus") or ""
+    reason, message = str(status.get("reason") or ""), str(status.get("message") or "")
+    if deployment == "Complete" and job == "SUCCEEDED":
+        return "succeeded", "", ""
+    if deployment in ("Complete", "Failed"):
+        return "failed", reason or job, message
+    if "deletionTimestamp" in body["metadata"]:
+        return "cancelled", "", ""
+    if (body.get("spec") or _NOTHING).get("suspend"):
+        return _held_back(body), "", ""
+    return ("running" if deployment == "Running" else "starting"), "", ""
+
+
+def _held_back(body: Mapping[str, Any]) -> State:
+    return "queued" if labels_of(body).get(QUEUE) else "suspended"
+
+
+def near_runs(name: str, runs: Iterable[Run]) -> list[str]:
+    """The runs whose names are most like one, the nearest first; those of its job where none is."""
+    from difflib import get_close_matches
+
+    known = list(runs)
+    close = get_close_matches(name, [run.name for run in known], 3, 0.6)
+    return close or [run.name for run in known if run.job == name][:3]

@@ -1,0 +1,136 @@
+"""What is known of the pool now."""
+
+from typing import Literal, NamedTuple
+
+Queueing = Literal["quota", "node"]
+"""What work waits for: its team's quota, or a node with room."""
+NodeState = Literal["ready", "cordoned", "not ready"]
+
+
+class Idle(NamedTuple):
+    """How many GPUs that somebody has do nothing."""
+
+    idle: int = 0
+    unknown: int = 0
+    """GPUs of which nobody knows."""
+
+    def and_(self, other: "Idle") -> "Idle":
+        """Both together."""
+        return Idle(self.idle + other.idle, self.unknown + other.unknown)
+
+
+class Owner(NamedTuple):
+    """Whose pods they are."""
+
+    team: str | None
+    """None where no queue or namespace tells."""
+    namespace: str
+    name: str
+    """Of the run, else of the workload that made them."""
+    job: str | None = None
+    """The job of a stack that the run is of; None: it is no run."""
+    stack: str | None = None
+
+
+class Taker(NamedTuple):
+    """Somebody's GPUs of one kind."""
+
+    owner: Owner
+    product: str
+    """The nodes' label ``nvidia.com/gpu.product``, empty where they have none."""
+    resource: str
+    """``nvidia.com/gpu``, ``nvidia.com/gpu.shared``, ``nvidia.com/mig-1g.5gb``, …"""
+    gpus: int
+    idle: Idle
+    pods: int
+    nodes: tuple[str, ...]
+    since: str
+    """When the first of the pods started, or was made; RFC 3339."""
+
+
+class NodeUse(NamedTuple):
+    """The GPUs of one resource on one node."""
+
+    name: str
+    product: str
+    resource: str
+    state: NodeState
+    gpus: int
+    taken: int
+    idle: Idle
+    owners: tuple[Owner, ...]
+
+    @property
+    def free(self) -> int:
+        """GPUs that a new pod could get: none of a node that takes no pods."""
+        return max(0, self.gpus - self.taken) if self.state == "ready" else 0
+
+
+class ProductUse(NamedTuple):
+    """All GPUs of one product and resource."""
+
+    product: str
+    resource: str
+    nodes: int
+    gpus: int
+    taken: int
+    free: int
+    closed: int
+    """GPUs that are not taken, on nodes that take no pods."""
+    idle: Idle
+    queued: int
+    """GPUs that waiting work asks for and could get of these. What could take several kinds counts for each."""
+
+
+class QuotaUse(NamedTuple):
+    """What a queue has of one flavor."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    used: int
+    borrowed: int
+    """Of ``used``, what is others'."""
+    borrow: int | None
+    """How much more than its own it may use at most; None: whatever its cohort has free. 0 without a cohort."""
+
+    @property
+    def most(self) -> int | None:
+        """What it can ever use; None: nobody set a limit."""
+        return None if self.borrow is None else self.nominal + self.borrow
+
+
+class QueueUse(NamedTuple):
+    """A ClusterQueue: a team's quotas, and what waits for them."""
+
+    name: str
+    team: str | None
+    """The stack's team whose queue it is; None: it is somebody else's."""
+    cohort: str | None
+    stopped: str
+    """Why it admits nothing, empty where it does."""
+    quotas: tuple[QuotaUse, ...]
+    waiting: int
+    """Workloads."""
+    waiting_gpus: int
+
+
+class Waiter(NamedTuple):
+    """Work that has no GPU yet."""
+
+    owner: Owner
+    queue: str | None
+    """ClusterQueue that it waits in; None: a scheduler's."""
+    place: int | None
+    """In that queue, from 1."""
+    on: Queueing
+    gpus: tuple[tuple[str, int], ...]
+    """By resource."""
+    since: str
+    reason: str
+    """In the words of Kueue or of the scheduler."""
+
+    @property
+    def total(self) -> int:
+        """GPUs of every resource together."""
+        return sum(count for _, count in self.gpus)

@@ -1,0 +1,30 @@
+"""Numbers and names in sentences."""
+
+from collections.abc import Sequence
+
+NAMED = 3
+"""Names of a list that are written out."""
+
+
+def plural(count: int, word: str) -> str:
+    """``1 GPU``, ``2 GPUs``."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def some(names: Sequence[str], most: int = NAMED) -> str:
+    """The first names of a list, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def span(seconds: int) -> str:
+    """A time in its two largest units: ``3d4h``, ``5h``, ``12m30s``."""
+    units = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+    parts: list[str] = []
+    for unit, length in units:
+        count, seconds = divmod(seconds, length)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count}{unit}")
+        elif parts:
+            break
+    return "".join(parts[:2])

@@ -1,0 +1,186 @@
+"""Environments as text and as JSON."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+from modelyard.report.values import count
+from modelyard.stack.config import Config
+from modelyard.stack.environments import Environment, Lock
+from modelyard.workloads.environments import build_name
+
+Built = Mapping[str, Mapping[str, str]]
+"""State of the build by namespace, by name of the environment."""
+SHORT = 12
+"""Characters of a digest that people read."""
+_MARKS: Mapping[str, str] = {
+    "built": "built",
+    "building": "is being built",
+    "failed": "could not be built",
+    "none": "not built",
+}
+
+
+def list_text(stack: str, config: Config, built: Built | None = None, style: Style = PLAIN) -> list[str]:
+    """A line an environment."""
+    rows = []
+    for one in config.environments:
+        row = (one.name, one.python, _locked(one), _short(one), ", ".join(_users(config, one)) or "nobody")
+        rows.append(row if built is None else (*row, _built_words(built.get(one.name, {}))))
+    head = ("ENVIRONMENT", "PYTHON", "LOCK", "DIGEST", "USED BY")
+    title = f"{stack}: {count(len(rows), 'environment')}"
+    return [style.bold(safe(title)), "", *table(rows, head if built is None else (*head, "BUILT IN"), style)]
+
+
+def show_text(config: Config, one: Environment, style: Style = PLAIN) -> list[str]:
+    """What it is, and every package of its lock."""
+    files = one.files
+    image = one.image or config.runtime.image or "none"
+    facts = (
+        ("python", one.python),
+        ("image", image),
+        ("list", ", ".join(files.requirements) if files is not None else ""),
+        ("index", f"pip.conf of Secret {one.index_secret}" if one.index_secret else "PyPI"),
+        ("claim", one.claim),
+        ("lock", f"{files.lock_file}: {_locked(one)}" if files is not None else ""),
+        ("digest", files.digest if files is not None else ""),
+        ("used by", ", ".join(_users(config, one)) or "nobody"),
+    )
+    lines = [style.bold(safe(one.name))]
+    for name, value in facts:
+        if value:
+            lines.extend(wrapped(safe(value), 11, style.columns, f"  {name}"))
+    packages = files.lock.packages if files is not None and files.lock is not None else ()
+    if packages:
+        lines += ["", *table([(each.name, each.version) for each in packages], ("PACKAGE", "VERSION"), style, indent=2)]
+    return lines
+
+
+def lock_text(one: Environment, before: Lock | None, *, changed: bool) -> list[str]:
+    """What a lock changed."""
+    files = one.files
+    if files is None or files.lock is None:
+        return []
+    total = count(len(files.lock.packages), "package")
+    if not changed:
+        return [f"{files.lock_file} stays as it is: {total}"]
+    lines = [f"{files.lock_file} is written: {total}"]
+    if before is not None:
+        lines += [f"  {safe(words)}" for words in _changes(before, files.lock)]
+    return lines
+
+
+def build_text(one: Environment, job: Mapping[str, Any], state: str, before: str) -> list[str]:
+    """What became of a build."""
+    namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+    where = f"environment {one.name} ({_short(one)})"
+    if state == before == "built":
+        return [f"{where} is built in {namespace} already"]
+    if state == "checked":
+        return [f"{where} would be built in {namespace}: job {name}"]
+    words = {
+        "built": f"{where} is built in {namespace}",
+        "failed": f"{where} could not be built in {namespace}",
+        "building": f"{where} is being built in {namespace}: job {name}",
+    }[state]
+    return [words] if state == "built" else [words, f"its log: kubectl logs --namespace {namespace} job/{name}"]
+
+
+def list_document(stack: str, config: Config, built: Built | None = None) -> dict[str, Any]:
+    """``environment list --json``."""
+    items = [_document(config, one) for one in config.environments]
+    if built is not None:
+        items = [{**item, "built": dict(built.get(item["name"], {}))} for item in items]
+    return {"formatVersion": 1, "stack": stack, "environments": items}
+
+
+def show_document(stack: str, config: Config, one: Environment) -> dict[str, Any]:
+    """``environment show --json``."""
+    lock = one.files.lock if one.files is not None else None
+    packages = [] if lock is None else [each._asdict() for each in lock.packages]
+    return {"formatVersion": 1, "stack": stack, **_document(config, one), "packages": packages}
+
+
+def lock_document(stack: str, one: Environment, before: Lock | None, *, changed: bool) -> dict[str, Any]:
+    """``environment lock --json``."""
+    files = one.files
+    lock = files.lock if files is not None else None
+    return {
+        "formatVersion": 1,
+        "stack": stack,
+        "name": one.name,
+        "file": files.lock_file if files is not None else "",
+        "changed": changed,
+        "before": None if before is None else [each._asdict() for each in before.packages],
+        "packages": [] if lock is None else [each._asdict() for each in lock.packages],
+    }
+
+
+def build_document(stack: str, one: Environment, job: Mapping[str, Any], state: str, *, new: bool) -> dict[str, Any]:
+    """``environment build --json``."""
+    return {
+        "formatVersion": 1,
+        "stack": stack,
+        "name": one.name,
+        "digest": _digest(one),
+        "namespace": job["metadata"]["namespace"],
+        "job": job["metadata"]["name"],
+        "state": state,
+        "new": new,
+    }
+
+
+def _document(config: Config, one: Environment) -> dict[str, Any]:
+    digest = _digest(one)
+    return {
+        "name": one.name,
+        "python": one.python,
+        "image": one.image or config.runtime.image,
+        "requirements": list(one.files.requirements) if one.files is not None else [],
+        "lock": one.files.lock_file if one.files is not None else "",
+        "locked": _locked(one),
+        "digest": digest or None,
+        "job": build_name(one.name, digest) if digest else None,
+        "usedBy": _users(config, one),
+    }
+
+
+def _digest(one: Environment) -> str:
+    return one.files.digest if one.files is not None else ""
+
+
+def _short(one: Environment) -> str:
+    return _digest(one)[:SHORT] or "none"
+
+
+def _locked(one: Environment) -> str:
+    files = one.files
+    if files is None or files.lock is None:
+        return "no"
+    return "yes" if files.lock.made_of == files.made_of and not files.faults else "of another list"
+
+
+def _users(config: Config, one: Environment) -> list[str]:
+    """Who names it, as ``job train``."""
+    users = [f"job {job.name}" for job in config.jobs if job.environment == one.name]
+    users += [f"resource {each.name}" for each in config.resources if each.environment == one.name]
+    return [*users, "notebooks"] if config.notebooks.environment == one.name else users
+
+
+def _built_words(states: Mapping[str, str]) -> str:
+    known = [f"{where}: {_MARKS[state]}" for where, state in states.items() if state not in ("none", "built")]
+    done = [where for where, state in states.items() if state == "built"]
+    return ", ".join((*done, *known)) or "nowhere"
+
+
+def _changes(before: Lock, after: Lock) -> Iterable[str]:
+    old, new = ({each.name: each.version for each in lock.packages} for lock in (before, after))
+    for name in sorted({*old, *new}):
+        if old.get(name) == new.get(name):
+            continue
+        if name not in new:
+            yield f"- {name} {old[name]}"
+        elif name not in old:
+            yield f"+ {name} {new[name]}"
+        else:
+            yield f"~ {name} {old[name]} → {new[name]}"

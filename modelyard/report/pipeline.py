@@ -1,0 +1,131 @@
+"""A pipeline and its runs, in words and for machines."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from modelyard import quantity
+from modelyard.jobs import Submission
+from modelyard.pipelines import StageSize, Summary
+from modelyard.report.job import submitted_document
+from modelyard.report.size import memory_text
+from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+from modelyard.report.values import count
+from modelyard.stack import durations
+from modelyard.stack.pipelines import Pipeline
+
+STAGE = "modelyard.dev/stage"
+"""Label of a stage's objects."""
+
+
+def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:
+    """The stages in order, and below them what a run holds at most."""
+    lines = [f"{style.bold(safe(shown.name))} of {safe(stack)}: {count(len(shown.stages), 'stage')}", ""]
+    lines += table(map(_row, shown.stages), ("STAGE", "RUNS", "PODS", "CPU", "MEMORY", "GPUS", "LIMIT", "AFTER"), style)
+    if shown.most_gpus:
+        by = " beside ".join(shown.most_by)
+        hours = f"{shown.gpu_seconds / 3600:.1f}".removesuffix(".0")
+        holds = f"{count(shown.most_gpus, 'GPU')} at a time ({by}), {hours} GPU-hours at the time limits"
+    else:
+        holds = "no GPU"
+    lines += ["", *wrapped(holds, 10, style.columns, "at most")]
+    lines += wrapped(
+        f"{durations.text(shown.longest)} at the time limits, without the time in queues", 10, style.columns, "longest"
+    )
+    return lines
+
+
+def pipeline_document(stack: str, file: str, shown: Summary) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "formatVersion": 1,
+        "stack": stack,
+        "file": file,
+        "pipeline": shown.name,
+        "mostGpus": shown.most_gpus,
+        "mostBy": list(shown.most_by),
+        "gpuSeconds": shown.gpu_seconds,
+        "longest": shown.longest,
+        "stages": [
+            {
+                "name": one.stage.name,
+                "job": one.stage.job,
+                "rollout": one.stage.rollout,
+                "needs": list(one.stage.needs),
+                "reads": list(one.stage.reads),
+                "writes": list(one.stage.writes),
+                "team": one.team,
+                "workers": one.workers,
+                "cpu": float(one.cpu),
+                "memory": int(one.memory),
+                "gpus": one.gpus,
+                "timeLimit": one.time_limit,
+            }
+            for one in shown.stages
+        ],
+    }
+
+
+def pipeline_mermaid(shown: Summary) -> list[str]:
+    """A flowchart in Mermaid's language: stages with their GPUs, and on each arrow what is handed on."""
+    numbers = {one.stage.name: f"s{index}" for index, one in enumerate(shown.stages)}
+    writers = {name: one.stage.name for one in shown.stages for name in one.stage.writes}
+    lines = ["flowchart LR"]
+    for one in shown.stages:
+        what = f"{count(one.gpus, 'GPU')}" if one.gpus else "roll-out" if one.stage.rollout else "no GPU"
+        lines.append(f'    {numbers[one.stage.name]}["{one.stage.name}<br/>{what}"]')
+    for one in shown.stages:
+        for needed in one.stage.needs:
+            handed = ", ".join(name for name in one.stage.reads if writers.get(name) == needed)
+            arrow = f"-- {handed} -->" if handed else "-->"
+            lines.append(f"    {numbers[needed]} {arrow} {numbers[one.stage.name]}")
+    return lines
+
+
+def run_text(
+    pipeline: Pipeline, run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False
+) -> list[str]:
+    """What was made, or would be, and how to follow it and end it."""
+    namespace = objects[0]["metadata"]["namespace"]
+    state, stages = "could be" if dry_run else "is", count(len(pipeline.stages), "stage")
+    lines = [f"{style.bold(safe(run))} {state} submitted: namespace {safe(namespace)}, {stages}"]
+    lines += [f"  {safe(line)}" for line in _stages(objects)]
+    if not dry_run:
+        lines.append(
+            style.dim(
+                f"follow it: kubectl logs job/{run} --namespace {namespace} --follow; end it: kubectl delete job {run}"
+            )
+        )
+    return lines
+
+
+def run_document(
+    stack: str, pipeline: str, run: str, made: Submission, objects: Sequence[Mapping[str, Any]], *, dry_run: bool
+) -> dict[str, Any]:
+    """The same as JSON."""
+    document = submitted_document(stack, run, made, objects, dry_run=dry_run)
+    stages = [body["metadata"].get("labels", {}).get(STAGE) for body in objects]
+    described = [{**one, "stage": stage} for one, stage in zip(document["objects"], stages, strict=True)]
+    return {**document, "pipeline": pipeline, "objects": described}
+
+
+def _stages(objects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for body in objects:
+        stage = body["metadata"].get("labels", {}).get(STAGE)
+        if stage is not None and body["spec"].get("suspend"):
+            yield f"{body['kind']} {body['metadata']['name']}"
+
+
+def _row(one: StageSize) -> tuple[str, ...]:
+    after = ", ".join(one.stage.needs)
+    if one.stage.rollout is not None:
+        return one.stage.name, f"roll-out to {one.stage.rollout}", "", "", "", "", "", after
+    return (
+        one.stage.name,
+        one.stage.job or "",
+        str(one.workers),
+        quantity.cpu(one.cpu),
+        memory_text(one.memory),
+        str(one.gpus),
+        durations.text(one.time_limit or 0),
+        after,
+    )

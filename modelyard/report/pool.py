@@ -1,0 +1,236 @@
+"""The pool as tables and as JSON."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from modelyard.pool import PoolView
+from modelyard.pool.times import seconds_since
+from modelyard.pool.usage import METRIC, Usage
+from modelyard.pool.values import Idle, NodeUse, Owner, QueueUse, QuotaUse, Taker, Waiter
+from modelyard.pool.words import plural, some, span
+from modelyard.report.json import record
+from modelyard.report.style import PLAIN, Style, hanging, table
+
+MOST_ROWS = 20
+"""Of a table that nobody asked for whole."""
+_PARTS = (MOST_ROWS, "--team T shows those of one team, --json all")
+_ALL_NODES = "--nodes shows all, --node NAME one"
+_UNKNOWN = "unknown"
+
+
+class Asked(NamedTuple):
+    """What was asked for, beside the pool."""
+
+    stack: str
+    now: datetime
+    usage: Usage | None
+    """None: there is no server that could tell what GPUs do."""
+    all_nodes: bool = False
+
+
+def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
+    """Products, owners, queues, what waits, and nodes; each with a head, and none that would be empty."""
+    if not view.products:
+        return ["no node of the cluster has GPUs", *_notes(view, asked, style)]
+    lines = [_summary(view, asked, style)]
+    whole = len(view.nodes) if asked.all_nodes else MOST_ROWS
+    for head, rows, title, most, more in (
+        (("PRODUCT", "NODES", "GPUS", "TAKEN", "FREE", "IDLE", "QUEUED", "RESOURCE"), _products(view), "", None, ""),
+        (("TEAM", "WHO", "GPUS", "IDLE", "FOR", "PRODUCT", "NODES"), _takers(view.takers, asked), "taken by", *_PARTS),
+        (
+            ("TEAM", "FLAVOR", "QUOTA", "USED", "BORROWED", "MAY BORROW", "QUEUED"),
+            _queues(view.queues),
+            "quotas",
+            None,
+            "",
+        ),
+        (("TEAM", "WHO", "GPUS", "FOR", "PLACE", "WAITS FOR"), _waiters(view.waiters, asked), "waiting", *_PARTS),
+        (("NODE", "PRODUCT", "GPUS", "TAKEN", "FREE", "IDLE", "WHO"), _nodes(view.nodes), "nodes", whole, _ALL_NODES),
+    ):
+        if rows:
+            lines += ["", *([title] if title else []), *table(rows[:most], head, style)]
+        if most is not None and len(rows) > most:
+            lines.append(style.dim(f"and {len(rows) - most} more: {more}"))
+    return [*lines, *_notes(view, asked, style)]
+
+
+def _summary(view: PoolView, asked: Asked, style: Style) -> str:
+    total = sum(one.gpus for one in view.products)
+    taken, free = sum(one.taken for one in view.products), sum(one.free for one in view.products)
+    closed = sum(one.closed for one in view.products)
+    idle = Idle(sum(one.idle.idle for one in view.products), sum(one.idle.unknown for one in view.products))
+    waiting = sum(one.total for one in view.waiters)
+    parts = [f"{taken} of {plural(total, 'GPU')} taken", f"{free} free"]
+    parts += [f"{closed} on nodes that take no pods"] if closed else []
+    parts += [f"{idle.idle} idle"] if taken and idle.unknown < taken else []
+    parts += [f"{waiting} queued"] if waiting else []
+    return style.bold(asked.stack) + ": " + ", ".join(parts)
+
+
+def _products(view: PoolView) -> list[tuple[str, ...]]:
+    return [
+        (
+            one.product or "-",
+            str(one.nodes),
+            str(one.gpus),
+            str(one.taken),
+            str(one.free) + (f" ({one.closed} closed)" if one.closed else ""),
+            _idle(one.idle, one.taken),
+            str(one.queued),
+            one.resource,
+        )
+        for one in view.products
+    ]
+
+
+def _takers(takers: Iterable[Taker], asked: Asked) -> list[tuple[str, ...]]:
+    return [
+        (
+            one.owner.team or "-",
+            _who(one.owner),
+            _amount(one.gpus, one.resource),
+            _idle(one.idle, one.gpus),
+            _age(one.since, asked.now),
+            one.product or "-",
+            some(one.nodes),
+        )
+        for one in takers
+    ]
+
+
+def _queues(queues: Iterable[QueueUse]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for queue in queues:
+        for number, quota in enumerate(queue.quotas):
+            waits = f"{queue.waiting_gpus} in {plural(queue.waiting, 'workload')}" if queue.waiting else "0"
+            rows.append(
+                (
+                    "" if number else queue.team or queue.name,
+                    quota.flavor + ("" if quota.resource == "nvidia.com/gpu" else f" {quota.resource}"),
+                    str(quota.nominal),
+                    str(quota.used),
+                    str(quota.borrowed),
+                    _may_borrow(quota),
+                    ("" if number else waits) + (f"; stopped: {queue.stopped}" if queue.stopped and not number else ""),
+                )
+            )
+    return rows
+
+
+def _may_borrow(quota: QuotaUse) -> str:
+    return "what is free" if quota.borrow is None else str(max(0, quota.borrow - quota.borrowed))
+
+
+def _waiters(waiters: Iterable[Waiter], asked: Asked) -> list[tuple[str, ...]]:
+    return [
+        (
+            one.owner.team or "-",
+            _who(one.owner),
+            ", ".join(_amount(count, name) for name, count in one.gpus),
+            _age(one.since, asked.now),
+            "-" if one.place is None else str(one.place),
+            one.on + (f": {one.reason}" if one.reason else ""),
+        )
+        for one in waiters
+    ]
+
+
+def _nodes(nodes: Iterable[NodeUse]) -> list[tuple[str, ...]]:
+    return [
+        (
+            one.name,
+            one.product or "-",
+            _amount(one.gpus, one.resource),
+            str(one.taken),
+            str(one.free) if one.state == "ready" else one.state,
+            _idle(one.idle, one.taken),
+            some([_who(owner) for owner in one.owners]) or "-",
+        )
+        for one in nodes
+    ]
+
+
+def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
+    usage, notes = asked.usage, []
+    if usage is None:
+        notes.append(
+            "Nobody was asked what GPUs do: name a Prometheus server in drain.prometheus or with --metrics URL."
+        )
+    elif usage.problem:
+        notes.append(f"What GPUs do is unknown: {usage.problem}.")
+    else:
+        notes.append(
+            f"Idle: taken for {usage.minutes} minutes, and {METRIC} was 0 all the time. Parts of GPUs have none."
+        )
+    if not view.kueue and not view.unread:
+        notes.append("The cluster has no Kueue: nothing queues, and there are no quotas.")
+    if view.unread:
+        notes.append(f"These credentials may not read {', '.join(view.unread)}: queues and teams are told in part.")
+    return ["", *(style.dim(line) for note in notes for line in hanging(note, 0, style.columns))]
+
+
+def _who(owner: Owner) -> str:
+    return owner.name if owner.job is not None else f"{owner.namespace}/{owner.name}"
+
+
+def _amount(count: int, resource: str) -> str:
+    return str(count) if resource == "nvidia.com/gpu" else f"{count} {resource.removeprefix('nvidia.com/')}"
+
+
+def _idle(idle: Idle, taken: int) -> str:
+    if not taken:
+        return "0"
+    if idle.unknown >= taken:
+        return _UNKNOWN
+    return f"{idle.idle}, {idle.unknown} unknown" if idle.unknown else str(idle.idle)
+
+
+def _age(since: str, now: datetime) -> str:
+    seconds = seconds_since(since, now)
+    return "-" if seconds is None else span(seconds)
+
+
+def pool_document(view: PoolView, asked: Asked) -> dict[str, Any]:
+    """The same for machines; null is unknown, never zero."""
+    usage = asked.usage
+    return {
+        "formatVersion": 1,
+        "stack": asked.stack,
+        "at": asked.now.isoformat(timespec="seconds"),
+        "kueue": view.kueue,
+        "unread": list(view.unread),
+        "usage": None
+        if usage is None
+        else {"metric": METRIC, "minutes": usage.minutes, "problem": usage.problem or None},
+        "products": [{**record(one), "idle": _known(one.idle, one.taken)} for one in view.products],
+        "nodes": [
+            {
+                **record(one),
+                "free": one.free,
+                "idle": _known(one.idle, one.taken),
+                "owners": [record(owner) for owner in one.owners],
+            }
+            for one in view.nodes
+        ],
+        "takers": [
+            {
+                **record(one),
+                "owner": record(one.owner),
+                "idle": _known(one.idle, one.gpus),
+                "nodes": list(one.nodes),
+                "since": one.since or None,
+            }
+            for one in view.takers
+        ],
+        "waiting": [
+            {**record(one), "owner": record(one.owner), "gpus": dict(one.gpus), "since": one.since or None}
+            for one in view.waiters
+        ],
+        "queues": [{**record(one), "quotas": [record(quota) for quota in one.quotas]} for one in view.queues],
+    }
+
+
+def _known(idle: Idle, taken: int) -> int | None:
+    """Idle GPUs; None unless all are known."""
+    return None if taken and idle.unknown else idle.idle

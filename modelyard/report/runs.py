@@ -1,0 +1,155 @@
+"""Runs as a table and as JSON, why one waits, and what was stopped."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from modelyard.pool import Run, Why
+from modelyard.pool.times import moment, seconds_since
+from modelyard.pool.words import plural, span
+from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+
+_HEAD = ("RUN", "STATE", "TEAM", "GPUS", "AGE", "RAN", "ABOUT")
+
+
+def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidden: int = 0) -> list[str]:
+    """One line a run.
+
+    Args:
+        runs: the newest first.
+        now: the present.
+        style: of the text.
+        hidden: runs that have ended and are not shown.
+    """
+    more = [style.dim(f"{plural(hidden, 'run')} that ended: --all shows {'it' if hidden == 1 else 'them'}")]
+    if not runs:
+        return ["no run waits or runs", *(more if hidden else [])]
+    rows = [
+        (run.name, run.state, run.team or "-", _gpus(run), _age(run.created, now), _ran(run, now), _about(run))
+        for run in runs
+    ]
+    paint = {"failed": style.removed, "running": style.added, "queued": style.changed, "cancelled": style.dim}
+    head, *lines = table(rows, _HEAD, style)
+    lines = [
+        line.replace(run.state, paint.get(run.state, str)(run.state), 1) for run, line in zip(runs, lines, strict=True)
+    ]
+    return [head, *lines, *(more if hidden else [])]
+
+
+def _gpus(run: Run) -> str:
+    return str(run.gpus) if run.over or run.holds in (0, run.gpus) else f"{run.holds} of {run.gpus}"
+
+
+def _age(since: str, now: datetime) -> str:
+    seconds = seconds_since(since, now)
+    return "-" if seconds is None else span(seconds)
+
+
+def _ran(run: Run, now: datetime) -> str:
+    seconds = _seconds(run, now)
+    return "-" if seconds is None else span(seconds)
+
+
+def _seconds(run: Run, now: datetime) -> int | None:
+    start, end = moment(run.started), moment(run.ended) or now
+    return None if start is None else max(0, int((end - start).total_seconds()))
+
+
+def _about(run: Run) -> str:
+    """The reason of a failure, or how far the trials of a search are."""
+    trials = ""
+    if len(run.parts) > 1:
+        counts = [(run.count(state), state) for state in ("running", "starting", "queued", "failed", "succeeded")]
+        trials = f"{len(run.parts)} trials: " + ", ".join(f"{count} {state}" for count, state in counts if count)
+    return "; ".join(filter(None, (run.reason, trials))) or "-"
+
+
+def runs_document(stack: str, runs: Iterable[Run], now: datetime, unread: Iterable[str]) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "formatVersion": 1,
+        "stack": stack,
+        "at": now.isoformat(timespec="seconds"),
+        "unread": list(unread),
+        "runs": [run_record(run, now) for run in runs],
+    }
+
+
+def run_record(run: Run, now: datetime) -> dict[str, Any]:
+    """One run for machines."""
+    return {
+        "name": run.name,
+        "job": run.job,
+        "namespace": run.namespace,
+        "team": run.team,
+        "state": run.state,
+        "reason": run.reason or None,
+        "gpus": run.gpus,
+        "holds": run.holds,
+        "created": run.created or None,
+        "started": run.started or None,
+        "ended": run.ended or None,
+        "seconds": _seconds(run, now),
+        "parts": [
+            {
+                "kind": part.kind,
+                "name": part.name,
+                "state": part.state,
+                "reason": part.reason or None,
+                "message": part.message or None,
+                "workers": part.workers,
+                "gpus": part.gpus,
+            }
+            for part in run.parts
+        ],
+    }
+
+
+def why_text(found: Why, style: Style = PLAIN) -> list[str]:
+    """Why a run waits or has failed, and what would help."""
+    lines = [f"{style.bold(safe(found.run.name))} {found.summary}"]
+    for cause in found.causes:
+        lines += wrapped(cause.summary, 9, style.columns, f"  {cause.about}")
+        for detail in cause.details:
+            first, *rest = wrapped(detail, 11, style.columns)
+            lines += map(style.dim, [first, *rest])
+    for text in found.helps:
+        lines += wrapped(text, 4, style.columns, "  →")
+    return lines
+
+
+def why_document(found: Why, now: datetime) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "formatVersion": 1,
+        "stack": found.run.stack,
+        "run": run_record(found.run, now),
+        "summary": found.summary,
+        "causes": [
+            {"about": cause.about, "summary": cause.summary, "details": list(cause.details)} for cause in found.causes
+        ],
+        "help": list(found.helps),
+    }
+
+
+def cancelled_text(run: Run, style: Style = PLAIN) -> list[str]:
+    """What was stopped."""
+    had = (
+        f"; {plural(run.holds, 'GPU')} of it come free when its pods have stopped" if run.holds else "; it held no GPU"
+    )
+    if run.holds == 1:
+        had = "; 1 GPU of it comes free when its pods have stopped"
+    return [f"{style.bold(safe(run.name))} is cancelled{had}", *(f"  {one.kind} {safe(one.name)}" for one in run.parts)]
+
+
+def cancelled_document(run: Run, stopped: bool) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "formatVersion": 1,
+        "stack": run.stack,
+        "run": run.name,
+        "namespace": run.namespace,
+        "state": "cancelled" if stopped else run.state,
+        "gpus": run.holds if stopped else 0,
+        "deleted": [{"kind": one.kind, "name": one.name} for one in run.parts] if stopped else [],
+    }

@@ -1,0 +1,93 @@
+"""What patches may ask of node pools: their machine types, the labels of their nodes, their taints."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from modelyard.hardware import resolve
+from modelyard.stack.config import Config
+from modelyard.stack.nodepools import Capacity, Cloud, NodePool
+from modelyard.workloads.pool import PRODUCT
+
+NODE_CLASSES: Final[Mapping[Cloud, tuple[str, str]]] = {
+    "aws": ("karpenter.k8s.aws", "EC2NodeClass"),
+    "azure": ("karpenter.azure.com", "AKSNodeClass"),
+    "gcp": ("karpenter.k8s.gcp", "GCENodeClass"),
+}
+"""API group and kind of the node class of each cloud's provider of Karpenter."""
+CAPACITIES: Final[Mapping[Capacity, tuple[str, ...]]] = {
+    "on-demand": ("on-demand",),
+    "spot": ("spot",),
+    "any": ("on-demand", "spot"),
+}
+PRESENT: Final = "nvidia.com/gpu.present"
+"""The label by which CPU pods keep away from nodes with GPUs."""
+CAPACITY, TYPE, ZONE = "karpenter.sh/capacity-type", "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
+POOL: Final = "karpenter.sh/nodepool"
+"""The label that Karpenter gives each node."""
+
+
+def node_pool_facts(config: Config) -> dict[str, Any]:
+    """The facts, as plain JSON-like values."""
+    pools = [_facts(pool) for pool in config.node_pools]
+    return {"nodePools": {"any": bool(pools), "pools": pools}}
+
+
+def _facts(pool: NodePool) -> dict[str, Any]:
+    group, kind = NODE_CLASSES[pool.cloud]
+    return {
+        "name": pool.name,
+        "labels": own_labels(pool),
+        "taint": pool.taint,
+        "requirements": [{"key": key, "values": list(values)} for key, values in choices(pool).items()],
+        "nodeClass": {"group": group, "kind": kind, "name": pool.node_class},
+        "gpus": pool.gpus,
+        "idle": f"{pool.idle}s",
+    }
+
+
+def types_of(pool: NodePool) -> tuple[str, ...]:
+    """The machine types that a pool may rent: those that the stack names, else all with the card."""
+    if pool.types:
+        return pool.types
+    from modelyard.hardware.machines import machines  # the tables of machines are read where there are pools only
+
+    card = resolve(pool.gpu)
+    return tuple(sorted(one.type for one in machines(pool.cloud, card, pool.region))) if card is not None else ()
+
+
+def own_labels(pool: NodePool) -> dict[str, str]:
+    """The labels that every node of a pool has, from before it is there: what a pod asks for is held against them."""
+    from modelyard.hardware.machines import product_on
+
+    card = resolve(pool.gpu)
+    product = product_on(pool.cloud, card) if card is not None else None
+    return {PRESENT: "true", **({PRODUCT: product} if product is not None else {}), **pool.labels}
+
+
+def choices(pool: NodePool) -> dict[str, tuple[str, ...]]:
+    """The labels of which each node of a pool has one of several values."""
+    found = {
+        CAPACITY: CAPACITIES[pool.capacity],
+        "kubernetes.io/os": ("linux",),
+        TYPE: types_of(pool),
+    }
+    return {**found, ZONE: pool.zones} if pool.zones else found
+
+
+def gives(pool: NodePool, wanted: Mapping[str, str]) -> bool:
+    """Whether a pool can give a node with all of these labels."""
+    labels, several = own_labels(pool), choices(pool)
+    for key, value in wanted.items():
+        if key == ZONE and not pool.zones:
+            continue  # the node class knows
+        if value != (pool.name if key == POOL else labels.get(key)) and value not in several.get(key, ()):
+            return False
+    return True
+
+
+def is_for_pools(wanted: Mapping[str, str], pools: Iterable[NodePool]) -> bool:
+    """Whether nodes with these labels are meant to come from a pool: it is named, or one has the same card."""
+    if POOL in wanted:
+        return True
+    card = {key: value for key, value in wanted.items() if key == PRODUCT}
+    return bool(card) and any(gives(pool, card) for pool in pools)

@@ -1,0 +1,133 @@
+"""A small HTTP server that speaks as much of the API server's language as reading a pool needs: lists in pages, label
+selectors, logs of pods, and deletes. The lab's nodes are simulated and have no logs; this is where they come from.
+"""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+_LOG = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log")
+_LIST = re.compile(r"/apis?/(?:[^/]+/)?v[0-9a-z]+(?:/namespaces/([^/]+))?/([a-z]+)")
+_OBJECT = re.compile(r"/apis?/(?:[^/]+/)?v[0-9a-z]+/namespaces/([^/]+)/([a-z]+)/([^/]+)")
+
+
+class ApiServer:
+    """What it has, and what it was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.objects: dict[str, list[Any]] = {"nodes": [], "pods": [], "jobs": []}
+        """By plural. A kind that is not there is not known."""
+        self.logs: dict[str, list[bytes] | str] = {}
+        """By pod: chunks, or why there is none."""
+        self.forbidden: set[str] = set()
+        """Plurals that may not be listed; ``jobs@vision`` in one namespace, ``jobs@`` in all together."""
+        self.asked: list[str] = []
+        self.deleted: list[tuple[str, str, Any]] = []
+        self.page = 2
+        self.kubeconfig = folder / "kubeconfig"
+
+    def listed(self, namespace: str | None, plural: str, query: dict[str, str]) -> tuple[int, Any]:
+        if plural in self.forbidden or f"{plural}@{namespace or ''}" in self.forbidden:
+            return 403, status(f'{plural} is forbidden: User "ada" cannot list resource "{plural}"', 403)
+        if plural not in self.objects:
+            return 404, "404 page not found"
+        found = [
+            body
+            for body in self.objects[plural]
+            if namespace in (None, body["metadata"].get("namespace"))
+            and selected(body["metadata"].get("labels") or {}, query.get("labelSelector", ""))
+            and not ("fieldSelector" in query and body["status"]["phase"] in ("Succeeded", "Failed"))
+        ]
+        start = int(query.get("continue", "0"))
+        end = start + min(self.page, int(query.get("limit", len(found) + 1)))
+        more = {"continue": str(end)} if end < len(found) else {}
+        return 200, {"metadata": more, "items": found[start:end]}
+
+
+def selected(labels: dict[str, str], selector: str) -> bool:
+    """Whether labels fit a selector of one requirement."""
+    if found := re.fullmatch(r"(\S+) in \((.*)\)", selector):
+        return labels.get(found[1]) in found[2].split(",")
+    name, equals, value = selector.partition("=")
+    return not selector or (labels.get(name) == value if equals else name in labels)
+
+
+def status(message: str, code: int) -> dict[str, Any]:
+    """The API server's own form of an error."""
+    return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code}
+
+
+@contextmanager
+def api_server(folder: Path) -> Iterator[ApiServer]:
+    """Starts one; its kubeconfig has the context ``dev``."""
+    made = ApiServer(folder)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            made.asked.append(self.path)
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            if found := _LOG.fullmatch(parts.path):
+                self._log(found[2], query)
+            elif found := _LIST.fullmatch(parts.path):
+                self._answer(*made.listed(found[1], found[2], query))
+            else:
+                self._answer(404, status(f"{parts.path} not found", 404))
+
+        def do_DELETE(self) -> None:
+            options = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            found = _OBJECT.fullmatch(urlsplit(self.path).path)
+            assert found is not None, self.path
+            made.deleted.append((found[2], found[3], options))
+            self._answer(200, status("", 200))
+
+        def _log(self, pod: str, query: dict[str, str]) -> None:
+            log = made.logs.get(pod, f'pods "{pod}" not found')
+            if isinstance(log, str):
+                return self._answer(400, status(log, 400))
+            chunks = log[-int(query["tailLines"]) :] if "tailLines" in query else log
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for chunk in (*chunks, b""):
+                self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+            return None
+
+        def _answer(self, code: int, document: Any) -> None:
+            body = document.encode() if isinstance(document, str) else json.dumps(document).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        http.daemon_threads = True
+        url = f"http://127.0.0.1:{http.server_address[1]}"
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "c", "cluster": {"server": url}}],
+            "contexts": [{"name": "dev", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {"token": "t"}}],
+            "current-context": "dev",
+        }
+        made.kubeconfig.write_text(yaml.safe_dump(config))
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+        thread.start()
+        yield made
+        http.shutdown()
+        thread.join()

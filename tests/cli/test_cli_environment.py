@@ -1,0 +1,183 @@
+"""``modelyard environment``: locks by the real pip from a folder of wheels, and what is said without a cluster."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.wheels import only_from, wheel
+
+ENVIRONMENTS = """
+  modelyard:environments:
+    - {name: tabular, python: "3.11", pip: ["frames>=2", tools], image: "python:3.11"}
+  modelyard:teams:
+    - name: vision
+      quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}]
+  modelyard:flavors:
+    - {name: a10, gpu: A10}
+  modelyard:resources:
+    - {name: deep, type: training, cpu: 4, memory: 24Gi, gpus: 1}
+  modelyard:jobs:
+    - {name: train, type: training, resource: deep, command: [python, x.py], environment: tabular}
+"""
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of packages that pip takes for the only index."""
+    folder = tmp_path / "wheels"
+    wheel(folder, "frames", "2.1", ("arrays<2",))
+    wheel(folder, "frames", "1.9")
+    wheel(folder, "arrays", "1.8", ("old; python_version < '3.9'",))
+    wheel(folder, "arrays", "2.0")
+    wheel(folder, "tools", "0.3")
+    for name, value in only_from(folder).items():
+        monkeypatch.setenv(name, value)
+    return folder
+
+
+@pytest.fixture
+def environments(project: Any) -> Any:
+    """The project whose stack dev has an environment, for the Python that runs the tests."""
+    import sys
+
+    version = "{}.{}".format(*sys.version_info[:2])
+    project.edit(("config:\n", f"config:{ENVIRONMENTS.replace('3.11', version)}"))
+    return project
+
+
+def lock_of(project: Any) -> str:
+    text: str = (project.root / "environments/tabular.lock").read_text()
+    return text
+
+
+def pins(text: str) -> list[str]:
+    return [line.split(" ")[0] for line in text.splitlines() if "==" in line]
+
+
+def test_a_list_is_locked_with_what_it_needs(environments: Any, wheels: Path, run: Any) -> None:
+    assert run("check", "dev").errors == ["ENV004"]
+    result = run("environment", "lock", "dev", "tabular")
+    assert result.code == 0, result.text
+    assert result.out == "environments/tabular.lock is written: 3 packages\n"
+    text = lock_of(environments)
+    assert pins(text) == ["arrays==1.8", "frames==2.1", "tools==0.3"]
+    assert text.count("--hash=sha256:") == 3
+    assert run("check", "dev").errors == []
+
+
+def test_a_second_lock_changes_nothing_until_there_is_something_new(environments: Any, wheels: Path, run: Any) -> None:
+    run("environment", "lock", "dev", "tabular")
+    before = lock_of(environments)
+    assert "stays as it is: 3 packages" in run("environment", "lock", "dev", "tabular").out
+    assert lock_of(environments) == before
+    wheel(wheels, "tools", "0.4")
+    result = run("environment", "lock", "dev", "tabular")
+    assert "~ tools 0.3 → 0.4" in result.out
+    assert pins(lock_of(environments))[-1] == "tools==0.4"
+
+
+def test_what_pip_says_is_told_and_the_lock_before_stays(environments: Any, wheels: Path, run: Any) -> None:
+    run("environment", "lock", "dev", "tabular")
+    before = lock_of(environments)
+    environments.edit(("frames>=2", "frames>=3"))
+    result = run("environment", "lock", "dev", "tabular")
+    assert result.code == 1
+    assert "No matching distribution found for frames>=3" in result.words
+    assert "/modelyard-lock-" not in result.text
+    assert lock_of(environments) == before
+    assert run("check", "dev").errors == ["ENV005"]
+
+
+def test_only_wheels_are_taken(environments: Any, wheels: Path, run: Any) -> None:
+    for name in ("tools-0.3-py3-none-any.whl",):
+        (wheels / name).unlink()
+    (wheels / "tools-0.3.tar.gz").write_bytes(b"its setup.py would run")
+    result = run("environment", "lock", "dev", "tabular")
+    assert result.code == 1
+    assert "No matching distribution found for tools" in result.words
+
+
+def test_wheels_of_newer_systems_are_not_taken(environments: Any, wheels: Path, run: Any) -> None:
+    wheel(wheels, "tools", "0.5", tag="py3-none-manylinux_2_35_x86_64")
+    wheel(wheels, "tools", "0.4", tag="py3-none-manylinux_2_28_x86_64")
+    assert run("environment", "lock", "dev", "tabular").code == 0
+    assert pins(lock_of(environments))[-1] == "tools==0.4"
+
+
+def test_a_python_that_is_not_here(environments: Any, wheels: Path, run: Any, refused: Any) -> None:
+    import sys
+
+    environments.edit(('python: "{}.{}"'.format(*sys.version_info[:2]), 'python: "3.8"'))
+    result = refused("environment", "lock", "dev", "tabular", code=1)
+    assert "a lock for Python 3.8 takes that Python with pip" in result.words
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("environment",), 2, "WHAT"),
+        (("environment", "lock", "dev"), 2, "NAME"),
+        (("environment", "lock", "dev", "tabula"), 2, "did you mean tabular?"),
+        (("environment", "show", "dev", "tabula"), 2, "did you mean tabular?"),
+        (("environment", "build", "dev", "tabula"), 2, "did you mean tabular?"),
+        (("environment", "build", "dev", "tabular", "--team", "vison"), 2, "did you mean vision?"),
+        (("environment", "build", "dev", "tabular"), 1, "modelyard environment lock dev tabular"),
+        (("environment", "list", "nope"), 2, "there is no stack 'nope'"),
+        (("job", "submit", "dev", "train"), 1, "modelyard environment lock dev tabular"),
+    ],
+)
+def test_what_cannot_be_done(environments: Any, refused: Any, words: tuple[str, ...], code: int, said: str) -> None:
+    assert said in refused(*words, code=code).words
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "said"),
+    [
+        ('image: "python:3.11"', "conda: [a]", "CFG008", "environments[0].conda"),
+        ("pip: [", "pip: [3, ", "CFG015", "environments[0].pip[0]"),
+        ("pip: [", 'requirements: ../list.txt, pip: [', "CFG018", "environments[0].requirements"),
+        ("pip: [", 'requirements: /etc/passwd, pip: [', "CFG018", "environments[0].requirements"),
+        ("name: tabular", "name: Tabular!", "CFG018", "environments[0].name"),
+        ("name: tabular", f"name: {'x' * 64}", "CFG018", "environments[0].name"),
+        ('python: "', 'python: "2', "CFG018", "environments[0].python"),
+        ('tools], image: ', 'tools], indexSecret: {secure: "v1:x"}, image: ', "CFG016", "environments[0].indexSecret"),
+        ("pip: [", 'pip: ["--index-url=https://me:hunter2@x", ', "ENV002", "has option --index-url"),
+        ("pip: [", 'pip: ["a @ https://me:hunter2@x/a.whl", ', "ENV002", "an address or a file"),
+    ],
+)  # fmt: skip
+def test_bad_settings_are_told_with_their_place(
+    environments: Any, refused: Any, before: str, after: str, code: str, said: str
+) -> None:
+    environments.edit((before, after))
+    result = refused("environment", "lock", "dev", "tabular", code=2)
+    assert code in result.errors
+    assert said in result.words
+    assert "stacks/Pulumi.dev.yaml:5:" in result.text
+    assert "hunter2" not in result.text
+
+
+def test_the_documents(environments: Any, wheels: Path, run: Any) -> None:
+    made = json.loads(run("environment", "lock", "dev", "tabular", "--json").out)
+    assert made["changed"] is True
+    assert made["before"] is None
+    assert [one["name"] for one in made["packages"]] == ["arrays", "frames", "tools"]
+    (listed,) = json.loads(run("environment", "list", "dev", "--json").out)["environments"]
+    shown = json.loads(run("environment", "show", "dev", "tabular", "--json").out)
+    assert listed["usedBy"] == shown["usedBy"] == ["job train"]
+    assert listed["digest"] == shown["digest"]
+    assert listed["job"] == f"environment-tabular-{listed['digest'][:16]}"
+    assert "tabular" in run("environment", "list", "dev").out
+    assert "arrays   1.8" in run("environment", "show", "dev", "tabular").out
+
+
+def test_a_stack_without_environments(run: Any) -> None:
+    assert "dev has no environments" in run("environment", "list", "dev").out
+
+
+def test_a_list_in_a_file_is_told_by_its_line(environments: Any, refused: Any) -> None:
+    (environments.root / "list.txt").write_text("frames\n-r other.txt\n")
+    environments.edit(('pip: ["frames>=2", tools]', "requirements: list.txt"))
+    result = refused("environment", "lock", "dev", "tabular", code=2)
+    assert "list.txt:2" in result.text

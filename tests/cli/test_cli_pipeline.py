@@ -1,0 +1,92 @@
+"""``modelyard pipeline``: what is shown, and what is said before any cluster is asked."""
+
+import json
+from typing import Any
+
+import pytest
+
+PIPELINES = """
+  modelyard:runtime: {image: "images.example.com/jobs:1.2.3"}
+  modelyard:buckets:
+    - {name: lake, url: "s3://acme-lake", reachedBy: [platform]}
+  modelyard:resources:
+    - {name: deep, type: training, workers: 2, cpu: 4, memory: 24Gi, gpus: 1}
+    - {name: chat, type: serving, cpu: 4, memory: 24Gi}
+  modelyard:jobs:
+    - {name: clicks, type: dataset, command: [python, prepare.py], timeLimit: 1h}
+    - {name: fit, type: training, resource: deep, command: [python, train.py]}
+    - {name: assistant, type: serving, resource: chat}
+  modelyard:pipelines:
+    - name: nightly
+      artifacts: {bucket: lake, prefix: pipelines}
+      stages:
+        - {name: prepare, job: clicks, writes: [dataset]}
+        - {name: train, job: fit, needs: [prepare], reads: [dataset], writes: [model]}
+        - {name: serve, rollout: chat, needs: [train], reads: [model]}
+"""
+
+
+@pytest.fixture
+def pipelines(project: Any) -> Any:
+    """The project whose stack dev has a pipeline."""
+    project.edit(("config:\n", f"config:{PIPELINES}"))
+    return project
+
+
+def test_stages_are_shown_in_order_with_what_they_take(pipelines: Any, run: Any) -> None:
+    result = run("pipeline", "show", "dev", "nightly")
+    assert result.code == 0, result.err
+    assert [line.split()[0] for line in result.out.splitlines()[3:6]] == ["prepare", "train", "serve"]
+    assert "2 GPUs at a time (train), 12 GPU-hours at the time limits" in result.out
+
+
+def test_the_same_for_machines(pipelines: Any, run: Any) -> None:
+    document = json.loads(run("pipeline", "show", "dev", "nightly", "--json").out)
+    assert (document["mostGpus"], document["longest"]) == (2, 7 * 3600)
+    assert [stage["gpus"] for stage in document["stages"]] == [0, 2, 0]
+
+
+def test_a_flowchart(pipelines: Any, run: Any) -> None:
+    out = run("pipeline", "show", "dev", "nightly", "--mermaid").out
+    assert out.startswith("flowchart LR\n")
+    assert "s0 -- dataset --> s1" in out
+
+
+@pytest.mark.parametrize("verb", ["show", "submit"])
+def test_a_pipeline_that_there_is_not(pipelines: Any, run: Any, verb: str) -> None:
+    result = run("pipeline", verb, "dev", "nightli")
+    assert result.code == 1
+    assert "did you mean nightly?" in result.err
+
+
+def test_what_is_wrong_is_told_by_check_show_and_submit(pipelines: Any, run: Any) -> None:
+    pipelines.edit(("job: clicks, writes", "job: clicks, needs: [serve], writes"))
+    for words in (("check", "dev"), ("pipeline", "show", "dev", "nightly"), ("pipeline", "submit", "dev", "nightly")):
+        result = run(*words)
+        assert result.code == 1
+        said = " ".join((result.out + result.err).split())
+        assert "PIP005 pipeline nightly can never run: prepare needs serve needs train needs prepare" in said
+        assert "stacks/Pulumi.dev.yaml:" in said
+
+
+def test_a_cluster_is_needed_to_submit(pipelines: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    result = run("pipeline", "submit", "dev", "nightly")
+    assert result.code == 3
+    assert "kubeconfig" in result.err
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "{name: UPPER, job: clicks}",
+        "{name: x, job: clicks, after: [prepare]}",
+        "{name: x, job: clicks, needs: prepare}",
+        "{job: clicks}",
+    ],
+)
+def test_bad_settings_are_told_with_their_line(pipelines: Any, run: Any, stage: str) -> None:
+    pipelines.edit(("        - {name: serve, rollout: chat, needs: [train], reads: [model]}", f"        - {stage}"))
+    result = run("check", "dev")
+    assert result.code == 2
+    assert "stacks/Pulumi.dev.yaml:20:" in result.out + result.err

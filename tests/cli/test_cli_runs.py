@@ -1,0 +1,364 @@
+"""``modelyard job list``, ``why``, ``logs`` and ``cancel``, and ``gpus --live``, on a server that answers as the API
+server does.
+"""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apiserver import ApiServer, api_server
+from tests.cli.test_cli_hostile_text import EVIL, harmless
+from tests.pool import (
+    LONG_AGO,
+    RECENTLY,
+    cluster_queue,
+    condition,
+    flavor,
+    job,
+    local_queue,
+    node,
+    pod,
+    spec,
+    waits,
+    workload,
+)
+
+POOL = """
+  modelyard:flavors: [{name: a10, gpu: A10}]
+  modelyard:teams:
+    - {name: vision, quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 2}]}
+    - {name: speech, quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}]}
+"""
+RUNNING, WAITING, TRIALS = "train-abc12", "late-bcd23", "sweep-xyz99"
+
+
+@pytest.fixture
+def cluster(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """A run of two workers, one that waits for their quota, one that failed, a search, and another stack's run."""
+    project.edit(("config:\n", f"config:{POOL}"))
+    running = job(RUNNING, workers=2, active=2, ready=2, startTime=LONG_AGO)
+    waiting = job(WAITING, suspend=True, since=RECENTLY)
+    late = condition("Failed", reason="DeadlineExceeded", message="Job was active longer than specified deadline")
+    failed = job("old-cde34", conditions=[late], startTime=LONG_AGO)
+    trials = [
+        job(f"{TRIALS}-{at}", run=TRIALS, queue="speech", namespace="speech", suspend=at > 0, active=1, ready=1)
+        for at in range(3)
+    ]
+    workers = [
+        pod(f"{RUNNING}-{at}-x", f"n{at}", run=RUNNING, owner=("Job", RUNNING, f"uid-of-{RUNNING}")) for at in range(2)
+    ]
+    for at, worker in enumerate(workers):
+        worker["metadata"]["annotations"] = {"batch.kubernetes.io/job-completion-index": str(at)}
+    with api_server(tmp_path) as made:
+        made.objects |= {
+            "nodes": [node("n0", gpus=1), node("n1", gpus=2), node("cpu", "", 0)],
+            "pods": [
+                *workers,
+                pod("ended", "n1", phase="Succeeded"),
+                pod("s-0", "n1", spec(0), namespace="speech", run=TRIALS, owner=("Job", f"{TRIALS}-0", "u")),
+            ],
+            "jobs": [running, waiting, failed, *trials, job("theirs-def45", stack="prod")],
+            "rayjobs": [],
+            "workloads": [workload(running, queue="team-vision"), workload(waiting, waits("1 more needed"))],
+            "clusterqueues": [cluster_queue("team-vision", 2, 2)],
+            "localqueues": [local_queue()],
+            "resourceflavors": [flavor()],
+        }
+        monkeypatch.setenv("KUBECONFIG", str(made.kubeconfig))
+        monkeypatch.setenv("no_proxy", "*")
+        yield made
+
+
+@pytest.fixture
+def schema(run: Any) -> Any:
+    """Checks a document against a part of the published schema."""
+    from jsonschema import Draft202012Validator
+
+    whole = json.loads(run("schema", "outputs").out)
+
+    def check(document: Any, part: str) -> list[str]:
+        validator = Draft202012Validator({**whole, "$ref": f"#/$defs/{part}"})
+        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+    return check
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """The words of each line by its first word."""
+    return {words[0]: words for line in text.splitlines() if (words := line.split())}
+
+
+def test_list(cluster: ApiServer, run: Any) -> None:
+    found = rows(run("job", "list", "dev").out)
+    assert found[RUNNING][1:4] == ["running", "vision", "2"]
+    assert found[WAITING][1:4] == ["queued", "vision", "1"]
+    assert found[TRIALS][1:6] == ["running", "speech", "1", "of", "3"]
+    assert found[TRIALS][-7:] == ["3", "trials:", "1", "running,", "2", "queued"] or "3 trials" in " ".join(
+        found[TRIALS]
+    )
+    assert "old-cde34" not in found
+    assert "1 run that ended: --all shows it" in run("job", "list", "dev").out
+    everything = rows(run("job", "list", "dev", "--all").out)
+    assert everything["old-cde34"][-1] == "DeadlineExceeded"
+    assert "theirs-def45" not in everything
+    assert set(rows(run("job", "list", "dev", "--team", "speech").out)) == {"RUN", TRIALS}
+    # The list comes in pages.
+    assert any("continue=" in path for path in cluster.asked)
+
+
+def test_documents_have_their_published_forms(cluster: ApiServer, run: Any, schema: Any) -> None:
+    listed = json.loads(run("job", "list", "dev", "--all", "--json").out)
+    assert schema(listed, "jobList") == []
+    assert [one["name"] for one in listed["runs"]] == [WAITING, "old-cde34", TRIALS, RUNNING]
+    why = json.loads(run("job", "why", "dev", WAITING, "--json").out)
+    assert schema(why, "jobWhy") == []
+    assert [one["about"] for one in why["causes"]] == ["queue", "quota"]
+    live = json.loads(run("gpus", "--live", "dev", "--json").out)
+    assert schema(live, "gpusLive") == []
+    assert live["products"][0]["idle"] is None
+    gone = json.loads(run("job", "cancel", "dev", RUNNING, "--yes", "--json").out)
+    assert schema(gone, "jobCancel") == []
+    assert (gone["gpus"], gone["deleted"]) == (2, [{"kind": "Job", "name": RUNNING}])
+
+
+def test_why(cluster: ApiServer, run: Any) -> None:
+    said = run("job", "why", "dev", WAITING).words
+    for part in (
+        f"{WAITING} waits for its GPUs",
+        "queue place 1 of 1 in queue team-vision",
+        "quota it asks for 1 GPU a10: 2 used of 2; may not borrow",
+        f"its queue is held by {RUNNING} of vision (2 GPUs",
+        f"modelyard job cancel dev {RUNNING}",
+    ):
+        assert part in said
+    assert "it ran longer than its time limit" in run("job", "why", "dev", "old-cde34").words
+
+
+@pytest.mark.parametrize("verb", ["why", "logs", "cancel"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("train-abc21", f"did you mean {RUNNING}?"),
+        ("theirs-def45", "is a run of stack prod, not of dev"),
+        ("kube-dns", "dev has no run 'kube-dns'"),
+    ],
+)
+def test_what_is_no_run_of_the_stack(cluster: ApiServer, refused: Any, verb: str, name: str, said: str) -> None:
+    assert said in refused("job", verb, "dev", name, code=2).words
+    assert cluster.deleted == []
+
+
+def test_a_job_that_nobody_submitted_is_not_cancelled(cluster: ApiServer, refused: Any) -> None:
+    foreign = job("backup-1")
+    foreign["metadata"]["labels"] = {}
+    cluster.objects["jobs"].append(foreign)
+    assert "has no run 'backup-1'" in refused("job", "cancel", "dev", "backup-1", "--yes", code=2).words
+    assert cluster.deleted == []
+
+
+def test_cancel_deletes_every_trial_and_waits_for_its_pods(cluster: ApiServer, run: Any) -> None:
+    result = run("job", "cancel", "dev", TRIALS, "--yes")
+    assert result.code == 0
+    assert "is cancelled; 1 GPU of it comes free when its pods have stopped" in result.words
+    assert [(plural, name) for plural, name, _ in cluster.deleted] == [("jobs", f"{TRIALS}-{at}") for at in range(3)]
+    for _, name, options in cluster.deleted:
+        assert options["propagationPolicy"] == "Foreground"
+        assert options["preconditions"] == {"uid": f"uid-of-{name}"}
+
+
+def test_cancel_asks_and_only_yes_counts(cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = run("job", "cancel", "dev", RUNNING)
+    assert asked.code == 2
+    assert f"Cancelling stops {RUNNING}, which is running and holds 2 GPUs" in asked.words
+    for answer, code, count in (("y\n", 2, 0), ("yes\n", 0, 1)):
+        terminal = io.StringIO(answer)
+        monkeypatch.setattr(terminal, "isatty", lambda: True)
+        monkeypatch.setattr("sys.stdin", terminal)
+        assert run("job", "cancel", "dev", RUNNING).code == code
+        assert len(cluster.deleted) == count
+
+
+def test_a_run_that_has_ended_is_not_touched(cluster: ApiServer, run: Any, schema: Any) -> None:
+    result = run("job", "cancel", "dev", "old-cde34")
+    assert (result.code, cluster.deleted) == (0, [])
+    assert "has ended (failed): there is nothing to stop" in result.words
+    document = json.loads(run("job", "cancel", "dev", "old-cde34", "--json").out)
+    assert schema(document, "jobCancel") == []
+    assert (document["state"], document["deleted"]) == ("failed", [])
+
+
+def test_logs_of_one_worker_and_of_all(cluster: ApiServer, run: Any) -> None:
+    first, second = f"{RUNNING}-0-x", f"{RUNNING}-1-x"
+    cluster.logs = {first: [b"epoch 1\nepo", b"ch 2\n", b"done"], second: ["größer\n".encode()]}
+    assert run("job", "logs", "dev", RUNNING, "--worker", "0").out == "epoch 1\nepoch 2\ndone\n"
+    assert run("job", "logs", "dev", RUNNING).out == "[0] epoch 1\n[0] epoch 2\n[0] done\n[1] größer\n"
+    followed = run("job", "logs", "dev", RUNNING, "--follow", "--tail", "1", "--previous")
+    assert sorted(followed.out.splitlines()) == ["[0] done", "[1] größer"]
+    query = next(path for path in cluster.asked if f"{first}/log" in path and "follow" in path)
+    for part in ("container=job", "tailLines=1", "previous=true", "follow=true"):
+        assert part in query
+
+
+def test_what_a_container_wrote_cannot_steer_a_terminal(cluster: ApiServer, run: Any) -> None:
+    lines = [
+        f"{EVIL}\n".encode(),
+        b"10%\r50%\r100%\n",
+        b"\x1b[31mred\x1b[0m\tcell\n",
+        b"\xff\n",
+        b"::set-env name=A::b\n",
+    ]
+    cluster.logs = {f"{RUNNING}-0-x": lines}
+    result = run("job", "logs", "dev", RUNNING, "--worker", "0")
+    harmless(result.out.replace("\t", " "))
+    assert "100%\nred\tcell\n" in result.out
+    coloured = run("job", "logs", "dev", RUNNING, "--worker", "0", "--colour", "always").out
+    assert "\x1b[31mred\x1b[0m\tcell" in coloured
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((WAITING,), 1, f"{WAITING} is queued and has no pod, so there is no log"),
+        ((RUNNING, "--worker", "7"), 2, "has no worker 7 → the workers are 0, 1"),
+        ((RUNNING, "--tail", "-1"), 2, "--tail is -1"),
+        ((RUNNING,), 1, "is waiting to start: ContainerCreating"),
+    ],
+)
+def test_where_there_is_no_log(cluster: ApiServer, run: Any, words: tuple[str, ...], code: int, said: str) -> None:
+    starting = 'container "job" in pod "x" is waiting to start: ContainerCreating'
+    cluster.logs = {f"{RUNNING}-{at}-x": starting for at in range(2)}
+    result = run("job", "logs", "dev", *words)
+    assert (result.code, result.out) == (code, "")
+    assert said in result.words
+    if code == 1:
+        assert f"modelyard job why dev {words[0]} tells why" in result.words
+
+
+def test_gpus_live(cluster: ApiServer, run: Any) -> None:
+    out = run("gpus", "--live", "dev").out
+    assert out.startswith("dev: 2 of 3 GPUs taken, 1 free, 1 queued\n")
+    found = rows(out)
+    assert found["NVIDIA-A10"] == ["NVIDIA-A10", "2", "3", "2", "1", "unknown", "1", "nvidia.com/gpu"]
+    assert found["n0"] == ["n0", "NVIDIA-A10", "1", "1", "0", "unknown", RUNNING]
+    assert "ended" not in out
+    assert "cpu" not in found
+    # Pods that have ended are not asked for.
+    (pods,) = [path for path in cluster.asked if path.startswith("/api/v1/pods") and "continue" not in path]
+    assert "fieldSelector=status.phase%21%3DSucceeded" in pods
+    team = run("gpus", "--live", "dev", "--team", "speech").out
+    assert RUNNING not in team
+    assert RUNNING in run("gpus", "--live", "dev", "--team", "vision").out
+    assert set(rows(run("gpus", "--live", "dev", "--node", "n1").out.partition("nodes\n")[2])) >= {"n1"}
+
+
+def test_long_tables_are_cut_and_say_so(cluster: ApiServer, run: Any) -> None:
+    cluster.objects["nodes"] += [node(f"m{number:02}") for number in range(30)]
+    cluster.objects["pods"] += [pod(f"p{number}", f"m{number:02}", namespace="apps") for number in range(30)]
+    out = run("gpus", "--live", "dev").out
+    assert "and 11 more: --team T shows those of one team, --json all" in out
+    assert "and 12 more: --nodes shows all, --node NAME one" in out
+    assert "m29" not in rows(out)
+    assert "m29" in rows(run("gpus", "--live", "dev", "--nodes").out)
+    assert len(json.loads(run("gpus", "--live", "dev", "--json").out)["takers"]) == 31
+
+
+def test_gpus_live_of_the_only_stack_that_is_meant(
+    cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODELYARD_STACK", "dev")
+    assert run("gpus", "--live").out.startswith("dev: ")
+
+
+def test_a_cluster_without_kueue(cluster: ApiServer, run: Any) -> None:
+    for plural in ("workloads", "clusterqueues", "localqueues", "resourceflavors"):
+        del cluster.objects[plural]
+    out = run("gpus", "--live", "dev").out
+    assert "The cluster has no Kueue" in out
+    assert "quotas" not in out.partition("The cluster")[0]
+    assert "the cluster has none" in run("job", "why", "dev", WAITING).words
+
+
+def test_rights_that_are_missing(cluster: ApiServer, run: Any) -> None:
+    cluster.forbidden = {"workloads"}
+    assert "may not read workloads" in run("gpus", "--live", "dev").words
+    assert "may not read workloads" in run("job", "why", "dev", WAITING).words
+    cluster.forbidden = {"jobs@", "jobs@speech", "jobs@ml-platform"}
+    result = run("job", "list", "dev")
+    assert set(rows(result.out)) == {"RUN", RUNNING, WAITING, "1"}
+    assert "may not read jobs of ml-platform, jobs of speech" in result.err
+    cluster.forbidden = {"jobs"}
+    assert "may not list jobs in ml-platform, speech, vision" in run("job", "list", "dev").words
+    cluster.forbidden = {"nodes"}
+    assert run("gpus", "--live", "dev").code == 3
+
+
+def test_whoever_sees_only_their_team_is_told_why_all_the_same(cluster: ApiServer, run: Any) -> None:
+    cluster.forbidden = {"nodes", "pods@", "clusterqueues", "resourceflavors"}
+    cluster.forbidden |= {
+        f"{plural}@{place}" for plural in ("jobs", "workloads", "localqueues") for place in ("", "speech")
+    }
+    result = run("job", "why", "dev", WAITING)
+    assert result.code == 0
+    for part in (
+        "place 1 of 1 in queue team-vision",
+        "quotas are not known",
+        "1 more needed",
+        "may not list the cluster's nodes and pods, so room is not known",
+        f"its queue is held by {RUNNING} of vision (2 GPUs",
+    ):
+        assert part in result.words
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("gpus", "--live", "dev", "a10"), 2, "cards are of the table"),
+        (("gpus", "--team", "vision"), 2, "--team cannot be given without --live"),
+        (("gpus", "--live", "dve"), 2, "did you mean dev?"),
+        (("gpus", "--live", "dev", "--team", "visoin"), 2, "did you mean vision"),
+        (("gpus", "--live", "dev", "--node", "n9"), 2, "there is no GPU node 'n9'"),
+        (("gpus", "--live", "dev", "--idle", "0"), 2, "invalid minutes value"),
+        (("gpus", "--live", "dev", "--metrics", "http://127.0.0.1:9"), 3, "out of reach"),
+        (("gpus", "--live", "dev", "--metrics", "ftp://x"), 2, "no URL of http"),
+        (("job", "list", "dev", "--team", "visoin"), 2, "did you mean vision"),
+    ],
+)
+def test_bad_input(cluster: ApiServer, refused: Any, words: tuple[str, ...], code: int, said: str) -> None:
+    assert said in refused(*words, code=code).words
+
+
+def test_a_server_of_the_stack_that_does_not_answer_leaves_idle_unknown(
+    cluster: ApiServer, project: Any, run: Any
+) -> None:
+    project.edit(("modelyard:drain:\n", 'modelyard:drain:\n    prometheus: "http://127.0.0.1:9"\n'))
+    result = run("gpus", "--live", "dev")
+    assert result.code == 0
+    assert "What GPUs do is unknown: http://127.0.0.1:9 is out of reach" in result.words
+    assert "unknown" in rows(result.out)["n0"]
+
+
+def test_names_of_the_cluster_cannot_steer_a_terminal(cluster: ApiServer, run: Any) -> None:
+    foreign = pod("p", "n1", namespace="apps", owner=("Job", EVIL, "u"))
+    cluster.objects["pods"].append(foreign)
+    cluster.objects["workloads"][1]["status"]["conditions"][0]["message"] = EVIL
+    cluster.objects["jobs"][1]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = EVIL
+    for words in (("gpus", "--live", "dev"), ("job", "list", "dev"), ("job", "why", "dev", WAITING)):
+        for form in ((), ("--json",)):
+            result = run(*words, *form)
+            assert result.code == 0, result.err
+            harmless(result.out)
+
+
+def test_nobody_reaches_the_cluster(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    for words in (
+        ("gpus", "--live", "dev"),
+        ("job", "list", "dev"),
+        ("job", "why", "dev", "x"),
+        ("job", "logs", "dev", "x"),
+    ):
+        assert run(*words).code == 3

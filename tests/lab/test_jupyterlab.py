@@ -1,0 +1,225 @@
+"""Submit Job in a real JupyterLab and a real browser, down to a real API server; the Job's container runs here."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser.conftest import FLAGS, chromium
+from tests.lab.environment import Environment
+from tests.lab.jupyter import EXTENSION, Jupyter, install, jupyter
+from tests.lab.notebooks import cell, container, write_notebook
+from tests.lab.notebooks_project import notebook_project
+
+MODELYARD = str(Path(sys.prefix) / "bin" / "modelyard")
+JOBS = "/apis/batch/v1/namespaces/vision/jobs"
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with notebook_project(tmp_path_factory.mktemp("jupyterlab")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def work(env: Environment) -> Path:
+    return env.folder.parent / "work"
+
+
+@pytest.fixture(scope="module")
+def extension(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return install(tmp_path_factory.mktemp("extension"))
+
+
+@pytest.fixture(scope="module")
+def server(env: Environment, work: Path, extension: dict[str, str]) -> Iterator[Jupyter]:
+    settings = {"Modelyard.command": [MODELYARD], "Modelyard.project": str(env.folder), "Modelyard.stack": "dev"}
+    with jupyter(env.folder.parent / "jupyter", work, settings, {**env.env, **extension}) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        yield started
+        started.close()
+
+
+def opened(browser: Browser, server: Jupyter, notebook: Path) -> Page:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.set_default_timeout(20_000)
+    page.goto(f"{server.address}lab/tree/{notebook.name}?token={server.token}")
+    expect(page.get_by_role("button", name="Submit Job")).to_be_enabled(timeout=30_000)
+    return page
+
+
+def test_a_notebook_is_submitted_and_its_result_opened(
+    env: Environment, server: Jupyter, browser: Browser, work: Path
+) -> None:
+    notebook = write_notebook(
+        work / "train.ipynb", cell("steps = 1", tags=["parameters"]), cell("print(steps * 21)"), cell("1 / 0")
+    )
+    page = opened(browser, server, notebook)
+    page.locator(".jp-Notebook .cm-content", has_text="print").click()
+    page.keyboard.press("End")
+    page.keyboard.type("  # not saved yet")
+    page.get_by_role("button", name="Submit Job").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Flavor").select_option("a30 (A30)")
+    form.get_by_label("Device").select_option("1 × A30: one GPU (single)")
+    form.get_by_label("Priority").select_option("urgent")
+    form.get_by_label("Parameters").fill("steps=2")
+    form.get_by_role("button", name="Submit").click()
+
+    told = page.locator(".Toastify__toast", has_text="is submitted")
+    expect(told).to_contain_text("waits in the queue of team vision (1 GPU)")
+    assert "# not saved yet" in notebook.read_text()
+    (job,) = env.lab.request("GET", JOBS).body["items"]
+    name = job["metadata"]["name"]
+    result = work / f"train.{name}.ipynb"
+    expect(told).to_contain_text(f"Job {name} is submitted")
+    expect(told).to_contain_text(f"Its result will be {result.name}")
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "urgent"
+    pod = job["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-A30"}
+    assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+    listed = page.locator(".jp-DirListing-item", has_text=result.name)
+    expect(listed).to_have_count(0)
+    command, variables = container(job)
+    subprocess.run(command, env={**env.env, **variables}, capture_output=True, check=False, timeout=60)
+    ended = page.locator(".Toastify__toast", has_text=f"Job {name} failed")
+    expect(ended).to_contain_text(result.name)
+    expect(listed).to_be_visible()
+    ended.get_by_role("button", name="Open Result").click()
+    shown = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-OutputArea-output")
+    expect(shown.filter(has_text=re.compile(r"^\s*42\s*$"))).to_be_visible()
+    expect(shown.filter(has_text="ZeroDivisionError: division by zero")).to_be_visible()
+    page.close()
+
+
+def test_what_the_command_refuses_is_told_in_the_form(
+    env: Environment, server: Jupyter, browser: Browser, work: Path
+) -> None:
+    before = env.lab.request("GET", JOBS).body["items"]
+    page = opened(browser, server, write_notebook(work / "wrong.ipynb", cell("x = 1", tags=["parameters"])))
+    page.get_by_role("button", name="Submit Job").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Flavor").select_option("a30 (A30)")
+    form.get_by_label("Parameters").fill("x")
+    expect(form.get_by_label("Device").locator("option:disabled")).to_have_text(re.compile("partial"))
+    form.get_by_role("button", name="Submit").click()
+    expect(form.get_by_role("alert")).to_contain_text("'x' is no parameter")
+    expect(form.get_by_role("alert")).to_contain_text("write -p name=value")
+    # What was chosen is still there.
+    expect(form.get_by_label("Flavor")).to_have_value("a30")
+    expect(form.get_by_label("Device")).to_have_value("single")
+    expect(form.get_by_label("Parameters")).to_have_value("x")
+    form.get_by_role("button", name="Cancel").click()
+    expect(form).to_have_count(0)
+    assert len(env.lab.request("GET", JOBS).body["items"]) == len(before)
+    page.close()
+
+
+def test_findings_come_with_their_remedies(env: Environment, server: Jupyter, work: Path) -> None:
+    notebook = write_notebook(work / "small.ipynb", cell("print(1)"))
+    text = env.stack_file.read_text()
+    env.edit("image: images.example.com/notebook:1", "memory: 1Gi")
+    try:
+        status, said = server.ask("modelyard/jobs", {"path": notebook.name, "flavor": "a10"})
+    finally:
+        env.stack_file.write_text(text)
+    assert status == 422
+    assert {"CFG009", "RES001"} <= {one["code"] for one in said["findings"]}
+    assert all(one["remedy"] for one in said["findings"])
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"path": "../secret.ipynb"}, "is outside the server's folder"),
+        ({"path": "link.ipynb"}, "is outside the server's folder"),
+        ({"path": "loop.ipynb"}, "is outside the server's folder"),
+        ({"path": "a\0b.ipynb"}, "is outside the server's folder"),
+        ({"path": ""}, "no path was given"),
+        ({"path": ["train.ipynb"]}, "no path was given"),
+        ({"path": "train.ipynb", "flavor": ["a10"]}, "options are texts"),
+        ({"path": "train.ipynb", "parameters": "x=1"}, "options are texts"),
+        (["train.ipynb"], "is no JSON object"),
+    ],
+)
+def test_bad_requests(server: Jupyter, work: Path, body: Any, said: str) -> None:
+    write_notebook(work.parent / "secret.ipynb", cell("print(1)"))
+    for name, leads in (("link", "../secret.ipynb"), ("loop", "loop.ipynb")):
+        if not (work / f"{name}.ipynb").is_symlink():
+            (work / f"{name}.ipynb").symlink_to(leads)
+    status, answer = server.ask("modelyard/jobs", body)
+    assert (status, said in answer["message"]) == (400, True), answer
+
+
+def test_no_value_passes_for_an_option(server: Jupyter, work: Path) -> None:
+    notebook = write_notebook(work / "--wait.ipynb", cell("x = 1", tags=["parameters"]))
+    asked = {"path": notebook.name, "flavor": "a10", "team": "--dry-run", "parameters": ["--dry-run"]}
+    status, answer = server.ask("modelyard/jobs", asked)
+    assert status == 422
+    assert "there is no team --dry-run" in answer["summary"]
+    assert "'--dry-run' is no parameter" in answer["summary"]
+
+
+def test_how_far_a_job_is(server: Jupyter, work: Path) -> None:
+    def state() -> Any:
+        return server.ask("modelyard/jobs?result=far.ipynb")[1]["state"]
+
+    assert state() == "waiting"
+    partial = write_notebook(work / ".far.ipynb", cell("print(1)", papermill={"status": "pending"}))
+    assert state() == "running"
+    partial.rename(work / "far.ipynb")
+    assert state() == "stopped"
+    write_notebook(work / "far.ipynb", cell("print(1)", papermill={"status": "completed"}))
+    assert state() == "complete"
+    assert server.ask("modelyard/jobs?result=../far.ipynb")[0] == 400
+
+
+def test_strangers_and_other_pages_are_refused(server: Jupyter) -> None:
+    for path, body in (("modelyard/choices", None), ("modelyard/jobs?result=x", None), ("modelyard/jobs", {})):
+        assert server.ask(path, body, token="wrong")[0] == 403
+    # Who is logged in by a cookie, as another site's page would be, also needs the XSRF token.
+    session = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+    session.open(server.lab, timeout=20).close()
+    with session.open(f"{server.address}modelyard/choices", timeout=20) as answer:
+        assert json.load(answer)["stack"] == "dev"
+    with pytest.raises(HTTPError, match="403"):
+        session.open(f"{server.address}modelyard/jobs", data=b"{}", timeout=20)
+
+
+def test_a_kernel_that_idles_ends_though_its_page_is_open(
+    tmp_path: Path, browser: Browser, extension: dict[str, str]
+) -> None:
+    """With the configuration that the guide gives, but for its numbers."""
+    (tmp_path / "work").mkdir()
+    soon = {"MappingKernelManager.cull_idle_timeout": 3, "MappingKernelManager.cull_interval": 1}
+    settings = {"Modelyard.command": ["/nowhere/modelyard"], **soon}
+    config = EXTENSION / "jupyter_server_config.py"
+    with jupyter(tmp_path / "jupyter", tmp_path / "work", settings, extension, config) as server:
+        page = opened(browser, server, write_notebook(tmp_path / "work" / "idle.ipynb", cell("print(1)")))
+        expect(page.get_by_role("button", name="Python 3 (ipykernel) | Idle")).to_be_visible()
+        assert [kernel["connections"] for kernel in server.ask("api/kernels")[1]] == [1]
+        until = time.monotonic() + 20
+        while server.ask("api/kernels")[1]:
+            assert time.monotonic() < until
+            time.sleep(0.5)
+        status, said = server.ask("modelyard/choices")
+        assert (status, "/nowhere/modelyard cannot be started" in said["summary"]) == (422, True)
+        page.close()

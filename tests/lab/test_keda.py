@@ -1,0 +1,180 @@
+"""Training that KEDA scales: the real operator, a real Prometheus, and objects that the stack planned and applied."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from modelyard.cluster import ObjectKey
+from modelyard.workloads.facts import KEDA_QUERIES
+from tests.lab.environment import NAMESPACE, Environment, comparable, environment
+from tests.lab.prometheus import QUEUE, Running, prometheus
+
+RAY, CELERY = (
+    "deployment-ray-model-training-worker",
+    "deployment-model-training-tasks-gpu",
+)
+SCALERS = [ObjectKey("keda.sh/v1alpha1", "ScaledObject", NAMESPACE, f"{side}-training") for side in ("celery", "ray")]
+COOLDOWN = 3
+"""Seconds."""
+WINDOW = "3s:1s"
+"""In place of half an hour."""
+
+
+def quick(side: str) -> str:
+    """The query of a side as the stack has it, with a short window and a metric of this test's own."""
+    query = KEDA_QUERIES[side].replace("30m:15s", WINDOW).replace("ray_tasks", "training_tasks")
+    return query % {"queue": QUEUE} if side == "celery" else query
+
+
+class Site(NamedTuple):
+    """A platform whose training KEDA scales, and the work that Prometheus tells of."""
+
+    env: Environment
+    server: Running
+    work: dict[str, float]
+
+    def asks(self, number: int) -> None:
+        """So much work is there for Ray."""
+        self.work['training_tasks{State="RUNNING"}'] = number
+
+    def config(self, **sections: Any) -> None:
+        """Writes sections of the stack file."""
+        document = yaml.safe_load(self.env.stack_file.read_text())
+        document["config"] |= {f"modelyard:{name}": value for name, value in sections.items()}
+        self.env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+    def keda(self) -> dict[str, Any]:
+        return {
+            "mode": "keda",
+            "prometheus": self.server.url,
+            "pollingInterval": 1,
+            "cooldownPeriod": COOLDOWN,
+            "scrapeInterval": 1,
+        }
+
+    def replicas(self, name: str) -> int:
+        found: int = self.env.deployment(name)["spec"]["replicas"]
+        return found
+
+    def wait_for(self, name: str, replicas: int) -> None:
+        self.env.lab.wait(f"{replicas} pods of {name}", lambda: self.replicas(name) == replicas)
+
+    def holds_what_was_planned(self) -> None:
+        """What is planned now is what is there: nothing to do, and nothing drifted."""
+        plan = self.env.plan()
+        assert plan.changed == ()
+        for target in plan.targets:
+            live = self.env.get(target.key)
+            assert live is not None
+            assert comparable(live) == comparable(target.after)
+        assert "as it was applied" in self.env.modelyard("drift", "dev").stdout
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    work: dict[str, float] = {}
+    folder = tmp_path_factory.mktemp("prometheus")
+    with prometheus(folder, work) as server, environment("dev", tmp_path_factory.mktemp("keda")) as env:
+        env.lab.start_operators("keda")
+        del env.env["MODELYARD_NO_DRAIN"]
+        made = Site(env, server, work)
+        made.asks(0)
+        query = "sum(training_tasks) or vector(0)"
+        made.config(
+            autoscaling=made.keda(),
+            drain={"quiet": 1, "prometheus": server.url, "ray": {"query": query}, "celery": {"query": "vector(0)"}},
+            patches=[{"name": f"keda-{side}", "params": {"queries": [quick(side)]}} for side in ("ray", "celery")],
+        )
+        yield made
+
+
+def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -> None:
+    env = site.env
+    plan = env.plan()
+    assert not plan.blocked, plan.findings
+    planned = {target.key: target for target in plan.targets}
+    assert [planned[key].action for key in SCALERS] == ["create", "create"]
+    env.modelyard("apply", "dev", "--yes", "--no-drain")
+    for key in SCALERS:
+        live = env.get(key)
+        assert live is not None
+        assert live["spec"] == planned[key].after["spec"]
+        assert live["metadata"]["annotations"].items() >= planned[key].after["metadata"]["annotations"].items()
+    # The queue has work in this Prometheus, and the side is not in use.
+    site.wait_for(RAY, 0)
+    assert site.replicas(CELERY) == 0
+    env.lab.wait("KEDA's autoscaler", lambda: len(env.found("apis/autoscaling/v2/…/horizontalpodautoscalers")) == 1)
+    env.modelyard("apply", "dev", "--yes", "--no-drain")
+    site.holds_what_was_planned()
+
+
+def test_training_goes_up_with_work_stays_without_metrics_and_goes_down(site: Site) -> None:
+    site.asks(1)
+    site.wait_for(RAY, 1)
+    site.env.lab.wait("the pod", lambda: len(site.env.pods("ray-model-training-worker")) == 1)
+    # The work is over, and nobody can tell.
+    os.kill(site.server.process.pid, signal.SIGSTOP)
+    try:
+        site.asks(0)
+        end = time.monotonic() + 3 * COOLDOWN
+        while time.monotonic() < end:
+            assert site.replicas(RAY) == 1
+            time.sleep(0.2)
+    finally:
+        os.kill(site.server.process.pid, signal.SIGCONT)
+    site.wait_for(RAY, 0)
+    site.holds_what_was_planned()
+
+
+def test_a_switch_waits_for_the_work_and_puts_the_old_side_to_sleep(site: Site) -> None:
+    env = site.env
+    site.asks(1)
+    site.wait_for(RAY, 1)
+    env.edit("modelyard:training: ray", "modelyard:training: celery")
+    plan = env.plan()
+    assert [(drain.side, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
+    assert [key.name for key in SCALERS if key in {target.key for target in plan.changed}] == [
+        "celery-training",
+        "ray-training",
+    ]
+    site.asks(0)
+    done = env.modelyard("apply", "dev", "--yes")
+    assert "draining Ray" in done.stdout + done.stderr
+    site.wait_for(CELERY, 1)
+    assert site.replicas(RAY) == 0
+    site.asks(1)
+    time.sleep(2 * COOLDOWN)
+    assert site.replicas(RAY) == 0
+    site.asks(0)
+    site.holds_what_was_planned()
+
+
+def test_back_to_fixed_replicas_keda_lets_go_first(site: Site) -> None:
+    env = site.env
+    assert site.replicas(CELERY) == 1
+    site.config(autoscaling={"mode": "none"}, patches=[])
+    plan = env.plan()
+    assert not plan.blocked, plan.findings
+    assert [target.key for target in plan.changed][:2] == SCALERS
+    env.modelyard("apply", "dev", "--yes")
+    assert [env.get(key) for key in SCALERS] == [None, None]
+    env.lab.wait("KEDA's autoscaler to go", lambda: not env.found("apis/autoscaling/v2/…/horizontalpodautoscalers"))
+    assert (site.replicas(RAY), site.replicas(CELERY)) == (0, 1)
+    site.holds_what_was_planned()
+
+
+def test_destroy_leaves_nothing_of_it(site: Site) -> None:
+    env = site.env
+    site.config(autoscaling=site.keda())
+    env.modelyard("apply", "dev", "--yes", "--no-drain")
+    assert None not in [env.get(key) for key in SCALERS]
+    env.modelyard("destroy", "dev", "--yes")
+    assert [env.get(key) for key in SCALERS] == [None, None]
+    env.lab.wait("KEDA's autoscaler to go", lambda: not env.found("apis/autoscaling/v2/…/horizontalpodautoscalers"))
+    annotations = env.deployment(RAY)["metadata"].get("annotations", {})
+    assert not any(name.startswith("modelyard.dev/") for name in annotations)

@@ -1,0 +1,122 @@
+"""The pool as it is, with the real Kueue: one run has the quota, the next waits, and starts when that is cancelled.
+
+Nodes are simulated and have no logs: ``tests/cli/test_cli_runs.py`` reads logs from a server of its own.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab import Lab
+from lab.install import PLATFORMS, nodes
+from tests.lab.environment import ROOT, Environment
+from tests.lab.test_pool import config
+
+POOL: dict[str, Any] = {
+    "flavors": [{"name": "a10", "gpu": "A10"}],
+    "teams": [{"name": "vision", "quotas": [{"flavor": "a10", "cpu": 8, "memory": "32Gi", "gpus": 2}]}],
+    "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
+    "resources": [
+        {"name": "deep", "type": "training", "team": "vision", "workers": 2, "cpu": 1, "memory": "2Gi", "gpus": 1},
+    ],
+    "jobs": [{"name": "train", "type": "training", "resource": "deep", "command": ["python", "train.py"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    """A control plane with Kueue, two nodes of one A10 each, and the queues of one team."""
+    folder = tmp_path_factory.mktemp("live")
+    with Lab.start(folder / "lab", context="dev") as lab:
+        lab.start_operators("kueue")
+        nodes(lab, PLATFORMS / "dev" / "nodes.yaml")
+        for namespace in ("vision", "ml-platform"):
+            lab.kubectl("create", "namespace", namespace)
+        made = Environment("dev", lab, folder / "project")
+        _lasting(made)
+        config(made, **POOL)
+        # Only the queues are applied here, and they are the same on every platform.
+        shutil.copytree(ROOT / "stacks" / "recorded" / "dev", made.folder / "stacks" / "recorded" / "dev")
+        made.modelyard("render", "dev", "--format", "kustomize", "--out", "out")
+        for kind in ("resourceflavor", "clusterqueue", "localqueue"):
+            for file in (made.folder / "out" / "dev").glob(f"{kind}-*.yaml"):
+                lab.kubectl("apply", "--server-side", "--filename", str(file))
+        path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/team-vision"
+        lab.wait("the queue", lambda: '"Active", "status": "True"' in _conditions(lab, path))
+        yield made
+
+
+def _lasting(env: Environment) -> None:
+    """A version of the template whose pods last: simulated pods of Jobs end after a second unless they ask for more."""
+    folder = env.folder / "patches" / "job-run"
+    shutil.copytree(folder / "v1", folder / "v2")
+    base = folder / "v2" / "base.yaml.j2"
+    before = "        karpenter.sh/do-not-disrupt"
+    base.write_text(base.read_text().replace(before, f"        lab.modelyard/complete-after: 1h\n{before}"))
+
+
+def _conditions(lab: Lab, path: str) -> str:
+    found = lab.request("GET", path).body.get("status", {}).get("conditions", [])
+    return json.dumps([{"type": one["type"], "status": one["status"]} for one in found]).replace('"type": ', "")
+
+
+def submit(env: Environment) -> str:
+    made = json.loads(env.modelyard("job", "submit", "dev", "train", "--json").stdout)
+    assert made["template"] == "job-run@v2"
+    return str(made["run"])
+
+
+def state(env: Environment, run: str) -> str | None:
+    runs = json.loads(env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
+    return next((one["state"] for one in runs if one["name"] == run), None)
+
+
+def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env: Environment) -> None:
+    first = submit(env)
+    env.lab.wait("the first run", lambda: state(env, first) == "running")
+    second = submit(env)
+    env.lab.wait("Kueue's words", lambda: "insufficient" in env.modelyard("job", "why", "dev", second).stdout)
+    assert state(env, second) == "queued"
+
+    live = json.loads(env.modelyard("gpus", "--live", "dev", "--json").stdout)
+    (product,) = live["products"]
+    assert [product[name] for name in ("product", "gpus", "taken", "free", "queued")] == ["NVIDIA-A10", 2, 2, 0, 2]
+    assert product["idle"] is None
+    ((taker,), (waiter,)) = live["takers"], live["waiting"]
+    assert (taker["owner"]["name"], taker["owner"]["team"], taker["gpus"]) == (first, "vision", 2)
+    assert (waiter["owner"]["name"], waiter["owner"]["job"], waiter["place"]) == (second, "train", 1)
+    (queue,) = live["queues"]
+    assert (queue["team"], queue["waitingGpus"], queue["quotas"][0]["used"]) == ("vision", 2, 2)
+
+    why = " ".join(env.modelyard("job", "why", "dev", second).stdout.split())
+    for part in (
+        "place 1 of 1 in queue team-vision",
+        "a10: 2 used of 2; may not borrow",
+        f"its queue is held by {first} of vision (2 GPUs",
+        "the nodes have room for 0 of 2 workers now",
+        "0 of 1 GPUs free, a pod needs 1",
+    ):
+        assert part in why
+    logs = env.modelyard("job", "logs", "dev", second, check=False)
+    assert logs.returncode == 1
+    assert "is queued and has no pod" in logs.stderr
+
+    refused = env.modelyard("job", "cancel", "dev", first, check=False)
+    assert refused.returncode == 2
+    assert state(env, first) == "running"
+    assert "2 GPUs of it come free" in env.modelyard("job", "cancel", "dev", first, "--yes").stdout
+    env.lab.wait("the second run", lambda: state(env, second) == "running")
+    env.lab.wait("the end of the first", lambda: state(env, first) is None)
+    assert env.lab.request("GET", f"/apis/batch/v1/namespaces/vision/jobs/{first}").status == 404
+
+
+def test_without_its_queue_a_run_says_what_is_missing(env: Environment) -> None:
+    env.lab.kubectl("delete", "localqueue", "vision", "--namespace=vision")
+    run = submit(env)
+    env.lab.wait(
+        "the cause",
+        lambda: "namespace vision has no queue vision" in env.modelyard("job", "why", "dev", run).stdout,
+    )

@@ -1,0 +1,108 @@
+"""Partitions on a real API server: their configurations, a pod that gets a slice, and nothing left of either."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from modelyard.cluster import ObjectKey
+from tests.lab.environment import NAMESPACE, Environment, comparable, environment
+from tests.lab.test_pool import config
+
+SPACE = "gpu-operator"
+LABELS = {"nvidia.com/device-plugin.config": "small", "nvidia.com/mig.config": "small"}
+SLICES = {"nvidia.com/mig-3g.40gb": "1", "nvidia.com/mig-1g.10gb": "4"}
+PARTITIONS: list[dict[str, Any]] = [
+    {"name": "small", "mode": "mig", "gpu": "a100-80gb", "layout": {"3g.40gb": 1, "1g.10gb": 4}},
+    {"name": "shared", "mode": "time-slicing", "replicas": 4},
+]
+CONFIGS = [ObjectKey("v1", "ConfigMap", SPACE, f"gpu-partitions-{what}") for what in ("device-plugin", "mig")]
+DEPLOYMENT = ObjectKey("apps/v1", "Deployment", NAMESPACE, "resource-chat")
+
+
+def sliced_node() -> dict[str, Any]:
+    """A node as the MIG manager and the device plugin leave it; nothing of them runs here."""
+    resources = {"cpu": "32", "memory": "256Gi", "pods": "32", "nvidia.com/gpu": "0", **SLICES}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": "sliced",
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": {
+                **LABELS,
+                "nvidia.com/gpu.present": "true",
+                "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB",
+                "nvidia.com/mig.strategy": "mixed",
+                "nvidia.com/mig.config.state": "success",
+            },
+        },
+        "spec": {"taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]},
+        "status": {"allocatable": resources, "capacity": resources, "phase": "Running"},
+    }
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with environment("dev", tmp_path_factory.mktemp("partitions")) as made:
+        made.lab.kubectl("create", "namespace", SPACE)
+        config(made, partitions=PARTITIONS)
+        made.modelyard("apply", "dev", "--yes")
+        yield made
+
+
+def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
+    plan = env.plan()
+    assert plan.changed == ()
+    found = {target.key: target for target in plan.targets if target.patches == ("gpu-partitions@v1",)}
+    assert set(found) == set(CONFIGS)
+    for key, target in found.items():
+        live = env.get(key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+        for text in live["data"].values():
+            assert yaml.safe_load(text)["version"] == "v1"
+    assert [one.code for one in plan.findings if one.code == "PAR015"] == ["PAR015", "PAR015"]
+
+
+def test_a_pod_gets_a_slice_of_a_node_that_has_some(env: Environment) -> None:
+    answer = env.lab.request("POST", "/api/v1/nodes", sliced_node())
+    assert answer.status == 201, answer
+    image = {"image": "images.example.com/ml-platform/jobs:23.10.4"}
+    chat = {"name": "chat", "type": "serving", "partition": "small", "slice": "1g.10gb", "workers": 4, "cpu": 1}
+    served = {"name": "talk", "type": "serving", "resource": "chat"}
+    config(env, runtime=image, resources=[{**chat, "workers": 5, "memory": "2Gi"}], jobs=[served])
+    env.lab.wait("the node", lambda: any(node.name == "sliced" for node in _nodes(env)))
+    # One more than there are slices: the plan says so before anything waits.
+    assert "RES101" in {one.code for one in env.plan().findings if one.blocks}
+    config(env, resources=[{**chat, "memory": "2Gi"}])
+    plan = env.plan()
+    assert not plan.blocked
+    assert [target.name for target in plan.changed] == ["resource-chat"]
+    assert [one.code for one in plan.findings if one.code in ("PAR015", "PAR016")] == ["PAR015"]
+    env.modelyard("apply", "dev", "--yes")
+    env.lab.wait("the pods", lambda: env.deployment("resource-chat")["status"].get("readyReplicas") == 4)
+    pods = env.lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=modelyard.dev/resource=chat")
+    assert {pod["spec"]["nodeName"] for pod in pods.body["items"]} == {"sliced"}
+    assert env.plan().changed == ()
+
+
+def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
+    env.modelyard("destroy", "dev", "--yes")
+    assert [env.get(key) for key in (*CONFIGS, DEPLOYMENT)] == [None] * 3
+    # The labels are the administrator's: they are as they were.
+    node = env.lab.request("GET", "/api/v1/nodes/sliced").body
+    assert LABELS.items() <= node["metadata"]["labels"].items()
+
+
+def _nodes(env: Environment) -> Any:
+    from modelyard.cluster import Node
+
+    items = env.lab.request("GET", "/api/v1/nodes").body["items"]
+    ready = [
+        item
+        for item in items
+        if any(one["type"] == "Ready" and one["status"] == "True" for one in item["status"].get("conditions", ()))
+    ]
+    return [Node(item["metadata"]["name"], {}, (), {}) for item in ready]

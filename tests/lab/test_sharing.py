@@ -1,0 +1,316 @@
+"""Teams share GPUs on the real Kueue: quotas, borrowing, gangs, places, searches, Ray clusters; all from a stack file.
+
+Four nodes with one GPU each, in two racks, for two teams with two GPUs each; a third team counts CPU and memory apart.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab import Lab, install
+from tests.lab.environment import Environment, comparable, environment
+from tests.lab.test_pool import config, pool
+
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+RACK = "example.com/rack"
+HOST = "kubernetes.io/hostname"
+TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+STAYS = {"env": {"LAB_COMPLETE_AFTER": "1h"}, "type": "training"}
+ROOM = {"flavor": "any", "cpu": 16, "memory": "64Gi"}
+SHARED = {"cohort": "research", "quotas": [{"flavor": "a30", "cpu": 8, "memory": "64Gi", "gpus": 2}, ROOM]}
+STACK: dict[str, Any] = {
+    "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
+    "flavors": [
+        {"name": "a30", "gpu": "A30", "tolerations": [TAINT], "topology": [RACK, HOST]},
+        {"name": "a10", "gpu": "A10", "tolerations": [TAINT]},
+        {"name": "any"},
+    ],
+    "teams": [
+        {"name": "vision", **SHARED},
+        {"name": "speech", **SHARED},
+        {"name": "robots", "quotas": [{"flavor": "a10", "gpus": 1}, ROOM]},
+    ],
+    "resources": [
+        {"name": name, "type": "training", "workers": workers, "cpu": 1, "memory": "2Gi", "gpus": 1, "gpu": "A30"}
+        for name, workers in (("one", 1), ("two", 2), ("four", 4))
+    ]
+    + [
+        {"name": "old", "type": "training", "workers": 1, "cpu": 1, "memory": "2Gi", "gpus": 1},
+        {"name": "none", "type": "dataset", "workers": 1, "cpu": 1, "memory": "2Gi"},
+    ],
+    "jobs": [
+        {"name": name, "command": ["python", "train.py"], **STAYS, **rest}
+        for name, rest in {
+            "search": {"resource": "one", "team": "vision", "trials": 6},
+            "single": {"resource": "one", "team": "speech"},
+            "pair": {"resource": "two", "team": "speech"},
+            "gang": {"resource": "four", "team": "vision"},
+            "smaller": {"resource": "four", "team": "vision", "leastWorkers": 2},
+            "near": {"resource": "two", "team": "vision", "together": RACK},
+            "scattered": {"resource": "four", "team": "vision", "together": RACK},
+            "ray": {"resource": "two", "team": "vision", "engine": "ray", "timeLimit": "20s"},
+            "apart": {"resource": "old", "team": "robots"},
+            "clean": {"resource": "none", "team": "robots", "type": "dataset"},
+            "sort": {"resource": "none", "team": "vision", "type": "dataset"},
+        }.items()
+    ],
+}
+
+
+def node(name: str, rack: str) -> dict[str, Any]:
+    """A node with one A30."""
+    amounts = {"cpu": "16", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {HOST: name, RACK: rack, "nvidia.com/gpu.product": "NVIDIA-A30"}},
+        "spec": {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    folder = tmp_path_factory.mktemp("sharing")
+    with environment("dev", folder) as made:
+        nodes = [node(f"a30-{number}", f"rack-{number // 3}") for number in range(1, 5)]
+        (folder / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+        install.nodes(made.lab, folder / "nodes.json")
+        for team in STACK["teams"]:
+            made.lab.kubectl("create", "namespace", team["name"])
+        made.lab.start_operators("kueue", "kuberay")
+        made.modelyard("apply", "dev", "--yes")
+        yield made
+
+
+def without(body: dict[str, Any], name: str) -> dict[str, Any]:
+    """An object without a part of its metadata."""
+    return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key != name}}
+
+
+def items(lab: Lab, path: str) -> list[dict[str, Any]]:
+    """Objects of all teams."""
+    found: list[dict[str, Any]] = lab.request("GET", path).body["items"]
+    return found
+
+
+def pods(lab: Lab, *runs: str) -> list[dict[str, Any]]:
+    """Pods of runs that are on a node and not on their way out."""
+    return [
+        pod
+        for pod in items(lab, "/api/v1/pods")
+        if pod["metadata"].get("labels", {}).get("modelyard.dev/run") in runs
+        and "nodeName" in pod["spec"]
+        and "deletionTimestamp" not in pod["metadata"]
+        and pod["status"]["phase"] == "Running"
+    ]
+
+
+def nodes_of(lab: Lab, *runs: str) -> list[str]:
+    """Where the pods of runs are, sorted."""
+    return sorted(pod["spec"]["nodeName"] for pod in pods(lab, *runs))
+
+
+def waiting(lab: Lab, run: str) -> str:
+    """Why Kueue does not admit a run; empty when it does."""
+    for one in items(lab, f"{KUEUE}/workloads"):
+        owner = one["metadata"]["ownerReferences"][0]["name"]
+        for each in one.get("status", {}).get("conditions", []):
+            if owner == run and each["type"] == "QuotaReserved" and each["status"] == "False":
+                return str(each["message"])
+    return ""
+
+
+class Runs:
+    """The runs of one test, which are deleted when it ends."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env, self.lab, self.names = env, env.lab, list[str]()
+
+    def submit(self, job: str) -> str:
+        """Starts a run, and says its name."""
+        run = str(json.loads(self.env.modelyard("job", "submit", "dev", job, "--json").stdout)["run"])
+        self.names.append(run)
+        return run
+
+    def end(self, run: str) -> None:
+        """Deletes all objects of a run."""
+        for kind in ("jobs", "rayjobs.ray.io"):
+            selector = f"--selector=modelyard.dev/run={run}"
+            for team in STACK["teams"]:
+                self.lab.kubectl("delete", kind, selector, f"--namespace={team['name']}", "--wait=false")
+
+    def holds(self, run: str, gpus: int) -> None:
+        """Waits until a run has so many pods on nodes with A30s."""
+        self.lab.wait(f"{run} on {gpus} GPUs", lambda: nodes_on(self.lab, run) == gpus)
+
+
+def nodes_on(lab: Lab, run: str) -> int:
+    """How many pods of a run are on nodes with A30s."""
+    return sum(name.startswith("a30-") for name in nodes_of(lab, run))
+
+
+@pytest.fixture
+def runs(env: Environment) -> Iterator[Runs]:
+    made = Runs(env)
+    yield made
+    for run in made.names:
+        made.end(run)
+    env.lab.wait(
+        "all GPUs to be free", lambda: not pods(env.lab, *made.names) and not items(env.lab, f"{KUEUE}/workloads")
+    )
+
+
+def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
+    config(env, **STACK)
+    plan = env.plan()
+    assert not plan.blocked
+    found = pool(plan)
+    assert {kind for kind, _, _ in found} == {"Topology", "ResourceFlavor", "ClusterQueue", "LocalQueue"}
+    env.modelyard("apply", "dev", "--yes")
+    for target in found.values():
+        live = env.get(target.key)
+        assert live is not None
+        # Kueue itself marks what is in use.
+        assert (
+            comparable(without(live, "finalizers"))["object"]
+            == comparable(without(target.after, "finalizers"))["object"]
+        )
+    assert env.plan().changed == ()
+    assert env.up().changed == []
+
+    def active() -> bool:
+        conditions = [one.get("status", {}).get("conditions", []) for one in items(env.lab, f"{KUEUE}/clusterqueues")]
+        return all(any(each["type"] == "Active" and each["status"] == "True" for each in one) for one in conditions)
+
+    env.lab.wait("the queues to be active", active)
+
+
+def test_a_search_grows_borrows_and_gives_back(env: Environment, runs: Runs) -> None:
+    lab = env.lab
+    mine = runs.submit("single")
+    runs.holds(mine, 1)
+    search = runs.submit("search")
+    # Two of its own, and the one that the other team leaves free.
+    runs.holds(search, 3)
+    runs.end(mine)
+    runs.holds(search, 4)
+    pair = runs.submit("pair")
+    # Its team wants its own two back, and gets them.
+    runs.holds(pair, 2)
+    runs.holds(search, 2)
+    evicted = [
+        each["reason"]
+        for one in items(lab, f"{KUEUE}/workloads")
+        for each in one["status"]["conditions"]
+        if each["type"] == "Preempted" and each["status"] == "True"
+    ]
+    assert set(evicted) == {"InCohortReclamation"}
+    runs.end(pair)
+    runs.holds(search, 4)
+
+
+def test_a_gang_starts_whole_or_not_at_all(env: Environment, runs: Runs) -> None:
+    lab = env.lab
+    single = runs.submit("single")
+    runs.holds(single, 1)
+    gang = runs.submit("gang")
+    lab.wait("a reason to wait", lambda: "insufficient" in waiting(lab, gang))
+    assert pods(lab, gang) == []
+    runs.end(single)
+    runs.holds(gang, 4)
+
+
+def test_it_may_start_smaller(env: Environment, runs: Runs) -> None:
+    pair = runs.submit("pair")
+    runs.holds(pair, 2)
+    smaller = runs.submit("smaller")
+    runs.holds(smaller, 2)
+    (job,) = items(env.lab, "/apis/batch/v1/namespaces/vision/jobs")
+    assert (job["spec"]["parallelism"], job["spec"]["suspend"]) == (2, False)
+
+
+def test_workers_together_are_in_one_rack_or_wait(env: Environment, runs: Runs) -> None:
+    lab = env.lab
+    scattered = runs.submit("scattered")
+    lab.wait("a reason to wait", lambda: "2 out of 4" in waiting(lab, scattered))
+    # Four GPUs are free, two in each rack.
+    assert pods(lab, scattered) == []
+    near = runs.submit("near")
+    runs.holds(near, 2)
+    assert nodes_of(lab, near) in (["a30-1", "a30-2"], ["a30-3", "a30-4"])
+
+
+def test_a_flavor_with_a_topology_takes_only_who_asks_for_a_place(env: Environment, runs: Runs) -> None:
+    """So the runs of modelyard that say no ``together`` ask for any place."""
+    run = runs.submit("single")
+    runs.holds(run, 1)
+    (job,) = items(env.lab, "/apis/batch/v1/namespaces/speech/jobs")
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    pod = {"restartPolicy": "Never", "tolerations": [TAINT], "containers": [container]}
+    bare = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "bare", "labels": {"kueue.x-k8s.io/queue-name": "speech", "modelyard.dev/run": "bare"}},
+        "spec": {"suspend": True, "template": {"spec": pod}},
+    }
+    assert env.lab.request("POST", "/apis/batch/v1/namespaces/speech/jobs", bare).status == 201
+    runs.names.append("bare")
+    env.lab.wait("a reason to wait", lambda: "only TopologyAwareScheduling" in waiting(env.lab, "bare"))
+
+
+def test_a_ray_cluster_is_on_the_right_nodes_and_leaves_them(env: Environment, runs: Runs) -> None:
+    lab = env.lab
+    run = runs.submit("ray")
+    runs.holds(run, 2)
+    lab.wait("its head", lambda: len(pods(lab, run)) == 3)
+    heads = [pod for pod in pods(lab, run) if pod["metadata"]["labels"]["ray.io/node-type"] == "head"]
+    assert [pod["spec"]["nodeName"].startswith("dev-cpu-") for pod in heads] == [True]
+    (used,) = [
+        sum(
+            int(each["total"])
+            for one in queue["status"]["flavorsReservation"]
+            for each in one["resources"]
+            if "gpu" in each["name"]
+        )
+        for queue in items(lab, f"{KUEUE}/clusterqueues")
+        if queue["metadata"]["name"] == "team-vision"
+    ]
+    assert used == 2
+    # Its time is over after 20 seconds, and with it the cluster is.
+    lab.wait("the end of its pods", lambda: not pods(lab, run))
+    lab.wait("its quota", lambda: not items(lab, "/apis/ray.io/v1/rayclusters"))
+
+
+def test_who_needs_no_gpu_is_not_in_the_way(env: Environment, runs: Runs) -> None:
+    lab = env.lab
+    made = [runs.submit("clean"), runs.submit("sort"), runs.submit("apart")]
+    lab.wait("all of them", lambda: len(pods(lab, *made)) == 3)
+    places = [nodes_of(lab, run)[0].rsplit("-", 1)[0] for run in made]
+    assert places == ["dev-cpu", "dev-cpu", "dev-gpu"]
+
+
+def test_what_kueue_never_changes_is_replaced(env: Environment) -> None:
+    flavors = [{**STACK["flavors"][0], "labels": {"example.com/room": "a"}}, *STACK["flavors"][1:]]
+    config(env, flavors=flavors)
+    plan = env.plan()
+    assert "QUE009" in {one.code for one in plan.findings}
+    # The API server says so too.
+    assert any("nodeLabels are immutable" in f"{one.summary} {one.detail}" for one in plan.findings)
+    quotas = [{**SHARED["quotas"][0], "flavor": "a30-2"}, ROOM]  # type: ignore[index,dict-item]
+    flavors[0]["name"] = "a30-2"
+    teams = [{**team, "quotas": quotas} if "cohort" in team else team for team in STACK["teams"]]
+    config(env, flavors=flavors, teams=teams)
+    env.modelyard("apply", "dev", "--yes")
+    assert env.plan().changed == ()
+    names = {one["metadata"]["name"] for one in items(env.lab, f"{KUEUE}/resourceflavors")}
+    assert names == {"a30-2", "a10", "any"}
+    assert [one["metadata"]["name"] for one in items(env.lab, f"{KUEUE}/topologies")] == ["topology-a30-2"]
+
+
+def test_a_destroy_leaves_nothing(env: Environment) -> None:
+    env.modelyard("destroy", "dev", "--yes")
+    for plural in ("topologies", "resourceflavors", "clusterqueues", "localqueues", "workloads"):
+        assert items(env.lab, f"{KUEUE}/{plural}") == []

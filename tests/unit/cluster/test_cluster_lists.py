@@ -1,0 +1,64 @@
+"""Lists in pages: all of them, from the beginning again where they have grown too old, and who may not read them."""
+
+import httpx2
+import pytest
+
+from modelyard.cluster.connection import ClusterError
+from modelyard.cluster.lists import PAGE, paged, pool_objects
+from tests.unit.cluster.test_cluster_live import client_of
+
+
+def page(names: range, more: str = "") -> httpx2.Response:
+    items = [{"metadata": {"name": f"n{number}"}} for number in names]
+    return httpx2.Response(200, json={"metadata": {"continue": more} if more else {}, "items": items})
+
+
+def test_all_pages_are_read() -> None:
+    asked = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(dict(request.url.params))
+        return {"": page(range(2), "a"), "a": page(range(2, 4), "b"), "b": page(range(4, 5))}[
+            request.url.params.get("continue", "")
+        ]
+
+    found = paged(client_of(answer), "/api/v1/nodes", {"labelSelector": "x"})
+    assert [one["metadata"]["name"] for one in found] == ["n0", "n1", "n2", "n3", "n4"]
+    assert [one.get("continue") for one in asked] == [None, "a", "b"]
+    assert {(one["limit"], one["labelSelector"]) for one in asked} == {(str(PAGE), "x")}
+
+
+def test_a_list_that_has_grown_too_old_is_read_anew_in_one_answer() -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if "continue" in request.url.params:
+            return httpx2.Response(
+                410, json={"kind": "Status", "message": "the continue token is too old", "code": 410}
+            )
+        return page(range(2), "a") if "limit" in request.url.params else page(range(5))
+
+    assert len(paged(client_of(answer), "/api/v1/nodes")) == 5
+
+
+def test_nobody_reads_for_ever() -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(410, json={"kind": "Status", "message": "gone", "code": 410})
+
+    with pytest.raises(ClusterError, match="gone"):
+        paged(client_of(answer), "/api/v1/nodes")
+
+
+def test_without_kueue_and_without_rights_are_told_apart() -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if "kueue" not in request.url.path:
+            return page(range(1))
+        if request.url.path.endswith("workloads"):
+            return httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
+        return httpx2.Response(404, text="404 page not found")
+
+    found = pool_objects(client_of(answer))
+    assert (found.kueue, found.unread, len(found.nodes)) == (True, ("workloads",), 1)
+
+    def none(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(404, text="404 page not found") if "kueue" in request.url.path else page(range(1))
+
+    assert pool_objects(client_of(none)).kueue is False

@@ -1,0 +1,148 @@
+"""Runs in an environment, and the Job that builds one, as the templates make them."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.catalog import Library, load_library
+from modelyard.environments import with_files
+from modelyard.environments.locks import locked, made_of
+from modelyard.jobs import environment_build, job_submission
+from modelyard.stack import Stack, load_text
+
+ROOT = Path(__file__).parents[3]
+STACK = """config:
+  modelyard:platform: {release: "23.10", namespace: ml-platform}
+  modelyard:gpu: {model: A10}
+  modelyard:runtime: {image: "jobs:1"}
+  modelyard:environments:
+    - {name: tabular, python: "3.11", pip: [six], image: "python:3.11", indexSecret: pypi, claim: shared}
+  modelyard:resources:
+    - {name: deep, type: training, cpu: 4, memory: 24Gi, gpus: 1, environment: tabular}
+  modelyard:jobs:
+    - {name: train, type: training, resource: deep, command: [python, x.py, "it's $HOME"]}
+"""
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return load_library(ROOT)
+
+
+def stack(root: Path, text: str = STACK) -> Stack:
+    (root / "environments").mkdir(exist_ok=True)
+    pins = {"six": ("1.17.0", "0" * 64)}
+    (root / "environments/tabular.lock").write_text(locked("3.11", made_of("3.11", ("six",)), pins))
+    made, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+    assert made is not None, findings
+    return with_files(root, made)
+
+
+def pod(job: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The container and the volumes by name."""
+    spec = job["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    return container, {one["name"]: one for one in spec["volumes"]}
+
+
+def test_a_run_sees_its_environment_and_cannot_change_it(library: Library, tmp_path: Path) -> None:
+    made = job_submission(stack(tmp_path), library, "train", "train-x7k2p")
+    (environment,) = made.environments
+    container, volumes = pod(made.objects[0])
+    assert container["image"] == "python:3.11"
+    assert container["args"] == ["python", "x.py", "it's $HOME"]
+    claim = volumes["environments"]["persistentVolumeClaim"]
+    assert claim == {"claimName": "shared", "readOnly": True}
+    (mount,) = [one for one in container["volumeMounts"] if one["name"] == "environments"]
+    assert mount == {"name": "environments", "mountPath": "/opt/environments", "readOnly": True}
+    env = {one["name"]: one.get("value") for one in container["env"]}
+    files = environment.files
+    assert files is not None
+    assert env["VIRTUAL_ENV"] == f"/opt/environments/{files.digest}"
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_the_runs_shell_finds_the_environment_or_says_what_is_missing(
+    library: Library, tmp_path: Path, built: bool
+) -> None:
+    container, _ = pod(job_submission(stack(tmp_path), library, "train", "train-x7k2p").objects[0])
+    environment = tmp_path / "built"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin/python").write_text('#!/bin/sh\nfor word; do echo "<$word>"; done\n')
+    (environment / "bin/python").chmod(0o755)
+    if built:
+        (environment / "modelyard.lock").touch()
+    done = subprocess.run(
+        [*container["command"], *container["args"]],
+        env={"VIRTUAL_ENV": str(environment), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if built:
+        assert (done.returncode, done.stdout) == (0, "<x.py>\n<it's $HOME>\n")
+    else:
+        assert (done.returncode, done.stdout) == (78, "")
+        assert "environment tabular is not built on this volume" in done.stderr
+
+
+def test_a_run_without_an_environment_is_as_before(library: Library, tmp_path: Path) -> None:
+    made = job_submission(stack(tmp_path, STACK.replace(", environment: tabular", "")), library, "train", "train-x7k2p")
+    container, volumes = pod(made.objects[0])
+    assert made.environments == ()
+    assert (container["image"], container["command"]) == ("jobs:1", ["python", "x.py", "it's $HOME"])
+    assert "environments" not in volumes
+
+
+def test_a_build_is_named_by_what_it_builds(library: Library, tmp_path: Path) -> None:
+    asked = stack(tmp_path)
+    (environment,) = asked.config.environments
+    made = environment_build(asked, library, environment, "vision")
+    assert made.template == "environment-build@v1"
+    (job,) = made.objects
+    files = environment.files
+    assert files is not None
+    assert job["metadata"]["name"] == f"environment-tabular-{files.digest[:16]}"
+    assert job["metadata"]["namespace"] == "vision"
+    assert "ttlSecondsAfterFinished" not in job["spec"]
+    container, volumes = pod(job)
+    assert "nvidia.com/gpu" not in container["resources"]["limits"]
+    assert container["args"][1:4] == [files.digest, "3.11", "3600"]
+    assert container["args"][4] == files.lock.text if files.lock else None
+    assert volumes["index"] == {"name": "index", "secret": {"secretName": "pypi"}}
+    assert {one["name"]: one["value"] for one in container["env"]}["PIP_CONFIG_FILE"] == "/etc/modelyard/pip/pip.conf"
+    other = stack(tmp_path, STACK.replace("python:3.11", "python:3.11.9"))
+    (second,) = environment_build(other, library, other.config.environments[0], "vision").objects
+    assert second["metadata"]["name"] != job["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ([("pip: [six]", "pip: [six, pandas]")], "ENV005"),
+        ([("name: tabular", "name: other"), ("environment: tabular", "environment: other")], "ENV004"),
+        ([("environment: tabular", "environment: tabula")], "ENV003"),
+        ([("command:", "engine: ray, command:")], "ENV006"),
+    ],
+)
+def test_nothing_is_submitted_that_could_not_run(
+    library: Library, tmp_path: Path, changes: list[tuple[str, str]], code: str
+) -> None:
+    text = STACK
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    made = job_submission(stack(tmp_path, text), library, "train", "train-x7k2p")
+    assert made.objects == ()
+    assert [one.code for one in made.findings] == [code]
+
+
+@pytest.mark.parametrize("after", ["pip: [six, pandas]", "pip: [six], requirements: a.txt"])
+def test_nothing_is_built_that_is_not_locked(library: Library, tmp_path: Path, after: str) -> None:
+    asked = stack(tmp_path, STACK.replace("pip: [six]", after))
+    made = environment_build(asked, library, asked.config.environments[0], "vision")
+    assert made.objects == ()
+    assert all(one.blocks for one in made.findings)
+    assert made.findings

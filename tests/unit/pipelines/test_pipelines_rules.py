@@ -1,0 +1,129 @@
+"""What is wrong with pipelines, found before anything runs."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.findings import Severity
+from modelyard.pipelines import check_pipelines
+from modelyard.sizing import sized
+from modelyard.stack.config import Stack
+from modelyard.stack.jobs import Runtime
+from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.stack.remote import Place, Remote
+from tests.unit.pipelines.made import (
+    ASSISTANT,
+    CHAT,
+    DEEP,
+    FIT,
+    LAKE,
+    LOAD,
+    NIGHTLY,
+    PREPARE,
+    SERVE,
+    TRAIN,
+    stack,
+    with_stages,
+)
+
+
+def told(given: Stack) -> list[tuple[str, str, str]]:
+    return [(one.code, one.field, one.summary) for one in check_pipelines(given, sized(given.config))]
+
+
+def test_a_sound_pipeline_has_no_findings() -> None:
+    assert told(stack()) == []
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "code", "field", "words"),
+    [
+        (with_stages(PREPARE, FIT, FIT), "PIP001", "pipelines[0].stages[2].name", "has the stage train twice"),
+        (with_stages(PREPARE, Stage("x")), "PIP002", "pipelines[0].stages[1]", "neither a job nor a rollout"),
+        (with_stages(Stage("x", "fit", "chat")), "PIP002", "pipelines[0].stages[0]", "both a job and a rollout"),
+        (with_stages(Stage("x", "fitt")), "PIP002", "pipelines[0].stages[0].job", "which there is not"),
+        (with_stages(Stage("x", "assistant")), "PIP002", "pipelines[0].stages[0].job", "which has no command"),
+        (with_stages(Stage("x", rollout="nope", reads=("raw",))), "PIP002", "pipelines[0].stages[0].rollout", "no res"),
+        (
+            with_stages(Stage("x", rollout="deep", reads=("raw",))),
+            "PIP002",
+            "pipelines[0].stages[0].rollout",
+            "training",
+        ),
+        (with_stages(Stage("x", rollout="chat")), "PIP002", "pipelines[0].stages[0].reads", "rolls out 0 artefacts"),
+        (with_stages(PREPARE._replace(needs=("prepare",))), "PIP004", "pipelines[0].stages[0].needs[0]", "itself"),
+        (
+            with_stages(PREPARE, FIT._replace(needs=("prepare", "prepair"))),
+            "PIP004",
+            "pipelines[0].stages[1].needs[1]",
+            "no",
+        ),
+        (with_stages(PREPARE, FIT._replace(needs=())), "PIP006", "pipelines[0].stages[1].reads[0]", "not need prepare"),
+        (
+            with_stages(PREPARE, FIT._replace(reads=("dataset",))),
+            "PIP006",
+            "pipelines[0].stages[1].reads[0]",
+            "no stage",
+        ),
+        (
+            with_stages(PREPARE._replace(reads=("data-set",))),
+            "PIP006",
+            "pipelines[0].stages[0].reads[0]",
+            "only itself",
+        ),
+        (
+            with_stages(PREPARE, FIT, FIT._replace(name="tune")),
+            "PIP007",
+            "pipelines[0].stages[2].writes[0]",
+            "has model from train and from the stage tune",
+        ),
+        (
+            with_stages(PREPARE._replace(writes=("raw",), reads=())),
+            "PIP007",
+            "pipelines[0].stages[0].writes[0]",
+            "inputs",
+        ),
+        (NIGHTLY._replace(artifacts=None), "PIP008", "pipelines[0]", "writes data-set, model, and says nowhere"),
+        (NIGHTLY._replace(artifacts=Place("lace", "x")), "PIP008", "pipelines[0].artifacts", "which there is not"),
+        (NIGHTLY._replace(inputs={"raw": Place("lace", "x")}), "PIP008", "pipelines[0].inputs.raw", "the input raw"),
+    ],
+)
+def test_each_mistake_is_told_with_its_place(pipeline: Pipeline, code: str, field: str, words: str) -> None:
+    ((found, where, summary),) = told(stack(pipeline))
+    assert (found, where) == (code, field)
+    assert words in summary
+
+
+def test_a_circle_is_told_once_with_all_of_its_stages() -> None:
+    circle = with_stages(PREPARE._replace(needs=("train",)), FIT, SERVE)
+    assert told(stack(circle)) == [
+        ("PIP005", "pipelines[0].stages[0].needs", "pipeline nightly can never run: prepare needs train needs prepare")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "words"),
+    [
+        ({"buckets": (LAKE._replace(reached_by=()),)}, "PIP008", "the platform does not reach"),
+        ({"resources": (DEEP._replace(remote=Remote()), CHAT)}, "PIP003", "on the remote resource deep"),
+        ({"resources": (DEEP, CHAT._replace(remote=Remote()))}, "PIP003", "to the remote resource chat"),
+        ({"jobs": (LOAD, TRAIN)}, "PIP002", "rolls out to chat, which has no pods"),
+        ({"resources": (DEEP._replace(type="runtime"), CHAT)}, "PIP002", "on no resource of its type"),
+        ({"runtime": Runtime()}, "PIP010", "no image for the pod that starts its stages"),
+        ({"jobs": (LOAD._replace(team=None), TRAIN, ASSISTANT)}, "PIP011", "in 2 namespaces"),
+    ],
+)
+def test_what_stages_run_on_is_held_against_them(changes: dict[str, Any], code: str, words: str) -> None:
+    assert any(found == code and words in summary for found, _, summary in told(stack(**changes)))
+
+
+def test_loading_data_with_gpus_is_a_warning() -> None:
+    resources = (DEEP, CHAT, DEEP._replace(name="wide", type="dataset"))
+    given = stack(resources=resources, jobs=(LOAD._replace(resource="wide"), TRAIN, ASSISTANT))
+    (finding,) = check_pipelines(given, sized(given.config))
+    assert (finding.code, finding.severity) == ("PIP009", Severity.WARNING)
+    assert "begins with prepare, which loads data and asks for 2 GPUs" in finding.summary
+
+
+def test_two_pipelines_of_one_name() -> None:
+    assert told(stack(NIGHTLY, NIGHTLY)) == [("PIP001", "pipelines[1].name", "pipelines has nightly twice")]

@@ -1,0 +1,175 @@
+"""What a submission of a pipeline makes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.catalog import Library, load_library
+from modelyard.jobs import Submission
+from modelyard.pipelines import jumping, pipeline_run_name, pipeline_submission, summary
+from modelyard.sizing import sized
+from modelyard.stack.config import Stack
+from modelyard.stack.pipelines import Pipeline, Stage
+from tests.unit.pipelines.made import ASSISTANT, CHAT, DEEP, LOAD, NIGHTLY, TRAIN, stack, with_stages
+
+ROOT = Path(__file__).parents[3]
+RUN = "nightly-x7k2p"
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return load_library(ROOT)
+
+
+def made(library: Library, given: Stack | None = None, pipeline: Pipeline = NIGHTLY) -> Submission:
+    return pipeline_submission(given or stack(pipeline), library, pipeline, RUN)
+
+
+def steps(submission: Submission) -> list[dict[str, Any]]:
+    (container,) = submission.objects[0]["spec"]["template"]["spec"]["containers"]
+    run, text = container["args"]
+    assert run == RUN
+    return list(json.loads(text))
+
+
+def test_every_stage_is_made_and_held(library: Library) -> None:
+    submission = made(library)
+    assert not any(one.blocks for one in submission.findings)
+    kinds = [(body["kind"], body["metadata"]["name"]) for body in submission.objects]
+    assert kinds == [
+        ("Job", RUN),
+        ("ServiceAccount", RUN),
+        ("Role", RUN),
+        ("RoleBinding", RUN),
+        ("Job", f"{RUN}-prepare"),
+        ("Job", f"{RUN}-train"),
+        ("Service", f"{RUN}-train"),
+    ]
+    assert {body["metadata"]["namespace"] for body in submission.objects} == {"vision-ml"}
+    stages = [body for body in submission.objects[4:] if body["kind"] == "Job"]
+    for body in stages:
+        assert body["spec"]["suspend"] is True
+        assert body["metadata"]["labels"][QUEUE] == "modelyard-held"
+        assert body["metadata"]["labels"]["modelyard.dev/pipeline-run"] == RUN
+        # Gone before the run, it could not be told from one that failed.
+        assert "ttlSecondsAfterFinished" not in body["spec"]
+    assert submission.template == "pipeline-run@v1, job-run@v1"
+
+
+def test_the_pod_that_starts_them_asks_for_no_gpu_and_may_touch_only_the_run(library: Library) -> None:
+    leader, _, role, _, *_ = made(library).objects
+    assert leader["spec"]["ttlSecondsAfterFinished"] == 7200
+    assert "suspend" not in leader["spec"]
+    spec = leader["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert set(container["resources"]["limits"]) == {"cpu", "memory"}
+    assert spec["serviceAccountName"] == RUN
+    compile(container["command"][2], "stages", "exec")
+    assert role["rules"] == [
+        {
+            "apiGroups": ["apps"],
+            "resources": ["deployments"],
+            "resourceNames": ["resource-chat"],
+            "verbs": ["get", "patch"],
+        },
+        {
+            "apiGroups": ["batch"],
+            "resources": ["jobs"],
+            "resourceNames": [f"{RUN}-prepare", f"{RUN}-train"],
+            "verbs": ["get", "patch"],
+        },
+    ]
+
+
+def test_what_starts_a_stage(library: Library) -> None:
+    prepare, train, serve = steps(made(library))
+    assert [one["needs"] for one in (prepare, train, serve)] == [[], ["prepare"], ["train"]]
+    assert train["path"] == "/apis/batch/v1/namespaces/vision-ml/jobs"
+    assert train["objects"] == [f"{RUN}-train"]
+    assert train["release"] == {
+        "metadata": {"annotations": {"modelyard.dev/released": RUN}, "labels": {QUEUE: "vision"}}
+    }
+    annotations = serve["release"]["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["modelyard.dev/model"] == f"s3://acme-lake/pipelines/{RUN}/model"
+    assert serve["objects"] == ["resource-chat"]
+
+
+def test_stages_know_the_addresses_of_what_they_read_and_write(library: Library) -> None:
+    objects = {body["metadata"]["name"]: body for body in made(library).objects if body["kind"] == "Job"}
+    env = {
+        name: {one["name"]: one.get("value") for one in body["spec"]["template"]["spec"]["containers"][0]["env"]}
+        for name, body in objects.items()
+    }
+    written = f"s3://acme-lake/pipelines/{RUN}/data-set"
+    assert env[f"{RUN}-prepare"]["INPUT_RAW"] == "s3://acme-lake/clicks"
+    assert env[f"{RUN}-prepare"]["OUTPUT_DATA_SET"] == written
+    assert env[f"{RUN}-train"]["INPUT_DATA_SET"] == written
+    assert env[f"{RUN}-train"]["PIPELINE_RUN"] == RUN
+
+
+def test_without_a_team_a_stage_is_only_suspended(library: Library) -> None:
+    plain = with_stages(Stage("fit", "fit", writes=("model",)))
+    given = stack(plain, resources=(DEEP._replace(team=None), CHAT))
+    submission = made(library, given, plain)
+    assert QUEUE not in submission.objects[4]["metadata"]["labels"]
+    assert submission.objects[4]["spec"]["suspend"] is True
+    (step,) = steps(submission)
+    assert step["release"]["spec"] == {"suspend": False}
+
+
+def test_all_trials_of_a_search_are_one_stage(library: Library) -> None:
+    jobs = (LOAD, TRAIN._replace(trials=3), ASSISTANT)
+    submission = made(library, stack(jobs=jobs))
+    assert steps(submission)[1]["objects"] == [f"{RUN}-train-{number}" for number in range(3)]
+    assert summary(NIGHTLY, sized(stack(jobs=jobs).config)).most_gpus == 3
+
+
+def test_a_ray_stage_is_followed_as_a_ray_job(library: Library) -> None:
+    submission = made(library, stack(jobs=(LOAD, TRAIN._replace(engine="ray"), ASSISTANT)))
+    step = steps(submission)[1]
+    assert (step["kind"], step["path"]) == ("RayJob", "/apis/ray.io/v1/namespaces/vision-ml/rayjobs")
+    (body,) = [one for one in submission.objects if one["kind"] == "RayJob"]
+    assert body["spec"]["suspend"] is True
+
+
+def test_what_is_wrong_makes_nothing(library: Library) -> None:
+    pipeline = with_stages(Stage("a", "fit", needs=("b",)), Stage("b", "fit", needs=("a",)))
+    submission = made(library, None, pipeline)
+    assert submission.objects == ()
+    assert [one.code for one in submission.findings] == ["PIP005"]
+
+
+def test_errors_of_other_pipelines_do_not_count(library: Library) -> None:
+    wrong = with_stages(Stage("a", "nope"))._replace(name="other")
+    assert made(library, stack(wrong, NIGHTLY)).objects
+
+
+def test_a_queue_that_the_cluster_adds_would_start_a_stage_too_early(library: Library) -> None:
+    plain = with_stages(Stage("fit", "fit"))
+    asked = made(library, stack(plain, resources=(DEEP._replace(team=None), CHAT)), plain).objects
+    assert jumping(asked, asked) is None
+    answers = json.loads(json.dumps(asked))
+    answers[0]["metadata"]["labels"][QUEUE] = "default"
+    assert jumping(asked, answers) is None
+    answers[4]["metadata"]["labels"][QUEUE] = "default"
+    finding = jumping(asked, answers)
+    assert finding is not None
+    assert finding.code == "PIP013"
+    assert f"Job {RUN}-fit into the queue default" in finding.summary
+
+
+def test_names_leave_room_for_the_longest_stage() -> None:
+    pipeline = with_stages(Stage("s" * 24, "fit"))._replace(name="p" * 63)
+    name = pipeline_run_name(pipeline)
+    assert len(f"{name}-{'s' * 24}") <= 54
+    assert name.startswith("pppp")
+
+
+def test_what_a_run_takes_at_most() -> None:
+    found = summary(NIGHTLY, sized(stack().config))
+    assert [one.stage.name for one in found.stages] == ["prepare", "train", "serve"]
+    assert (found.most_gpus, found.most_by) == (2, ("train",))
+    assert (found.gpu_seconds, found.longest) == (2 * 21600, 3600 + 21600)

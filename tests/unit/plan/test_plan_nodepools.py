@@ -1,0 +1,210 @@
+"""Pools of GPU nodes: Karpenter's objects, and what is wrong with them before a node is missing."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from modelyard.findings import Severity
+from modelyard.hardware import resolve
+from modelyard.hardware.machines import machines, product_on
+from modelyard.stack.nodepools import NodePool
+from modelyard.stack.pool import Flavor, Quota, Team
+
+A10G = NodePool("a10g", "A10G", 8, "gpu")
+L40S = NodePool("l40s", "L40S", 8, "gpu")
+
+
+def pools(site: Any, *wanted: NodePool, **more: Any) -> Any:
+    return site.asking(node_pools=wanted, **more)
+
+
+def found(site: Any) -> list[tuple[str, str, str]]:
+    told = [finding for finding in site.plan().findings if finding.code.startswith("QUE")]
+    return [(finding.code, finding.field, finding.summary) for finding in told]
+
+
+def spec_of(site: Any, name: str) -> Any:
+    (target,) = [one for one in site.plan().targets if (one.key.kind, one.name) == ("NodePool", name)]
+    assert (target.action, target.managed, target.patches) == ("create", True, ("node-pools@v1",))
+    return target.after["spec"]
+
+
+def chosen(spec: Any) -> dict[str, list[str]]:
+    rules = spec["template"]["spec"]["requirements"]
+    assert {rule["operator"] for rule in rules} == {"In"}
+    return {rule["key"]: rule["values"] for rule in rules}
+
+
+def test_a_pool_rents_the_machines_with_its_card_and_keeps_nodes_with_jobs(dev: Any) -> None:
+    assert [one.name for one in dev.plan().targets if one.key.kind == "NodePool"] == []
+    spec = spec_of(pools(dev, A10G._replace(zones=("us-east-1a",), labels={"team": "vision"})), "a10g")
+    assert chosen(spec) == {
+        "karpenter.sh/capacity-type": ["on-demand"],
+        "kubernetes.io/os": ["linux"],
+        "node.kubernetes.io/instance-type": sorted(one.type for one in machines("aws", resolve("A10G"))),  # type: ignore[arg-type]
+        "topology.kubernetes.io/zone": ["us-east-1a"],
+    }
+    assert spec["template"]["metadata"]["labels"] == {
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/gpu.product": "NVIDIA-A10G",
+        "team": "vision",
+    }
+    inner = spec["template"]["spec"]
+    assert inner["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    assert inner["nodeClassRef"] == {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "gpu"}
+    assert inner["expireAfter"] == "Never"
+    assert spec["limits"] == {"nvidia.com/gpu": "8"}
+    disruption = spec["disruption"]
+    assert (disruption["consolidationPolicy"], disruption["consolidateAfter"]) == ("WhenEmpty", "600s")
+    assert found(pools(dev, A10G)) == []
+
+
+@pytest.mark.parametrize(
+    ("cloud", "card", "kind", "product"),
+    [
+        ("gcp", "a100-40gb", "GCENodeClass", "NVIDIA-A100-SXM4-40GB"),
+        ("azure", "T4", "AKSNodeClass", "Tesla-T4"),
+        ("aws", "a100-80gb", "EC2NodeClass", "NVIDIA-A100-SXM4-80GB"),
+    ],
+)
+def test_each_cloud_has_its_node_class_and_its_boards(dev: Any, cloud: Any, card: str, kind: str, product: str) -> None:
+    pool = NodePool("gpu", card, 16, "mine", cloud=cloud, taint=False, capacity="any", types=())
+    spec = spec_of(pools(dev, pool), "gpu")
+    assert spec["template"]["spec"]["nodeClassRef"]["kind"] == kind
+    assert "taints" not in spec["template"]["spec"]
+    assert spec["template"]["metadata"]["labels"]["nvidia.com/gpu.product"] == product
+    assert chosen(spec)["karpenter.sh/capacity-type"] == ["on-demand", "spot"]
+
+
+def test_only_whole_cards_are_rented() -> None:
+    card = resolve("L4")
+    assert card is not None
+    there = machines("aws", card)
+    assert there
+    assert all(one.whole_gpus and one.gpus for one in there)
+    assert not any(one.type.startswith("g6f.") for one in there)
+
+
+def test_boards_of_one_card_that_a_cloud_does_not_tell_apart_are_not_guessed() -> None:
+    card = resolve("a100-80gb")
+    assert card is not None
+    assert product_on("azure", card) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "field", "words"),
+    [
+        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "is of the card A1000, which is in no table"),
+        ({"gpu": "A30"}, "QUE020", "nodePools[0].gpu", "aws rents no machine with whole A30"),
+        ({"region": "us-est-1"}, "QUE020", "nodePools[0].region", "aws has no region us-est-1"),
+        ({"region": "af-south-1"}, "QUE020", "nodePools[0].gpu", "aws rents no machine with whole A10G in af-south-1"),
+        (
+            {"types": ("g5.xlarge", "g5.12xlrge")},
+            "QUE020",
+            "nodePools[0].types[1]",
+            "g5.12xlrge of node pool a10g is in",
+        ),
+        ({"types": ("g6.xlarge",)}, "QUE020", "nodePools[0].types[0]", "has L4, not A10G"),
+        ({"types": ("g2-standard-4",)}, "QUE020", "nodePools[0].types[0]", "is a machine of gcp"),
+        ({"gpu": "A100"}, "QUE021", "nodePools[0].gpu", "nodes call the A100 by 4 names, and a pool has one"),
+        (
+            {"gpu": "h200-sxm-141gb", "gpus": 4},
+            "QUE022",
+            "nodePools[0].gpus",
+            "may have 4 GPUs, and its smallest node has 8",
+        ),
+        ({"gpus": 0}, "QUE022", "nodePools[0].gpus", "may have 0 GPUs, and its smallest node has 1"),
+    ],
+)
+def test_what_would_never_get_a_node_is_an_error(
+    dev: Any, change: dict[str, Any], code: str, field: str, words: str
+) -> None:
+    plan = pools(dev, A10G._replace(**change)).plan()
+    (one,) = [finding for finding in plan.findings if finding.code.startswith("QUE")]
+    assert (one.code, one.field, one.severity) == (code, field, Severity.ERROR)
+    assert words in one.summary
+    assert one.remedy
+
+
+def test_a_family_needs_one_variant_or_its_label(dev: Any) -> None:
+    named = A10G._replace(gpu="A100", labels={"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"})
+    assert found(pools(dev, named)) == []
+
+
+def test_two_pools_of_one_name(dev: Any) -> None:
+    assert [code for code, _, _ in found(pools(dev, A10G, A10G))] == ["QUE001"]
+
+
+def test_a_worker_that_no_node_holds(dev: Any) -> None:
+    gpu = dev.stack.config.gpu._replace(model="A10G", per_worker=4, allocation="multi_gpu")
+    small = A10G._replace(types=("g5.xlarge", "g5.2xlarge"))
+    assert [code for code, _, _ in found(pools(dev, small, gpu=gpu))] == ["QUE023"]
+    assert found(pools(dev, A10G, gpu=gpu)) == []
+    assert [code for code, _, _ in found(pools(dev, A10G._replace(gpus=2), gpu=gpu))] == ["QUE023"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        ({}, False),
+        ({"karpenter.sh/nodepool": "a10g"}, False),
+        ({"karpenter.sh/capacity-type": "on-demand"}, False),
+        ({"node.kubernetes.io/instance-type": "g5.xlarge"}, False),
+        ({"topology.kubernetes.io/zone": "us-east-1a"}, False),
+        ({"karpenter.sh/capacity-type": "spot"}, True),
+        ({"karpenter.sh/nodepool": "other"}, True),
+        ({"node.kubernetes.io/instance-type": "p5.48xlarge"}, True),
+        ({"team": "vision"}, True),
+    ],
+)
+def test_a_flavor_that_no_pool_gives(dev: Any, labels: dict[str, str], told: bool) -> None:
+    site = pools(dev, A10G, flavors=(Flavor("mine", "A10G", labels),))
+    assert [code for code, _, _ in found(site)] == (["QUE024"] if told else [])
+
+
+def test_a_flavor_of_nodes_that_are_there_needs_no_pool(dev: Any) -> None:
+    assert found(pools(dev, A10G, flavors=(Flavor("there", "A10"),))) == []
+
+
+def test_a_flavor_of_another_card_is_none_of_the_pools_business(dev: Any) -> None:
+    assert [code for code, _, _ in found(pools(dev, A10G, flavors=(Flavor("other", "A30"),)))] == ["QUE005"]
+
+
+def test_quotas_may_promise_what_pools_may_add(dev: Any) -> None:
+    def told(gpus: int) -> list[str]:
+        team = Team("vision", (Quota("mine", "64", "256Gi", gpus),))
+        return [code for code, _, _ in found(pools(dev, A10G, flavors=(Flavor("mine", "A10G"),), teams=(team,)))]
+
+    assert told(8) == []
+    assert told(9) == ["QUE006"]
+
+
+def test_pods_for_which_a_pool_may_add_a_node_stop_no_apply(dev: Any) -> None:
+    gpu = dev.stack.config.gpu._replace(model="L40S")
+
+    def told(*pool: NodePool) -> list[tuple[Severity, str]]:
+        plan = pools(dev, *pool, gpu=gpu).plan()
+        return [(one.severity, one.remedy) for one in plan.findings if one.code == "RES101"]
+
+    assert [severity for severity, _ in told()] == [Severity.ERROR]
+    ((severity, remedy),) = told(L40S)
+    assert severity is Severity.ADVICE
+    assert remedy.startswith("nothing to do: the node pool may add l40s/g6e.")
+    assert [severity for severity, _ in told(L40S._replace(types=("g6e.xlarge",)))] == [Severity.ERROR]
+
+
+def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_there(dev: Any) -> None:
+    """Karpenter holds a pod's node affinity against the pool: without the card's label there, it adds nothing."""
+    from modelyard.plan.capacity import obstacle
+    from modelyard.plan.nodepools import possible_nodes
+    from modelyard.plan.pods import pods_of
+
+    site = pools(dev, L40S, gpu=dev.stack.config.gpu._replace(model="L40S"))
+    (worker,) = [one for one in site.plan().targets if one.role == "rayWorker" and one.key.kind == "Deployment"]
+    nodes = possible_nodes((L40S,))
+    assert {node.allocatable["nvidia.com/gpu"] for node in nodes} == {Fraction(1), Fraction(4), Fraction(8)}
+    assert {obstacle(pods_of(worker.after), node) for node in nodes} == {""}
+    (bare, *_) = possible_nodes((L40S,))
+    unlabelled = bare._replace(labels={key: value for key, value in bare.labels.items() if "product" not in key})
+    assert obstacle(pods_of(worker.after), unlabelled)

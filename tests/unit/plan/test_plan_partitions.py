@@ -1,0 +1,412 @@
+"""Partitions: what their objects come out as, what is wrong with them, and what pods on their slices ask for."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import yaml
+
+from modelyard.cluster import Node, Pod
+from modelyard.jobs import job_submission
+from modelyard.stack.jobs import Job, Model, Resource, Runtime
+from modelyard.stack.partitions import Partition
+from modelyard.stack.pool import Flavor, Quota, Team
+
+IMAGE = Runtime("images.example.com/jobs:1.2.3")
+SMALL = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})
+SHARED = Partition("shared", "time-slicing", replicas=4)
+EVEN = Partition("even", "mps", replicas=4)
+CHAT = Resource("chat", "llm-serving", partition="shared")
+TALK = Job("talk", "llm-serving", "chat", model=Model("1G"))
+LABEL = "nvidia.com/device-plugin.config"
+
+
+def found(site: Any, *codes: str) -> list[tuple[str, str, str]]:
+    told = [one for one in site.plan().findings if one.code.startswith("PAR") and (not codes or one.code in codes)]
+    return [(one.code, one.field, one.summary) for one in told if codes or one.code not in ("PAR009", "PAR015")]
+
+
+def configs(site: Any) -> dict[str, Any]:
+    """What the partitions' ConfigMaps say, by name of the ConfigMap and key."""
+    targets = [one for one in site.plan().targets if one.patches == ("gpu-partitions@v1",)]
+    return {f"{one.name}/{key}": yaml.safe_load(text) for one in targets for key, text in one.after["data"].items()}
+
+
+def node(name: str, resources: dict[str, int]) -> Node:
+    amounts = {
+        "cpu": Fraction(32),
+        "memory": Fraction(256 * 2**30),
+        **{key: Fraction(n) for key, n in resources.items()},
+    }
+    return Node(name, {}, (), amounts)
+
+
+def sliced(name: str, partition: str, resources: dict[str, int], **labels: str) -> Node:
+    made = node(name, resources)
+    return made._replace(labels={LABEL: partition, **labels})
+
+
+def with_nodes(site: Any, *nodes: Node, pods: tuple[Pod, ...] = ()) -> Any:
+    return site._replace(state=site.state._replace(nodes=(*site.state.nodes, *nodes), pods=(*site.state.pods, *pods)))
+
+
+def test_a_stack_without_partitions_has_no_configurations(dev: Any) -> None:
+    assert configs(dev) == {}
+    assert found(dev, "PAR009", "PAR015") == []
+
+
+def test_the_device_plugin_and_the_mig_manager_get_a_configuration_each(dev: Any) -> None:
+    """The names of the fields are the device plugin's (api/config/v1) and mig-parted's own."""
+    assert configs(dev.asking(partitions=(SMALL, SHARED, EVEN))) == {
+        "gpu-partitions-device-plugin/default": {"version": "v1", "flags": {"migStrategy": "none"}},
+        "gpu-partitions-device-plugin/small": {"version": "v1", "flags": {"migStrategy": "mixed"}},
+        "gpu-partitions-device-plugin/shared": {
+            "version": "v1",
+            "flags": {"migStrategy": "none"},
+            "sharing": {
+                "timeSlicing": {
+                    "renameByDefault": True,
+                    "failRequestsGreaterThanOne": True,
+                    "resources": [{"name": "nvidia.com/gpu", "replicas": 4}],
+                }
+            },
+        },
+        "gpu-partitions-device-plugin/even": {
+            "version": "v1",
+            "flags": {"migStrategy": "none"},
+            "sharing": {
+                "mps": {
+                    "renameByDefault": True,
+                    "failRequestsGreaterThanOne": True,
+                    "resources": [{"name": "nvidia.com/gpu", "replicas": 4}],
+                }
+            },
+        },
+        "gpu-partitions-mig/config.yaml": {
+            "version": "v1",
+            "mig-configs": {
+                "all-disabled": [{"devices": "all", "mig-enabled": False}],
+                "small": [
+                    {"devices": "all", "mig-enabled": True, "mig-devices": {"3g.40gb": 1, "1g.10gb": 4}},
+                ],
+            },
+        },
+    }
+
+
+def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
+    assert {key.partition("/")[0] for key in configs(dev.asking(partitions=(SHARED,)))} == {
+        "gpu-partitions-device-plugin"
+    }
+
+
+@pytest.mark.parametrize(
+    ("partition", "code", "summary"),
+    [
+        (SMALL, None, ""),
+        (SHARED, None, ""),
+        (EVEN, None, ""),
+        (SMALL._replace(gpu="a10"), "PAR004", "partition small is of the A10, which has no MIG"),
+        (SMALL._replace(gpu=None), "PAR004", "partition small is of the A10, which has no MIG"),
+        (SMALL._replace(gpu="t4"), "PAR004", "partition small is of the T4, which has no MIG"),
+        (
+            SMALL._replace(gpu="A100"),
+            "PAR002",
+            "partition small is of the A100, whose variants have different MIG profiles",
+        ),
+        (SMALL._replace(gpu="H100"), "PAR002", "partition small is of the card H100, which is not one card"),
+        (SMALL._replace(gpu="a30", layout={"1g.5gb": 1}), "PAR005", "the A30 has no MIG profile 1g.5gb"),
+        (
+            SMALL._replace(layout={"3g.40gb": 2, "1g.10gb": 1}),
+            "PAR006",
+            "2 × 3g.40gb, 1 × 1g.10gb do not fit on one A100 80GB (SXM4/PCIe)",
+        ),
+        (
+            SMALL._replace(gpu="rtx-pro-4500-bw"),
+            "PAR005",
+            "nobody knows the MIG profiles of the RTX PRO 4500 Blackwell (AWS g7): the layout of small is not checked",
+        ),
+        (SMALL._replace(layout={}), "PAR003", "partition small has no layout, which mig needs"),
+        (SHARED._replace(replicas=None), "PAR003", "partition shared has no replicas, which time-slicing needs"),
+        (
+            EVEN._replace(one_each=False),
+            "PAR003",
+            "partition even lets a container have several shared GPUs, and MPS never does",
+        ),
+        (EVEN._replace(replicas=48), None, ""),
+        (EVEN._replace(replicas=49), "PAR007", "49 pods would share one A10, and the device plugin's MPS takes 48"),
+        (EVEN._replace(replicas=16, gpu="v100-sxm2-16gb"), None, ""),
+        (
+            EVEN._replace(replicas=17, gpu="v100-sxm2-16gb"),
+            "PAR007",
+            "17 pods would share one V100 SXM2 16GB, and the device plugin's MPS takes 16",
+        ),
+        (EVEN._replace(gpu="p40"), "PAR007", "partition even is of the P40, on which MPS cannot limit its clients"),
+        (
+            SHARED._replace(rename=False),
+            "PAR010",
+            "slices of partition shared are called nvidia.com/gpu: quotas and limits count them as whole GPUs",
+        ),
+        (
+            SHARED._replace(name="default"),
+            "PAR001",
+            "default cannot be the name of a partition: it means GPUs that are not divided",
+        ),
+        (
+            SHARED._replace(flavor="a11"),
+            "PAR002",
+            "partition shared divides the nodes of flavor a11, which there is not",
+        ),
+    ],
+)
+def test_what_a_card_and_a_mode_can_do(dev: Any, partition: Partition, code: str | None, summary: str) -> None:
+    told = [(one[0], one[2]) for one in found(dev.asking(partitions=(partition,)))]
+    assert told == ([(code, summary)] if code else [])
+
+
+def test_strategy_single_takes_one_profile_and_calls_slices_gpus(dev: Any) -> None:
+    single = SMALL._replace(strategy="single")
+    assert [one[0] for one in found(dev.asking(partitions=(single,)))] == ["PAR006", "PAR010"]
+    alike = single._replace(layout={"1g.10gb": 7})
+    assert [one[0] for one in found(dev.asking(partitions=(alike,)))] == ["PAR010"]
+
+
+def test_names_twice(dev: Any) -> None:
+    assert found(dev.asking(partitions=(SHARED, SHARED)), "PAR001") == [
+        ("PAR001", "partitions[1].name", "partitions has shared twice")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flavors", "summary"),
+    [
+        ((Flavor("a10", "A10"),), "partitions one and two both divide the nodes of a10"),
+        ((Flavor("a10", "A10", {LABEL: "other"}),), "nodes of flavor a10 have nvidia.com/device-plugin.config=other"),
+    ],
+)
+def test_one_node_is_divided_in_one_way(dev: Any, flavors: tuple[Flavor, ...], summary: str) -> None:
+    both = (SHARED._replace(name="one", flavor="a10"), EVEN._replace(name="two", flavor="a10"))
+    told = found(dev.asking(partitions=both, flavors=flavors), "PAR008")
+    assert any(one[2].startswith(summary) for one in told)
+
+
+def test_two_flavors_of_one_node_are_told_by_the_nodes(dev: Any) -> None:
+    flavors = (Flavor("a10", "A10"), Flavor("all", labels={"nvidia.com/gpu.product": "NVIDIA-A10"}))
+    both = (SHARED._replace(name="one", flavor="a10"), EVEN._replace(name="two", flavor="all"))
+    told = found(dev.asking(partitions=both, flavors=flavors), "PAR008")
+    assert told == [("PAR008", "partitions[1].flavor", "partitions one and two both divide dev-gpu-1")]
+    apart = (
+        flavors[0]._replace(labels={LABEL: "one"}),
+        flavors[1]._replace(labels={**flavors[1].labels, LABEL: "two"}),
+    )
+    assert found(dev.asking(partitions=both, flavors=apart), "PAR008") == []
+
+
+@pytest.mark.parametrize(
+    ("partition", "words"), [(SMALL, "faults of its own"), (EVEN, "a fault ends all"), (SHARED, "no pod is kept from")]
+)
+def test_each_mode_says_what_it_keeps_apart(dev: Any, partition: Partition, words: str) -> None:
+    (told,) = [one for one in dev.asking(partitions=(partition,)).plan().findings if one.code == "PAR009"]
+    assert words in told.summary
+    assert told.severity.value == "advice"
+
+
+def asking(site: Any, resource: Resource, job: Job = TALK, *partitions: Partition) -> Any:
+    return site.asking(
+        runtime=IMAGE, partitions=partitions or (SMALL, SHARED, EVEN), resources=(resource,), jobs=(job,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "nodes"),
+    [
+        (CHAT, "nvidia.com/gpu.shared", {LABEL: "shared"}),
+        (CHAT._replace(partition="even"), "nvidia.com/gpu.shared", {LABEL: "even"}),
+        (CHAT._replace(partition="small", slice="3g.40gb"), "nvidia.com/mig-3g.40gb", {LABEL: "small"}),
+        (CHAT._replace(partition=None, grow=True), "nvidia.com/gpu.shared", {LABEL: "shared"}),
+        (CHAT._replace(partition=None, gpus=1), "nvidia.com/gpu", None),
+    ],
+)
+def test_pods_ask_for_the_slice_on_nodes_of_the_partition(
+    dev: Any, resource: Resource, name: str, nodes: dict[str, str] | None
+) -> None:
+    (made,) = [one for one in asking(dev, resource).plan().targets if one.patches == ("job-resources@v1",)]
+    spec = made.after["spec"]["template"]["spec"]
+    limits = spec["containers"][0]["resources"]["limits"]
+    assert {key: value for key, value in limits.items() if key.startswith("nvidia.com/")} == {name: "1"}
+    assert spec.get("nodeSelector") == nodes
+    # A node with slices may have another product label.
+    assert ("affinity" in spec) is (nodes is None)
+    assert found(asking(dev, resource)) == []
+
+
+@pytest.mark.parametrize("engine", ["job", "ray"])
+def test_a_submitted_job_asks_for_the_slice(dev: Any, engine: Any) -> None:
+    train = Job("train", "training", "deep", command=("python", "train.py"), engine=engine)
+    deep = Resource("deep", "training", partition="small", slice="3g.40gb")
+    site = asking(dev, deep, train)
+    made = job_submission(site.stack, site.library, "train", "train-x")
+    (first, *_) = made.objects
+    text = yaml.safe_dump(first)
+    assert "nvidia.com/mig-3g.40gb: 1" in text
+    assert f"{LABEL}: small" in text
+    assert "nvidia.com/gpu:" not in text
+
+
+def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
+    train = Job("train", "training", "deep", command=("python", "train.py"))
+    site = asking(dev, Resource("deep", "training", partition="smal"), train)
+    made = job_submission(site.stack, site.library, "train", "train-x")
+    assert made.objects == ()
+    assert [one.summary for one in made.findings] == [
+        "job train is on deep, whose slices are none that a partition has"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("resource", "code", "summary"),
+    [
+        (CHAT._replace(partition="shard"), "PAR011", "resource chat is on partition shard, which there is not"),
+        (
+            CHAT._replace(partition="small"),
+            "PAR011",
+            "resource chat does not say which slice of partition small it has",
+        ),
+        (
+            CHAT._replace(partition="small", slice="2g.20gb"),
+            "PAR011",
+            "resource chat has slice 2g.20gb, which partition small has not",
+        ),
+        (
+            CHAT._replace(slice="3g.40gb"),
+            "PAR011",
+            "resource chat has slice 3g.40gb, and partition shared is time-slicing",
+        ),
+        (CHAT._replace(gpu="A30"), "PAR011", "resource chat wants the card A30, and partition shared is of A10"),
+        (CHAT._replace(partition=None, slice="3g.40gb"), "PAR011", "resource chat has a slice and no partition"),
+        (CHAT._replace(grow=True), None, ""),
+        (
+            CHAT._replace(partition="even", grow=True),
+            "PAR012",
+            "resource chat cannot grow on partition even: mps does not",
+        ),
+        (
+            CHAT._replace(partition="small", slice="3g.40gb", grow=True),
+            "PAR012",
+            "resource chat cannot grow on partition small: mig does not",
+        ),
+        (
+            CHAT._replace(partition=None, grow=True, gpu="A30"),
+            "PAR012",
+            "resource chat is to grow, and names no partition on which it could",
+        ),
+        (
+            CHAT._replace(gpus=2),
+            "PAR013",
+            "a pod of resource chat asks for 2 slices of partition shared, and the device plugin gives it one",
+        ),
+        (
+            CHAT._replace(partition="small", slice="3g.40gb", gpus=2),
+            "PAR013",
+            "a pod of resource chat asks for 2 slices of partition small, and a process uses one of them",
+        ),
+    ],
+)
+def test_what_a_resource_may_ask_of_a_partition(dev: Any, resource: Resource, code: str | None, summary: str) -> None:
+    told = [(one[0], one[2]) for one in found(asking(dev, resource))]
+    assert told == ([(code, summary)] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("resource", "parameters", "summary"),
+    [
+        # The A10 has 24 GB: a quarter is 6.
+        (CHAT._replace(partition="even"), "2G", None),
+        (
+            CHAT._replace(partition="even"),
+            "3G",
+            "the jobs of resource chat need 6.667 GB of GPU memory, and a slice of partition even has 6",
+        ),
+        (
+            CHAT._replace(partition="small", slice="1g.10gb"),
+            "7G",
+            "the jobs of resource chat need 15.556 GB of GPU memory, and a slice of partition small has 10",
+        ),
+        (CHAT._replace(partition="small", slice="3g.40gb"), "7G", None),
+        (
+            CHAT,
+            "3G",
+            "the jobs of resource chat need 6.667 GB of GPU memory, and 4 pods of partition shared share 24",
+        ),
+        (CHAT, "2G", None),
+    ],
+)
+def test_memory_is_held_against_the_slice(dev: Any, resource: Resource, parameters: str, summary: str | None) -> None:
+    site = asking(dev, resource, TALK._replace(model=Model(parameters)))
+    assert [one[2] for one in found(site)] == ([summary] if summary else [])
+    # Several slices are no way out.
+    assert [one.summary for one in site.plan().findings if one.code == "RES204" and one.field.endswith("gpus")] == []
+
+
+def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> None:
+    site = dev.asking(partitions=(SHARED,))
+    (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
+    assert (
+        told.detail == "nodes that could: dev-gpu-1, dev-gpu-2; 1 pod runs on their GPUs now, and would not outlive it"
+    )
+    assert "kubectl label node NODE nvidia.com/device-plugin.config=shared" in told.remedy
+    labelled = with_nodes(site, sliced("new", "shared", {"nvidia.com/gpu.shared": 4}))
+    assert found(labelled, "PAR015", "PAR016") == []
+
+
+@pytest.mark.parametrize(
+    ("partition", "there", "problem"),
+    [
+        (SHARED, sliced("n", "shared", {"nvidia.com/gpu": 1}), "advertises no nvidia.com/gpu.shared"),
+        (SMALL, sliced("n", "small", {}), "has the label nvidia.com/mig.config=none"),
+        (
+            SMALL,
+            sliced("n", "small", {}, **{"nvidia.com/mig.config": "small", "nvidia.com/mig.config.state": "failed"}),
+            "says that its layout is failed",
+        ),
+        (
+            SMALL,
+            sliced("n", "small", {}, **{"nvidia.com/mig.config": "small", "nvidia.com/mig.strategy": "single"}),
+            "has the MIG strategy single, and not mixed",
+        ),
+        (
+            SMALL,
+            sliced("n", "small", {"nvidia.com/mig-3g.40gb": 1}, **{"nvidia.com/mig.config": "small"}),
+            "advertises no nvidia.com/mig-1g.10gb",
+        ),
+    ],
+)
+def test_nodes_that_are_not_divided_as_they_should_be(
+    dev: Any, partition: Partition, there: Node, problem: str
+) -> None:
+    told = found(with_nodes(dev.asking(partitions=(partition,)), there), "PAR016")
+    assert [one[2] for one in told] == [f"n is to have partition {partition.name}, and {problem}"]
+
+
+def test_slices_are_counted_where_pods_are_placed(dev: Any) -> None:
+    """Four slices on one node: five pods of a Deployment do not fit, nor five workers of a job."""
+    there = sliced("n", "shared", {"nvidia.com/gpu.shared": 4})
+    for workers, short in ((4, False), (5, True)):
+        served = with_nodes(asking(dev, CHAT._replace(workers=workers, cpu="1", memory="1Gi")), there)
+        codes = [one.code for one in served.plan().findings if one.target == "resource-chat"]
+        assert ("RES101" in codes) is short
+        job = Job("train", "training", "deep", command=("python", "train.py"))
+        deep = Resource("deep", "training", workers, "1", "1Gi", partition="shared")
+        batch = with_nodes(asking(dev, deep, job), there)
+        told = [one.summary for one in batch.plan().findings if one.code == "RES212"]
+        assert told == (["job train can never run: the nodes hold 4 of its 5 workers"] if short else [])
+
+
+def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:
+    team = Team("vision", (Quota("a10", "16", "128Gi", 1),))
+    site = asking(dev, CHAT._replace(team="vision")).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
+    assert [one[2] for one in found(site, "PAR017")] == [
+        "resource chat asks for nvidia.com/gpu.shared, of which team vision has no quota"
+    ]
+    called = asking(dev, CHAT._replace(team="vision"), TALK, SHARED._replace(rename=False))
+    assert found(called.asking(teams=(team,), flavors=(Flavor("a10", "A10"),)), "PAR017") == []

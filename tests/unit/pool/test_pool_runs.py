@@ -1,0 +1,132 @@
+"""Runs: one state for what a submission made."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.cluster.gathered import RunObjects
+from modelyard.pool.logs import sources
+from modelyard.pool.runs import Run, near_runs, runs_of
+from tests.pool import LONG_AGO, RECENTLY, condition, job, pod, spec
+
+LATE = {"reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}
+
+
+def ray(name: str, suspend: bool = False, **status: Any) -> dict[str, Any]:
+    """A RayJob with two workers of one GPU."""
+    body = job(name, suspend=suspend)
+    head = {"headGroupSpec": {"template": {"spec": spec(0)}}}
+    workers = {"workerGroupSpecs": [{"replicas": 2, "template": {"spec": spec(1)}}]}
+    body |= {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "spec": {"suspend": suspend, "rayClusterSpec": {**head, **workers}},
+    }
+    return body | {"status": status}
+
+
+def runs(*bodies: dict[str, Any]) -> tuple[Run, ...]:
+    jobs = tuple(body for body in bodies if body["kind"] == "Job")
+    return runs_of(RunObjects(jobs, tuple(body for body in bodies if body["kind"] == "RayJob")))
+
+
+@pytest.mark.parametrize(
+    ("body", "state", "reason"),
+    [
+        (job("a-1", suspend=True), "queued", ""),
+        (job("a-1", suspend=True, queue=None), "suspended", ""),
+        (job("a-1", active=1, ready=0), "starting", ""),
+        (job("a-1", active=1, ready=1, startTime=LONG_AGO), "running", ""),
+        (job("a-1", conditions=[condition("Complete")]), "succeeded", ""),
+        (job("a-1", conditions=[condition("Failed", **LATE)]), "failed", "DeadlineExceeded"),
+        (ray("a-1", suspend=True), "queued", ""),
+        (ray("a-1", jobDeploymentStatus="Initializing"), "starting", ""),
+        (ray("a-1", jobDeploymentStatus="Running", jobStatus="RUNNING"), "running", ""),
+        (ray("a-1", jobDeploymentStatus="Complete", jobStatus="SUCCEEDED"), "succeeded", ""),
+        (ray("a-1", jobDeploymentStatus="Failed", jobStatus="FAILED", reason="AppFailed"), "failed", "AppFailed"),
+    ],
+)
+def test_states(body: dict[str, Any], state: str, reason: str) -> None:
+    (run,) = runs(body)
+    assert (run.state, run.reason) == (state, reason)
+
+
+def test_a_deleted_object_is_cancelled_until_it_is_gone() -> None:
+    body = job("a-1", active=1, ready=1)
+    body["metadata"]["deletionTimestamp"] = RECENTLY
+    (run,) = runs(body)
+    assert (run.state, run.holds) == ("cancelled", 1)
+
+
+def test_gpus_of_all_workers_and_of_ray_without_its_head() -> None:
+    (plain,) = runs(job("a-1", workers=3, wants=spec(2), suspend=True))
+    assert (plain.gpus, plain.holds, plain.parts[0].workers) == (6, 0, 3)
+    (on_ray,) = runs(ray("b-1", jobDeploymentStatus="Running"))
+    assert (on_ray.gpus, on_ray.holds, on_ray.parts[0].workers) == (2, 2, 2)
+
+
+def test_trials_are_one_run() -> None:
+    (run,) = runs(
+        job("s-1-10", run="s-1", suspend=True),
+        job("s-1-2", run="s-1", active=1, ready=1, startTime=LONG_AGO),
+        job("s-1-0", run="s-1", conditions=[condition("Failed", **LATE)], startTime=LONG_AGO),
+    )
+    assert [part.name for part in run.parts] == ["s-1-0", "s-1-2", "s-1-10"]
+    assert (run.state, run.gpus, run.holds, run.count("queued")) == ("running", 3, 1, 1)
+    # While a part goes on, the run has no reason for an end that it has not come to.
+    assert (run.reason, run.ended) == ("", "")
+
+
+def test_the_newest_come_first_and_stacks_are_told_apart() -> None:
+    found = runs(job("old-1"), job("new-1", since=RECENTLY), job("new-1", stack="prod", since=RECENTLY))
+    assert [(run.name, run.stack) for run in found[:2]] == [("new-1", "dev"), ("new-1", "prod")]
+    assert found[2].name == "old-1"
+
+
+def test_a_notebooks_run_is_called_as_its_job() -> None:
+    body = job("train-abc12")
+    del body["metadata"]["labels"]["modelyard.dev/run"]
+    assert runs(body)[0].name == "train-abc12"
+
+
+def test_near_names() -> None:
+    found = runs(job("train-abc12"), job("serve-xyz99"))
+    assert near_runs("train-abc21", found) == ["train-abc12"]
+    assert near_runs("serve", found) == ["serve-xyz99"]
+    assert near_runs("nothing-like-it", found) == []
+
+
+def worker(name: str, index: str, since: str = LONG_AGO, owner: str = "a-1", **labels: str) -> dict[str, Any]:
+    made = pod(name, "n", owner=("Job", owner, "u"), since=since)
+    made["metadata"]["labels"] |= labels
+    made["metadata"]["annotations"] = {"batch.kubernetes.io/job-completion-index": index} if index else {}
+    return made
+
+
+def test_the_last_pod_of_each_worker_has_its_log() -> None:
+    (run,) = runs(job("a-1", workers=2))
+    found = sources(run, [worker("again", "0", RECENTLY), worker("first", "0"), worker("other", "1")])
+    assert [(one.worker, one.pod, one.container) for one in found] == [(0, "again", "job"), (1, "other", "job")]
+
+
+def test_a_trials_number_is_its_workers() -> None:
+    (run,) = runs(job("s-1-0", run="s-1"), job("s-1-1", run="s-1"))
+    found = sources(run, [worker("b", "0", owner="s-1-1"), worker("a", "0", owner="s-1-0")])
+    assert [(one.worker, one.pod) for one in found] == [(0, "a"), (1, "b")]
+
+
+def test_rays_own_pods_come_before_its_workers() -> None:
+    (run,) = runs(ray("r-1"))
+    pods = [
+        worker("w2", "", RECENTLY, "", **{"ray.io/node-type": "worker"}),
+        worker("w1", "", LONG_AGO, "", **{"ray.io/node-type": "worker"}),
+        worker("h", "", LONG_AGO, "", **{"ray.io/node-type": "head"}),
+        worker("s", "", LONG_AGO, "r-1"),
+    ]
+    found = sources(run, pods)
+    assert [(one.worker, one.mark, one.pod) for one in found] == [
+        (None, "head", "h"),
+        (None, "submitter", "s"),
+        (0, "0", "w1"),
+        (1, "1", "w2"),
+    ]

@@ -1,0 +1,72 @@
+"""Idle GPUs, asked of a server that answers as Prometheus does."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from modelyard.pool.usage import Known, busy_gpus, queries
+from modelyard.promql.parse import parse
+from modelyard.promql.server import server
+
+
+class Metrics:
+    """What the server answers, by whether the question is about idle GPUs."""
+
+    def __init__(self) -> None:
+        self.answers: dict[bool, Any] = {}
+        self.url = ""
+
+
+@pytest.fixture
+def metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[Metrics]:
+    monkeypatch.setenv("no_proxy", "*")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            (query,) = parse_qs(urlsplit(self.path).query)["query"]
+            result = [{"metric": labels, "value": [0, str(value)]} for labels, value in made.answers["== 0" in query]]
+            body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    made = Metrics()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        made.url = f"http://127.0.0.1:{http.server_address[1]}"
+        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
+        thread.start()
+        yield made
+        http.shutdown()
+        thread.join()
+
+
+def test_the_queries_are_promql() -> None:
+    for query in queries(15):
+        parse(query)
+        assert "[15m]" in query
+
+
+def test_pods_are_those_of_the_gpus_not_the_exporters(metrics: Metrics) -> None:
+    exporter = {"namespace": "gpu-operator", "pod": "dcgm-exporter-x"}
+    busy = {"exported_namespace": "vision", "exported_pod": "train-0", **exporter}
+    honoured = {"namespace": "vision", "pod": "train-1"}
+    metrics.answers = {False: [(busy, 4), (honoured, 2), (exporter, 2)], True: [(busy, 1), (exporter, 2)]}
+    found = busy_gpus(server(metrics.url, {}), 10)
+    assert found.problem == ""
+    assert found.pods["vision", "train-0"] == Known(4, 1)
+    assert found.pods["vision", "train-1"] == Known(2, 0)
+
+
+def test_without_the_metric_nothing_is_known(metrics: Metrics) -> None:
+    metrics.answers = {False: [], True: []}
+    found = busy_gpus(server(metrics.url, {}), 10)
+    assert found.pods == {}
+    assert "no DCGM_FI_DEV_GPU_UTIL" in found.problem

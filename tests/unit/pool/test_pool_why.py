@@ -1,0 +1,287 @@
+"""Why a run waits or failed: every cause that is there is told, with what would help."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.cluster.gathered import PoolObjects, RunObjects
+from modelyard.pool import Why, runs_of, why
+from modelyard.stack.config import Config
+from modelyard.stack.pool import Team
+from tests.pool import (
+    LONG_AGO,
+    NOW,
+    RECENTLY,
+    cluster_queue,
+    condition,
+    flavor,
+    job,
+    local_queue,
+    node,
+    pod,
+    spec,
+    waits,
+    workload,
+)
+from tests.unit.environments import environments
+
+SHORT = (
+    "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a10, 1 more needed"
+)
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return environments()["dev"][0].config._replace(teams=(Team("vision", ()), Team("speech", ())))
+
+
+@pytest.fixture
+def ask(config: Config) -> Any:
+    """Asks why the first Job does not run, in a pool of these objects."""
+
+    def call(body: dict[str, Any], pods: list[Any] | None = None, *, trials: Any = (), **objects: Any) -> Why:
+        (run,) = [one for one in runs_of(RunObjects((body, *trials), ())) if one.stack == "dev"]
+        given = {name: tuple(bodies) if isinstance(bodies, list) else bodies for name, bodies in objects.items()}
+        everything: dict[str, Any] = {
+            "nodes": (node("n1"),),
+            "pods": tuple(pods or ()),
+            "local_queues": (local_queue(),),
+            "flavors": (flavor(),),
+            "kueue": True,
+            **given,
+        }
+        return why(run, pods or (), PoolObjects(**everything), config, NOW)
+
+    return call
+
+
+def words(found: Why) -> str:
+    parts = [found.summary, *(part for cause in found.causes for part in (cause.summary, *cause.details)), *found.helps]
+    return "\n".join(parts)
+
+
+def test_quota_that_another_run_of_the_team_holds(ask: Any) -> None:
+    waiting, holder = job("late-22222", suspend=True, since=RECENTLY), job("early-11111", workers=2)
+    found = ask(
+        waiting,
+        workloads=[workload(waiting, waits(SHORT)), workload(holder, queue="team-vision")],
+        queues=[cluster_queue("team-vision", 2, 2)],
+    )
+    said = words(found)
+    assert found.summary == "waits for its GPUs for 2m"
+    assert "place 1 of 1 in queue team-vision" in said
+    assert "it asks for 1 GPU" in said
+    assert "a10: 2 used of 2; may not borrow" in said
+    assert SHORT in said
+    assert "its queue is held by early-11111 of vision (2 GPUs for 3h)" in said
+    assert found.helps[-1] == "or end one of the team's own: modelyard job cancel dev early-11111"
+
+
+def test_who_stands_before_it(ask: Any) -> None:
+    waiting = job("b-22222", suspend=True)
+    before = [job("a-11111", suspend=True, since="2026-11-22T08:00:00Z"), job("c-33333", suspend=True)]
+    found = ask(
+        waiting,
+        workloads=[
+            workload(waiting, waits(SHORT)),
+            workload(before[0], waits(SHORT)),
+            workload(before[1], waits(SHORT), priority=5),
+        ],
+        queues=[cluster_queue("team-vision", 2, 2)],
+    )
+    assert "place 3 of 3 in queue team-vision, behind c-33333 of vision, a-11111 of vision" in words(found)
+
+
+def test_quota_that_others_of_the_cohort_hold(ask: Any) -> None:
+    waiting, other = job("a-11111", suspend=True), job("x-99999", queue="speech", namespace="speech", workers=3)
+    found = ask(
+        waiting,
+        workloads=[workload(waiting, waits(SHORT)), workload(other, queue="team-speech")],
+        queues=[
+            cluster_queue("team-vision", 1, cohort="r", limit=1),
+            cluster_queue("team-speech", 2, 3, cohort="r", borrowed=1),
+        ],
+        local_queues=[local_queue(), local_queue("speech", "speech", "team-speech")],
+    )
+    assert "a10: 0 used of 1; may borrow 1 more" in words(found)
+    assert any("its cohort is held by x-99999 of speech (3 GPUs" in text for text in found.helps)
+    assert not any("cancel" in text for text in found.helps)
+
+
+@pytest.mark.parametrize(("limit", "lent", "most"), [(None, 2, 4), (1, 2, 3), (5, 2, 4)])
+def test_more_than_a_team_can_ever_have(ask: Any, limit: int | None, lent: int, most: int) -> None:
+    body = job("big-11111", suspend=True, workers=most + 1)
+    found = ask(
+        body,
+        workloads=[workload(body, waits(SHORT))],
+        queues=[cluster_queue("team-vision", 2, cohort="r", limit=limit), cluster_queue("lender", lent, cohort="r")],
+    )
+    assert f"ask for {most} GPUs at most, or raise the quota of vision" in words(found)
+
+
+@pytest.mark.parametrize(
+    ("objects", "said", "help_"),
+    [
+        ({"kueue": False}, "it waits for Kueue, and the cluster has none", "install Kueue"),
+        ({"unread": ("workloads",)}, "these credentials may not read workloads", "ask for the right"),
+        ({}, "Kueue has not taken notice of it yet", "see whether Kueue runs"),
+    ],
+)
+def test_where_kueue_says_nothing(ask: Any, objects: Any, said: str, help_: str) -> None:
+    found = ask(job("a-11111", suspend=True), **objects)
+    assert said in words(found)
+    assert help_ in words(found)
+
+
+def test_a_queue_that_there_is_not_or_that_admits_nothing(ask: Any) -> None:
+    body = job("a-11111", suspend=True)
+    for there in ([local_queue("other")], []):
+        found = ask(body, workloads=[workload(body)], local_queues=there)
+        assert "namespace vision has no queue vision" in words(found)
+        assert found.helps[0] == "make the team's queues: modelyard apply dev"
+    # Who may not read them knows the stack's own.
+    unread = ask(body, workloads=[workload(body)], local_queues=[], unread=("localqueues",))
+    assert "place 1 of 1 in queue team-vision" in words(unread)
+    inactive = condition("Active", False, message="references missing ResourceFlavor(s): a10")
+    found = ask(body, workloads=[workload(body)], queues=[cluster_queue("team-vision", active=inactive)])
+    assert "queue team-vision admits nothing: references missing ResourceFlavor(s): a10" in words(found)
+
+
+def test_nodes_without_room_are_told_by_reason_and_taints(ask: Any) -> None:
+    body = job("a-11111", suspend=True, workers=2)
+    tainted, cordoned = node("tainted"), node("cordoned")
+    tainted["spec"]["taints"] = [{"key": "spot", "effect": "NoSchedule"}]
+    cordoned["spec"]["unschedulable"] = True
+    found = ask(
+        body,
+        workloads=[workload(body, waits(SHORT))],
+        queues=[cluster_queue("team-vision", 4)],
+        nodes=[node("n1"), tainted, cordoned, node("a30", "NVIDIA-A30")],
+        pods=(pod("x", "n1", spec(1)),),
+    )
+    (cause,) = [one for one in found.causes if one.about == "nodes"]
+    assert cause.summary == "the nodes have room for 1 of 2 workers now"
+    assert set(cause.details) == {"tainted: has the taint spot", "cordoned: is cordoned", "a30: has NVIDIA-A30"}
+    # Both would be there if the other pod had gone.
+    assert not any("even when empty" in text for text in found.helps)
+
+
+def test_workers_that_no_node_could_ever_hold(ask: Any) -> None:
+    body = job("a-11111", suspend=True, wants=spec(1, cpu="32"))
+    found = ask(body, workloads=[workload(body, waits(SHORT))], queues=[cluster_queue("team-vision", 4)])
+    assert "n1: 16 of 16 CPU free, a pod needs 32" in words(found)
+    assert "the nodes hold 0 of 1 worker even when empty" in words(found)
+
+
+def test_preempted_by_whom(ask: Any) -> None:
+    body, other = job("a-11111", suspend=True), job("x-99999", queue="speech", namespace="speech")
+    message = (
+        "Preempted to accommodate a workload (UID: 1, JobUID: uid-of-x-99999) due to reclamation within the cohort; "
+        "preemptor path: /r/team-speech; preemptee path: /r/team-vision"
+    )
+    other["metadata"]["uid"] = "0a1b"
+    message = message.replace("uid-of-x-99999", "0a1b")
+    found = ask(
+        body,
+        workloads=[
+            workload(body, waits(SHORT), condition("Evicted", reason="Preempted", message=message)),
+            workload(other, queue="team-speech"),
+        ],
+        queues=[cluster_queue("team-vision", cohort="r"), cluster_queue("team-speech", 2, 2, cohort="r")],
+        local_queues=[local_queue(), local_queue("speech", "speech", "team-speech")],
+    )
+    assert "it was stopped in favour of x-99999 of speech" in words(found)
+
+
+def test_pods_that_have_no_node(ask: Any) -> None:
+    body = job("a-11111", active=1, ready=0)
+    unscheduled = [condition("PodScheduled", False, message="0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")]
+    pods = [
+        pod("a-0", None, spec(1), run="a-11111", phase="Pending", conditions=unscheduled),
+        pod("other", "n1", spec(2)),
+    ]
+    found = ask(body, pods, workloads=[workload(body, queue="team-vision")], queues=[cluster_queue("team-vision")])
+    said = words(found)
+    assert found.summary == "has its quota and does not run yet"
+    assert "1 pod of it has no node" in said
+    assert "n1: 0 of 2 GPUs free, a pod needs 1" in said
+    assert "modelyard gpus --live dev" in said
+
+
+def test_images_that_cannot_be_pulled(ask: Any) -> None:
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}
+    pods = [pod("a-0", "n1", phase="Pending", containerStatuses=[{"name": "job", "state": waiting}])]
+    found = ask(job("a-11111", active=1), pods)
+    assert "a-0: ImagePullBackOff" in words(found)
+    assert "correct the image's name, or the right to pull it" in found.helps
+
+
+def ended(reason: str, code: int) -> dict[str, Any]:
+    state = {"terminated": {"reason": reason, "exitCode": code, "finishedAt": RECENTLY}}
+    return {"containerStatuses": [{"name": "job", "state": state}]}
+
+
+@pytest.mark.parametrize(
+    ("pods", "condition_", "said", "help_"),
+    [
+        ([("Error", 1)], "BackoffLimitExceeded", "a-0: Error, exit code 1", "modelyard job logs dev a-11111"),
+        ([("OOMKilled", 137)], "BackoffLimitExceeded", "OOMKilled, exit code 137", "more memory"),
+        ([], "DeadlineExceeded", "it ran longer than its time limit", "raise the job's timeLimit"),
+    ],
+)
+def test_why_it_failed(ask: Any, pods: list[tuple[str, int]], condition_: str, said: str, help_: str) -> None:
+    body = job("a-11111", conditions=[condition("Failed", reason=condition_, message="m")], startTime=LONG_AGO)
+    made = [pod(f"a-{at}", "n1", phase="Failed", **ended(*one)) for at, one in enumerate(pods)]
+    found = ask(body, made)
+    assert found.summary.startswith("has failed after ")
+    assert said in words(found)
+    assert any(help_ in text for text in found.helps), found.helps
+
+
+def test_a_pod_that_its_node_took_away(ask: Any) -> None:
+    gone = condition(
+        "DisruptionTarget", reason="DeletionByTaintManager", message="Taint manager: deleting due to NoExecute"
+    )
+    body = job("a-11111", conditions=[condition("Failed", reason="BackoffLimitExceeded")])
+    found = ask(body, [pod("a-0", "n1", phase="Failed", conditions=[gone], **ended("Error", 143))])
+    assert "a-0: DeletionByTaintManager, exit code 143 (Taint manager: deleting due to NoExecute)" in words(found)
+    assert found.helps[0].startswith("its node took the pods away")
+
+
+def test_a_search_that_runs_in_part(ask: Any) -> None:
+    first = job("s-11111-0", run="s-11111", active=1, ready=1, startTime=LONG_AGO)
+    second = job("s-11111-1", run="s-11111", suspend=True)
+    found = ask(
+        first,
+        trials=[second],
+        workloads=[workload(first, queue="team-vision"), workload(second, waits(SHORT))],
+        queues=[cluster_queue("team-vision", 1, 1)],
+    )
+    assert found.summary == "runs in part: 1 of 2 trials for 3h"
+    assert "place 1 of 1" in words(found)
+
+
+def test_the_rest_of_a_search_waits_for_what_began_of_it_and_is_not_told_to_end_that(ask: Any) -> None:
+    trials = [job(f"s-11111-{at}", run="s-11111", active=1, ready=1, startTime=LONG_AGO) for at in range(2)]
+    rest = job("s-11111-2", run="s-11111", suspend=True)
+    found = ask(
+        trials[0],
+        trials=[trials[1], rest],
+        workloads=[*(workload(one, queue="team-vision") for one in trials), workload(rest, waits(SHORT))],
+        queues=[cluster_queue("team-vision", 2, 2)],
+    )
+    assert found.helps == ("it starts when quota comes free; its queue is held by s-11111 of vision (2 GPUs for 3h)",)
+
+
+def test_logs_are_not_named_where_no_pod_is_left(ask: Any) -> None:
+    body = job("a-11111", conditions=[condition("Failed", reason="BackoffLimitExceeded")])
+    found = ask(body, [])
+    assert "its pods are gone" in words(found)
+    assert not any("logs" in text for text in found.helps)
+
+
+def test_what_runs_or_has_succeeded_has_nothing_wrong(ask: Any) -> None:
+    found = ask(job("a-11111", active=1, ready=1, startTime=LONG_AGO))
+    assert (found.summary, found.causes, found.helps) == ("runs for 3h", (), ())
+    done = job("a-11111", conditions=[condition("Complete")], startTime=LONG_AGO, completionTime=RECENTLY)
+    assert ask(done).summary == "has succeeded after 2h58m"

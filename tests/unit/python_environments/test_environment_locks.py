@@ -1,0 +1,68 @@
+"""What a lock file says, and what makes one environment differ from another."""
+
+import pytest
+
+from modelyard.environments.cuda import cuda_of
+from modelyard.environments.locks import LockError, digest, locked, made_of, parse_lock
+from modelyard.stack.environments import Pinned
+
+SHA = "0" * 64
+TEXT = locked("3.11", "a" * 64, {"NumPy": ("1.26.4", SHA), "aiohttp": ("3.9", "1" * 64)})
+
+
+def test_a_lock_is_read_as_it_was_written() -> None:
+    lock = parse_lock(TEXT)
+    assert (lock.python, lock.made_of) == ("3.11", "a" * 64)
+    assert lock.packages == (Pinned("aiohttp", "3.9"), Pinned("numpy", "1.26.4"))
+    assert TEXT.endswith(lock.text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("# python 3.11, linux x86_64\n", "", "what it was made of"),
+        (f" \\\n    --hash=sha256:{SHA}", "", "no package with version and hash"),
+        ("numpy==1.26.4", "numpy>=1", "no package with version and hash"),
+        ("numpy==1.26.4", "--index-url https://example.com\nnumpy==1.26.4", "no package with version and hash"),
+        ("numpy==1.26.4", "<<<<<<< HEAD\nnumpy==1.26.4", "no package with version and hash"),
+    ],
+)
+def test_what_is_no_lock(before: str, after: str, said: str) -> None:
+    assert before in TEXT
+    with pytest.raises(LockError, match=said):
+        parse_lock(TEXT.replace(before, after))
+
+
+def test_an_empty_lock_is_none() -> None:
+    with pytest.raises(LockError, match="no packages"):
+        parse_lock(locked("3.11", "a" * 64, {}))
+
+
+def test_order_and_blanks_of_a_list_do_not_count() -> None:
+    assert made_of("3.11", ("a >= 1", "b")) == made_of("3.11", ("b", "a>=1"))
+    assert len({made_of("3.11", ("a",)), made_of("3.10", ("a",)), made_of("3.11", ("b",))}) == 3
+
+
+def test_every_part_of_what_is_built_is_in_the_digest() -> None:
+    lock = parse_lock(TEXT)
+    other = parse_lock(TEXT.replace("1.26.4", "1.26.5"))
+    found = {digest(lock, "image:1"), digest(lock, "image:2"), digest(other, "image:1")}
+    assert len({*found, digest(lock._replace(python="3.10"), "image:1")}) == 4
+    assert digest(lock._replace(made_of="b" * 64), "image:1") in found
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "cuda"),
+    [
+        ("torch", "2.0.1+cu118", ["11.8"]),
+        ("torch", "2.1.0+cu121.with.pypi.cudnn", ["12.1"]),
+        ("nvidia-cuda-runtime-cu12", "12.4.127", ["12.4"]),
+        ("nvidia_cuda_runtime", "13.0.48", ["13.0"]),
+        ("cupy-cuda11x", "13.0", ["11.0"]),
+        ("torch", "2.0.1+cpu", []),
+        ("nvidia-cudnn-cu12", "9.1.0.70", []),
+        ("numpy", "12.4", []),
+    ],
+)
+def test_the_cuda_of_packages(name: str, version: str, cuda: list[str]) -> None:
+    assert [found for found, _ in cuda_of([Pinned(name, version)])] == cuda

@@ -1,0 +1,188 @@
+"""What is wrong with environments and with who names them, each with its place."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from modelyard.environments import CODES, check_environments, with_files
+from modelyard.environments.locks import MAX_BYTES, locked, made_of
+from modelyard.explanations import explanations
+from modelyard.findings import Finding
+from modelyard.stack import Stack, load_text
+
+STACK = """config:
+  modelyard:platform: {release: "23.10"}
+  modelyard:gpu: {model: A10}
+  modelyard:runtime: {image: "jobs:1"}
+  modelyard:environments:
+    - {name: tabular, python: "3.11", pip: ["pandas>=2", six]}
+  modelyard:resources:
+    - {name: deep, type: training, cpu: 4, memory: 24Gi, gpus: 1}
+  modelyard:jobs:
+    - {name: train, type: training, resource: deep, command: [python, x.py], environment: tabular}
+  modelyard:notebooks: {image: "notebooks:1"}
+"""
+LOCK = locked("3.11", made_of("3.11", ("pandas>=2", "six")), {"pandas": ("2.2", "0" * 64), "six": ("1", "1" * 64)})
+
+
+class Node(NamedTuple):
+    labels: Mapping[str, str]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "environments").mkdir()
+    (tmp_path / "environments/tabular.lock").write_text(LOCK)
+    return tmp_path
+
+
+def stack(root: Path, *changes: tuple[str, str]) -> Stack:
+    text = STACK
+    for before, after in changes:
+        assert before in text, before
+        text = text.replace(before, after)
+    made, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+    assert made is not None, findings
+    return with_files(root, made)
+
+
+def told(root: Path, *changes: tuple[str, str], nodes: Any = ()) -> list[Finding]:
+    return list(check_environments(stack(root, *changes), nodes))
+
+
+def test_every_code_is_explained() -> None:
+    assert tuple(code for code in explanations() if code.startswith("ENV")) == CODES
+
+
+def test_nothing_is_wrong_with_a_locked_environment(root: Path) -> None:
+    assert told(root) == []
+    (environment,) = stack(root).config.environments
+    assert environment.files is not None
+    assert len(environment.files.digest) == 64
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "line", "words"),
+    [
+        (("six]}", "six]}\n    - {name: tabular, python: '3.11', pip: [six]}"), "ENV001", 7, "tabular twice"),
+        (("six]}", "six, -x]}"), "ENV002", 6, "has option -x"),
+        (("six]}", "six], requirements: a.txt}"), "ENV002", 6, "both pip and requirements"),
+        ((', pip: ["pandas>=2", six]', ""), "ENV002", 6, "has no packages"),
+        (('pip: ["pandas>=2", six]', "requirements: a.txt"), "ENV002", 6, "a.txt is not there"),
+        (("environment: tabular", "environment: tabula"), "ENV003", 10, "tabula, which there is not"),
+        (("gpus: 1}", "gpus: 1, environment: nope}"), "ENV003", 8, "resource deep names the environment nope"),
+        (('image: "notebooks:1"', "environment: nope"), "ENV003", 11, "notebooks names the environment nope"),
+        (("name: tabular", "name: other"), "ENV004", 6, "other is not locked"),
+        (("six]}", "seven]}"), "ENV005", 6, "it changed"),
+        (('python: "3.11"', 'python: "3.10"'), "ENV005", 6, "was locked for Python 3.11"),
+        (('  modelyard:runtime: {image: "jobs:1"}\n', ""), "ENV006", 5, "has no image"),
+        (("environment: tabular", "environment: tabular, engine: ray"), "ENV006", 10, "Ray's workers"),
+        (("environment: tabular", 'environment: tabular, image: "jobs:2"'), "ENV006", 10, "its image is jobs:2"),
+        (("command: [python, x.py], ", ""), "ENV006", 10, "has no command"),
+        (("gpus: 1}", 'gpus: 1, image: "jobs:2", environment: tabular}'), "ENV006", 8, "its image is jobs:2"),
+        (('image: "notebooks:1"', "environment: tabular"), "ENV008", 11, "no papermill and no ipykernel"),
+    ],
+)
+def test_what_is_wrong_and_where(root: Path, change: tuple[str, str], code: str, line: int, words: str) -> None:
+    found = [one for one in told(root, change) if one.code == code]
+    assert [one.line for one in found] == [line], found
+    assert words in found[0].summary
+    assert found[0].remedy
+    assert found[0].blocks
+
+
+def test_a_resource_whose_pods_are_shared_cannot_have_one(root: Path) -> None:
+    shared = ("command: [python, x.py], environment: tabular", "rows: 5M")
+    (finding,) = told(root, shared, ("gpus: 1}", "gpus: 1, environment: tabular}"))
+    assert finding.code == "ENV006"
+    assert "their image's own program, for train" in finding.summary
+
+
+def test_a_mistake_in_a_file_is_told_with_its_line(root: Path) -> None:
+    (root / "environments/list.txt").write_text("pandas>=2\n# next\n--index-url x\ngit+ssh://x\n")
+    listed = ('pip: ["pandas>=2", six]', "requirements: environments/list.txt")
+    found = told(root, listed)
+    assert [(one.code, one.file, one.line) for one in found] == [
+        ("ENV002", "environments/list.txt", 3),
+        ("ENV002", "environments/list.txt", 4),
+    ]
+
+
+def test_a_list_may_stand_in_a_file(root: Path) -> None:
+    (root / "list.txt").write_text("six\npandas >= 2 # frames\n")
+    assert told(root, ('pip: ["pandas>=2", six]', "requirements: list.txt")) == []
+
+
+@pytest.mark.parametrize("where", ["requirements", "lock"])
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ("link", "is a link that leads out of the project"),
+        ("folder", "is not a file"),
+        ("binary", "is not UTF-8 text"),
+        ("large", "the limit is"),
+        ("circle", ""),
+    ],
+)
+def test_files_that_cannot_be_read(root: Path, tmp_path_factory: Any, where: str, made: str, words: str) -> None:
+    file = root / ("environments/tabular.lock" if where == "lock" else "list.txt")
+    file.unlink(missing_ok=True)
+    match made:
+        case "link":
+            outside = tmp_path_factory.mktemp("outside") / "passwords"
+            outside.write_text("six\n")
+            file.symlink_to(outside)
+        case "folder":
+            file.mkdir()
+        case "binary":
+            file.write_bytes(b"\xff\xfe\x00")
+        case "large":
+            file.write_text("#" * (MAX_BYTES + 1))
+        case "circle":
+            file.symlink_to(file)
+    changes = [] if where == "lock" else [('pip: ["pandas>=2", six]', "requirements: list.txt")]
+    (finding,) = told(root, *changes)
+    assert finding.code == ("ENV005" if where == "lock" else "ENV002")
+    assert words in finding.summary
+    assert "passwords" not in finding.summary
+
+
+def test_a_lock_that_was_edited_is_no_lock(root: Path) -> None:
+    (root / "environments/tabular.lock").write_text(LOCK + "extra==1\n")
+    (finding,) = told(root)
+    assert finding.code == "ENV005"
+    assert "'extra==1' is no package with version and hash" in finding.summary
+
+
+def cuda(root: Path, version: str) -> None:
+    pins = {"torch": (version, "0" * 64), "six": ("1", "1" * 64)}
+    (root / "environments/tabular.lock").write_text(locked("3.11", made_of("3.11", ("pandas>=2", "six")), pins))
+
+
+@pytest.mark.parametrize(
+    ("version", "driver", "words"),
+    [
+        ("2.0.1+cu117", "", None),
+        ("2.0.1+cu118", "", None),
+        ("2.1.0+cu121", "", "needs driver 525.60.13: CUDA 11.7 of the platform asks for no more than 515.43.04"),
+        ("2.1.0+cu121", "515.65.01", "needs driver 525.60.13: nodes have driver 515.65.01"),
+        ("2.1.0+cu121", "535.183.01", None),
+        ("2.0.1+cpu", "515.65.01", None),
+    ],
+)
+def test_packages_of_a_newer_cuda_than_drivers_run(root: Path, version: str, driver: str, words: str | None) -> None:
+    cuda(root, version)
+    nodes = [Node({"nvidia.com/cuda.driver-version.full": driver})] if driver else []
+    found = told(root, nodes=nodes)
+    assert [one.code for one in found] == ([] if words is None else ["ENV007"])
+    assert words is None or words in found[0].summary
+    assert not any(one.blocks for one in found)
+
+
+def test_packages_of_a_cuda_that_dropped_the_card(root: Path) -> None:
+    cuda(root, "2.9.0+cu130")
+    (finding,) = told(root, ("model: A10", "model: V100-SXM2-16GB"), nodes=[Node({})])
+    assert finding.code == "ENV007"
+    assert "does not run on the V100" in finding.summary
