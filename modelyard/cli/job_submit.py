@@ -71,7 +71,7 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
         client = _client_there(args, stack, made.remote) if made.remote else connect(stack.context)
         for environment in made.environments:
             need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
-        objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run)
+        objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if isinstance(objects, Refusal):

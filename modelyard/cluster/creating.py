@@ -45,10 +45,11 @@ def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) 
 
 
 def create_all(
-    client: Client, bodies: Sequence[Mapping[str, Any]], manager: str, *, dry: bool
+    client: Client, bodies: Sequence[Mapping[str, Any]], manager: str, *, dry: bool, apart: bool = False
 ) -> tuple[dict[str, Any], ...] | Refusal:
     """The objects as the API server made them, or would: all or none. The first owns the others, which go with it.
 
+    With ``apart`` each stands for itself: one that has ended goes, and the others run on.
     All are asked for by dry run before the first is made. Where one is refused all the same, what was made is deleted.
 
     Raises:
@@ -58,7 +59,7 @@ def create_all(
     for asking in (True,) if dry else (True, False):
         made.clear()
         for body in bodies:
-            owned = body if asking or not made else _owned(body, made[0])
+            owned = body if asking or apart or not made else _owned(body, made[0])
             try:
                 answer = create(client, owned, manager, dry=asking)
             except ClusterError:

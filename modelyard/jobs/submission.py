@@ -64,7 +64,8 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
             # Nobody can waive that packages are there.
             return Submission((), (*found, *problems))
         made = submission(stack, library, TEMPLATES[job.engine], given)
-        return made._replace(environments=(environment,) if environment is not None else ())
+        needs = (environment,) if environment is not None else ()
+        return made._replace(environments=needs, apart=job.trials is not None)
     from modelyard.remote.cluster import cluster_run, unfit
 
     if (wrong := unfit(stack.config, resource, job, given["run"]["workers"])) is not None:

@@ -14,12 +14,14 @@ class Submission(NamedTuple):
     """What a submission makes, or why it makes nothing."""
 
     objects: tuple[dict[str, Any], ...]
-    """The first owns the others: they go with it."""
+    """The first owns the others: they go with it. Not so where they are ``apart``."""
     findings: tuple[Finding, ...]
     template: str = ""
     """The patch version that it was rendered from."""
     environments: tuple[Environment, ...] = ()
     """That have to be built before."""
+    apart: bool = False
+    """Whether each object ends for itself, as the trials of a search do."""
     remote: str = ""
     """Name of the remote resource on whose cluster it runs; empty: the platform's."""
 

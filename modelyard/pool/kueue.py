@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cluster.gathered import RUN, PoolObjects
+from modelyard.cluster.gathered import HELD, RUN, PoolObjects
 from modelyard.cluster.state import amounts
 from modelyard.pool.objects import asks_for, condition, is_gpu, is_true, labels_of, made_by
 from modelyard.pool.values import QueueUse, QuotaUse
@@ -58,7 +58,9 @@ class Queues:
         self._namespaces: dict[str, set[str]] = {}
         for team in config.teams:
             self._namespaces.setdefault(team.namespace or team.name, set()).add(team.name)
-        self.works = tuple(self._work(body) for body in objects.workloads)
+        # A pipeline's stage that waits for others asks for no quota yet.
+        asking = (body for body in objects.workloads if (body.get("spec") or _NOTHING).get("queueName") != HELD)
+        self.works = tuple(map(self._work, asking))
         self.by_uid = {uid: work for work in self.works for uid in work.uids}
         self.by_run = {
             (work.namespace, run): work

@@ -195,6 +195,10 @@ def test_a_search_grows_borrows_and_gives_back(env: Environment, runs: Runs) -> 
     search = runs.submit("search")
     # Two of its own, and the one that the other team leaves free.
     runs.holds(search, 3)
+    # Each trial goes for itself: none takes the others along when it has ended and its time to be kept is over.
+    trials = [one for one in items(lab, "/apis/batch/v1/namespaces/vision/jobs") if search in one["metadata"]["name"]]
+    assert len(trials) == 6
+    assert not any("ownerReferences" in one["metadata"] for one in trials)
     runs.end(mine)
     runs.holds(search, 4)
     pair = runs.submit("pair")
