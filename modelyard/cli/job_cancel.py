@@ -56,7 +56,7 @@ def _agreed(run: "Run") -> bool:
     from modelyard.pool.words import plural
     from modelyard.report.style import safe
 
-    what = f"{plural(len(run.parts), 'trial')} of " if len(run.parts) > 1 else ""
+    what = f"{plural(len(run.stages or run.parts), run.noun)} of " if len(run.parts) > 1 else ""
     question = (
         f"Cancelling stops {what}{safe(run.name)}, which is {run.state} and holds {plural(run.holds, 'GPU')}. What it\n"
         "has not written elsewhere is lost, its logs too.\n"

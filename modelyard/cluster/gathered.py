@@ -13,12 +13,14 @@ RUN: Final = "modelyard.dev/run"
 """Label of a run's objects and pods: the run's name."""
 HELD: Final = "modelyard-held"
 """The queue of a pipeline's stages that wait. No LocalQueue has this name; with none, Kueue might give them its own."""
-STAGE: Final = "modelyard.dev/stage"
-"""Label of a stage's objects: the stage's name."""
+PIPELINE: Final = "modelyard.dev/pipeline"
+"""Label of what a run of a pipeline is made of: the name of the pipeline."""
 PIPELINE_RUN: Final = "modelyard.dev/pipeline-run"
-"""Label of a pipeline's objects: the name of its run."""
+"""The same: the name of the run."""
+STAGE: Final = "modelyard.dev/stage"
+"""Label of a stage's objects: the name of the stage; what starts the stages has none."""
 RELEASED: Final = "modelyard.dev/released"
-"""Annotation of a stage's object that was started."""
+"""Annotation of a stage that may start."""
 Objects = tuple[Mapping[str, Any], ...]
 
 
@@ -33,6 +35,8 @@ class PoolObjects(NamedTuple):
     """ClusterQueues."""
     local_queues: Objects = ()
     flavors: Objects = ()
+    cohorts: Objects = ()
+    """Those that are objects of their own."""
     kueue: bool = False
     """Whether the cluster has Kueue."""
     unread: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from modelyard.cluster.patience import busy, patiently
 PAGE: Final = 500
 """Objects of one answer, as kubectl asks for them."""
 _KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
+_JOB_NAME: Final = "batch.kubernetes.io/job-name"
 _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods that hold what they ask for, or wait for it."""
 
@@ -28,9 +29,9 @@ def pool_objects(client: Client, namespaces: Collection[str] = ()) -> PoolObject
     Raises:
         ClusterError: the API server does not answer, or not to us.
     """
-    lists = ("clusterqueues", "resourceflavors")
+    lists = ("clusterqueues", "resourceflavors", "cohorts")
     parts = ("workloads", "localqueues")
-    with ThreadPoolExecutor(max_workers=6) as pool:
+    with ThreadPoolExecutor(max_workers=7) as pool:
         nodes = pool.submit(_allowed, client, "/api/v1/nodes")
         pods = pool.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING})
         whole = [pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in lists]
@@ -49,6 +50,7 @@ def pool_objects(client: Client, namespaces: Collection[str] = ()) -> PoolObject
         have["clusterqueues"],
         have["localqueues"],
         have["resourceflavors"],
+        have["cohorts"],
         any(found[name] is not None for name in (*lists, *parts)),
         tuple(name for name, one in found.items() if one == "unread"),
     )
@@ -95,8 +97,9 @@ def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) 
         ClusterError: the API server does not answer, or not to us.
     """
     path = f"/api/v1/namespaces/{namespace}/pods"
-    by_job = f"batch.kubernetes.io/job-name in ({','.join(names)})"
-    found = [*paged(client, path, {"labelSelector": f"{RUN}={run}"}), *paged(client, path, {"labelSelector": by_job})]
+    jobs = tuple(names)
+    selectors = (f"{RUN} in ({','.join({run: 0, **dict.fromkeys(jobs)})})", f"{_JOB_NAME} in ({','.join(jobs)})")
+    found = [pod for selector in selectors for pod in paged(client, path, {"labelSelector": selector})]
     return sorted({pod["metadata"]["uid"]: pod for pod in found}.values(), key=lambda pod: str(pod["metadata"]["name"]))
 
 

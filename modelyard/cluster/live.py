@@ -161,13 +161,23 @@ def unknown_kind(answer: httpx2.Response, key: ObjectKey) -> bool:
 
 
 def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[dict[str, Any]]:
-    """The objects of a kind in a namespace.
+    """The objects of a kind in a namespace; none where the operator that brings the kind is not there.
 
     Raises:
         ClusterError: as for :func:`read`.
     """
-    path = path_of(ObjectKey(api_version, kind, namespace, "")).rstrip("/")
-    found = ask_server(lambda: list(_got(client, path)["items"]), kind)
+    key = ObjectKey(api_version, kind, namespace, "")
+    path = path_of(key).rstrip("/")
+
+    def get() -> list[dict[str, Any]]:
+        try:
+            return list(_got(client, path)["items"])
+        except httpx2.HTTPStatusError as error:
+            if unknown_kind(error.response, key):
+                return []
+            raise
+
+    found = ask_server(get, kind)
     return [{**body, "apiVersion": api_version, "kind": kind} for body in found]
 
 

@@ -137,6 +137,8 @@ def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[
     """Whether a job can end that KEDA does not hear of, as when its exporter is away."""
     longest = config.celery.job_limit if scaler.role == "celery" else JOB_SECONDS
     cooldown = config.autoscaling.cooldown_period
+    if not scaler.role:
+        return  # It answers requests, and has no jobs.
     if _most(scaler.after) and cooldown + grace_of(scaled.after) < longest:
         yield Finding(
             "AUT007",

@@ -47,6 +47,7 @@ class Queues:
 
     def __init__(self, objects: PoolObjects, config: Config) -> None:
         self.there = objects.kueue
+        self._cohorts = {body["metadata"]["name"] for body in objects.cohorts}
         self._unread = "localqueues" in objects.unread
         self.teams = {f"team-{team.name}": team for team in config.teams}
         self.bodies = {str(body["metadata"]["name"]): body for body in objects.queues}
@@ -104,6 +105,10 @@ class Queues:
         if name is None:
             return [queue]
         return sorted(other for other in self.bodies if self._cohort_name(other) == name)
+
+    def nested(self, queue: str) -> bool:
+        """Whether its cohort has quotas of its own, or stands in another: then it is an object."""
+        return self._cohort_name(queue) in self._cohorts
 
     def stopped(self, queue: str) -> str:
         """Why a ClusterQueue admits nothing; empty where it does."""
@@ -193,11 +198,17 @@ def reason_of(work: Work) -> str:
     return str(condition(work.body, "QuotaReserved").get("message") or "")
 
 
-def _asked(spec: Mapping[str, Any]) -> dict[str, int]:
+def least_gpus(work: Work) -> dict[str, int]:
+    """What a workload has to have of each resource to start: less than it asks for, where fewer pods will do."""
+    return _asked(work.body.get("spec") or _NOTHING, least=True)
+
+
+def _asked(spec: Mapping[str, Any], *, least: bool = False) -> dict[str, int]:
     total: dict[str, int] = {}
     for part in spec.get("podSets") or ():
+        pods = int((part.get("minCount") if least else None) or part.get("count", 1))
         for name, count in asks_for((part.get("template") or _NOTHING).get("spec") or _NOTHING).items():
-            total[name] = total.get(name, 0) + count * int(part.get("count", 1))
+            total[name] = total.get(name, 0) + count * pods
     return total
 
 

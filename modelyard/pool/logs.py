@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from modelyard.cluster.gathered import RUN
 from modelyard.pool.objects import INDEX, JOB_NAME, labels_of
 from modelyard.pool.runs import Run
 
@@ -25,6 +26,7 @@ class Source(NamedTuple):
 def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
     """The sources of a run's log, those beside the workers first."""
     trials = {part.name: number for number, part in enumerate(run.parts)} if len(run.parts) > 1 else {}
+    stages = {part.name: part.stage or "stages" for part in run.parts} if run.stages else {}
     latest: dict[tuple[int, str], Source] = {}
     numbers = 0
     for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp") or ""), _name(one))):
@@ -35,7 +37,11 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
         index = labels.get(INDEX) or (pod["metadata"].get("annotations") or _NOTHING).get(INDEX)
         job = labels.get(JOB_NAME, "")
         kind = labels.get(_RAY_TYPE)
-        if kind == "worker":
+        if stages:
+            # Several stages have a worker of the same number.
+            worker, mark = None, stages.get(job or labels.get(RUN, ""), "stages")
+            mark += f"/{kind or index}" if kind or index else ""
+        elif kind == "worker":
             # Ray does not number its workers: in the order in which they were made.
             worker, mark, numbers = numbers, str(numbers), numbers + 1
         elif kind == "head":

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from modelyard.cluster.gathered import HELD, JOB, PIPELINE_RUN, QUEUE, RELEASED, RUN, STACK, STAGE, RunObjects
+from modelyard.cluster.gathered import HELD, JOB, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STACK, STAGE, RunObjects
+from modelyard.cluster.state import annotations_of
 from modelyard.pool.objects import asks_for, condition, labels_of
 
-State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "suspended"]
+State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "held", "suspended"]
+"""``held``: a stage of a pipeline that waits for those that it needs."""
 ENDED: Final = ("succeeded", "failed")
 _FIRST: Final[Sequence[State]] = (
     "cancelled",
@@ -14,6 +16,7 @@ _FIRST: Final[Sequence[State]] = (
     "starting",
     "queued",
     "suspended",
+    "held",
     "failed",
     "succeeded",
 )
@@ -22,7 +25,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Part(NamedTuple):
-    """One object of a run: all of it, or a trial."""
+    """One object of a run: all of it, a trial, or a stage."""
 
     body: Mapping[str, Any]
     kind: str
@@ -39,6 +42,8 @@ class Part(NamedTuple):
     started: str
     """Empty where it has not started."""
     ended: str
+    stage: str = ""
+    """Of a pipeline; empty where it is no stage."""
 
     @property
     def holds(self) -> int:
@@ -56,30 +61,40 @@ class Run(NamedTuple):
     team: str | None
     """The queue that it was submitted to, which has the team's name; None: nothing queues it."""
     parts: tuple[Part, ...]
-    """Sorted; several are trials of a search."""
+    """Sorted; several are trials of a search, or stages of a pipeline behind what starts them."""
 
     @property
     def state(self) -> State:
         """The run's state: while anything of it goes on, it does."""
-        have = {part.state for part in self.parts}
+        leader = next((part for part in self.parts if not part.stage), None) if self.stages else None
+        if leader is not None and leader.state in (*ENDED, "cancelled"):
+            return leader.state
+        have = {part.state for part in self.stages or self.parts}
+        # Between two stages nothing runs, and the run does.
+        if leader is not None and have <= {"held", *ENDED}:
+            return "running"
         return next(state for state in _FIRST if state in have)
+
+    @property
+    def stages(self) -> tuple[Part, ...]:
+        """Those of its parts that are stages of a pipeline."""
+        return tuple(part for part in self.parts if part.stage)
+
+    @property
+    def noun(self) -> str:
+        """What several parts of it are."""
+        return "stage" if self.stages else "trial"
 
     @property
     def reason(self) -> str:
         """Why it failed, in one word of Kubernetes or KubeRay; empty otherwise."""
-        return next((part.reason for part in self.parts if part.state == "failed"), "") if self.over else ""
+        parts = (*self.stages, *self.parts)
+        return next((part.reason for part in parts if part.state == "failed"), "") if self.over else ""
 
     @property
     def over(self) -> bool:
         """Whether nothing of it goes on, or will."""
         return self.state in ENDED
-
-    @property
-    def waits_for(self) -> str:
-        """The run of a pipeline of which it is a stage that has not been started; empty otherwise."""
-        body = self.parts[0].body
-        labels, notes = labels_of(body), body["metadata"].get("annotations") or _NOTHING
-        return labels.get(PIPELINE_RUN, "") if STAGE in labels and RELEASED not in notes else ""
 
     @property
     def gpus(self) -> int:
@@ -107,8 +122,8 @@ class Run(NamedTuple):
         return max((part.ended for part in self.parts), default="") if self.over else ""
 
     def count(self, state: State) -> int:
-        """Parts in a state."""
-        return sum(part.state == state for part in self.parts)
+        """Trials or stages in a state."""
+        return sum(part.state == state for part in self.stages or self.parts)
 
 
 def runs_of(objects: RunObjects) -> tuple[Run, ...]:
@@ -116,14 +131,18 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for body in (*objects.jobs, *objects.ray_jobs):
         labels, metadata = labels_of(body), body["metadata"]
-        key = (labels.get(STACK, ""), str(metadata.get("namespace") or ""), labels.get(RUN) or str(metadata["name"]))
+        name = labels.get(PIPELINE_RUN) or labels.get(RUN) or str(metadata["name"])
+        if not (JOB in labels or PIPELINE_RUN in labels):
+            continue  # What makes an environment is the stack's, and no run.
+        key = (labels.get(STACK, ""), str(metadata.get("namespace") or ""), name)
         groups.setdefault(key, []).append(body)
     runs = []
     for (stack, namespace, name), bodies in groups.items():
         labels = labels_of(bodies[0])
-        queue = labels.get(QUEUE)
+        queues = (labels_of(body).get(QUEUE) for body in bodies)
+        team = next((queue for queue in queues if queue not in (None, HELD)), None)
         parts = tuple(sorted(map(_part, bodies), key=lambda part: (len(part.name), part.name)))
-        runs.append(Run(name, labels.get(JOB, ""), stack, namespace, queue if queue != HELD else None, parts))
+        runs.append(Run(name, labels.get(PIPELINE) or labels.get(JOB, ""), stack, namespace, team, parts))
     by_name = sorted(runs, key=lambda run: (run.name, run.namespace))
     return tuple(sorted(by_name, key=lambda run: run.created, reverse=True))
 
@@ -150,6 +169,7 @@ def _part(body: Mapping[str, Any]) -> Part:
         str(metadata.get("creationTimestamp") or ""),
         str(started or ""),
         str(ended or "") if state in ENDED else "",
+        labels_of(body).get(STAGE, ""),
     )
 
 
@@ -199,6 +219,8 @@ def _ray_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
 
 
 def _held_back(body: Mapping[str, Any]) -> State:
+    if STAGE in labels_of(body) and RELEASED not in annotations_of(body):
+        return "held"
     return "queued" if labels_of(body).get(QUEUE) else "suspended"
 
 

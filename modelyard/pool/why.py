@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.cluster.gathered import PoolObjects
 from modelyard.pool.ended import WORDS, failed_pods, what_would_help
-from modelyard.pool.kueue import Queues, Work, owner_name, reason_of
+from modelyard.pool.kueue import Queues, Work, least_gpus, owner_name, reason_of
 from modelyard.pool.nodes import Floor, Places
 from modelyard.pool.objects import asks_for, condition
 from modelyard.pool.owners import owner_of_work
@@ -82,13 +82,7 @@ def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, confi
         case "cancelled":
             living = [pod for pod in ours if (pod.get("status") or _NOTHING).get("phase") in ("Pending", "Running")]
             return told.why(run, f"was cancelled; {plural(len(living), 'pod')} of it still {_stop(len(living))}")
-        case "queued" | "suspended" if run.waits_for:
-            told.cause(
-                "queue", f"a stage of {run.waits_for}, which starts it once the stages that it needs have succeeded"
-            )
-            told.helps.append(f"see how far that is: kubectl logs job/{run.waits_for} --namespace {run.namespace}")
-            return told.why(run, f"waits for other stages{_waited(run, now)}")
-        case "suspended":
+        case "suspended" | "held":
             told.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
             told.helps.append(
                 f"give its job or resource a team, and submit it again: modelyard job submit {run.stack} {run.job}"
@@ -97,7 +91,7 @@ def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, confi
         case "queued":
             waiting = [part for part in run.parts if part.state == "queued"]
             _queued(run, waiting[0], told, known)
-            more = f" ({len(waiting)} trials)" if len(run.parts) > 1 else ""
+            more = f" ({plural(len(waiting), run.noun)})" if len(run.parts) > 1 else ""
             return told.why(run, f"waits for its GPUs{_waited(run, now)}{more}")
         case _:
             _started(run, ours, told, known)
@@ -105,7 +99,7 @@ def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, confi
             waiting = [part for part in run.parts if part.state == "queued"]
             if waiting:
                 _queued(run, waiting[0], told, known)
-                state = f"runs in part: {run.count('running')} of {len(run.parts)} trials"
+                state = f"runs in part: {run.count('running')} of {plural(len(run.stages or run.parts), run.noun)}"
             return told.why(run, state + (_lasted(run, now) if run.state == "running" else ""))
 
 
@@ -205,14 +199,15 @@ def _quota_lines(work: Work, known: Known) -> Iterator[str]:
 
 def _quota_helps(run: Run, work: Work, told: _Told, known: Known) -> None:
     queues = known.queues
-    quotas = [quota for quota in queues.quotas(work.queue or "") if quota.resource in dict(work.gpus)]
-    limits = [_most(quota, work, known) for quota in quotas]
-    if quotas and work.total > max(limits):
-        told.helps.append(
-            f"ask for {plural(max(limits), 'GPU')} at most, or raise the quota of {queues.team_of(work.queue)}: "
-            f"it can never have {work.total}"
-        )
-        return
+    for resource, least in least_gpus(work).items():
+        limits = [_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource]
+        # In a tree of cohorts more can be lent than their members say.
+        if limits and least > max(limits) and not queues.nested(work.queue or ""):
+            told.helps.append(
+                f"ask for {plural(max(limits), 'GPU')} at most, or raise the quota of {queues.team_of(work.queue)}: "
+                f"it can never have {least}"
+            )
+            return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}
     for one in queues.holding(cohort):

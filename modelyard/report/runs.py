@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from modelyard.pool import Run, Why
+from modelyard.pool.runs import State
 from modelyard.pool.times import moment, seconds_since
 from modelyard.pool.words import plural, span
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
@@ -56,11 +57,14 @@ def _seconds(run: Run, now: datetime) -> int | None:
 
 
 def _about(run: Run) -> str:
-    """The reason of a failure, or how far the trials of a search are."""
+    """The reason of a failure, or how far its trials or stages are."""
     trials = ""
     if len(run.parts) > 1:
-        counts = [(run.count(state), state) for state in ("running", "starting", "queued", "failed", "succeeded")]
-        trials = f"{len(run.parts)} trials: " + ", ".join(f"{count} {state}" for count, state in counts if count)
+        states: tuple[State, ...] = ("running", "starting", "queued", "held", "failed", "succeeded")
+        counts = [(run.count(state), state) for state in states]
+        trials = f"{plural(len(run.stages or run.parts), run.noun)}: " + ", ".join(
+            f"{count} {state}" for count, state in counts if count
+        )
     return "; ".join(filter(None, (run.reason, trials))) or "-"
 
 
@@ -94,6 +98,7 @@ def run_record(run: Run, now: datetime) -> dict[str, Any]:
             {
                 "kind": part.kind,
                 "name": part.name,
+                "stage": part.stage or None,
                 "state": part.state,
                 "reason": part.reason or None,
                 "message": part.message or None,

@@ -17,8 +17,11 @@ from modelyard.stack.names import instead, repeated
 
 CODES = (
     *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
-    *("RES211", "PAR011", "PAR012", "PAR013", "PAR014"),
+    *("RES211", "RES217", "PAR011", "PAR012", "PAR013", "PAR014"),
 )
+
+_SERVE = ("serving", "llm-serving")
+"""Types whose pods answer requests: one that stops hands them to the others."""
 
 
 def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
@@ -55,6 +58,7 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         yield from _refers(stack, "resources", index, resource, "team", resource.team, teams)
         yield from slice_findings(stack, index, one)
         yield from _idle(stack, index, one)
+        yield from _scaled(stack, index, one)
 
 
 def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mapping[str, Resource]) -> Iterator[Finding]:
@@ -98,6 +102,44 @@ def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
         f"{size.workers} × {quantity.cpu(size.cpu)} cores, {quantity.memory(size.memory)}, no GPU",
         f"add a resource of type {job.type}, and name it; jobs that share one cost less",
     )
+
+
+def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """Whether the pods of a resource can follow their load."""
+    scale, name = one.resource.scale, one.resource.name
+    if scale is None:
+        return
+    scaling = stack.config.autoscaling
+    problems = {
+        "most": (
+            f"may have {scale.most} pods at most, and has {one.size.workers} at least",
+            f"set most to {one.size.workers + 1} or more, or lower workers",
+            scale.most < one.size.workers,
+        ),
+        "cpu": (
+            "has a GPU, and its CPU says little of its load",
+            "set query and each, such as the requests that run",
+            bool(one.size.gpus) and scale.query is None and scale.cpu is None,
+        ),
+        "query": (
+            "is scaled by a query, and nobody says which server to ask",
+            "set autoscaling.prometheus: http://prometheus.monitoring.svc:9090",
+            scale.query is not None and scaling.prometheus is None,
+        ),
+        "each": (
+            "has no load for one pod to have",
+            "set each to more than 0",
+            scale.each is not None and quantity.parse(scale.each) <= 0,
+        ),
+    }
+    if one.resource.type not in _SERVE:
+        summary = f"is of type {one.resource.type}, and a pod that goes takes its work with it"
+        problems = {"": (summary, f"drop scale; it is for {' and '.join(_SERVE)}", True)}
+    for key, (summary, remedy, wrong) in problems.items():
+        if wrong:
+            path = ("resources", index, "scale", key) if key and getattr(scale, key) is not None else None
+            where = path or ("resources", index, "scale")
+            yield stack.finding("RES217", Severity.ERROR, where, f"resource {name} {summary}", remedy)
 
 
 def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from modelyard.stack.config import (
     Waiver,
 )
 from modelyard.stack.environments import Environment
-from modelyard.stack.jobs import Job, Model, Resource, Runtime, Spark
+from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale, Spark
 from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
@@ -186,6 +186,12 @@ ENVIRONMENT: Final[Fields] = {
     **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
     "indexSecret": ("index_secret", _same),
     "pip": ("pip", _items),
+}
+SCALE: Final[Fields] = {
+    "most": ("most", _count),
+    "cpu": ("cpu", _count),
+    "query": ("query", _same),
+    "each": ("each", _quantity),
 }
 RESOURCE: Final[Fields] = {
     "name": ("name", _same),
@@ -486,8 +492,10 @@ def _provider(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path) -
 def _resource(given: Mapping[str, Any], texts: Mapping[Path, str], path: Path, secrets: frozenset[Path]) -> Resource:
     flat = {key: value for key, value in given.items() if key in RESOURCE}
     remote = given.get("remote")
+    scale = given.get("scale")
     return Resource(
         **_fields(flat, RESOURCE, texts, path),
+        scale=None if scale is None else Scale(**_fields(scale, SCALE, texts, (*path, "scale"))),
         remote=None if remote is None else _remote(remote, texts, (*path, "remote"), secrets),
     )
 

@@ -107,6 +107,18 @@ class Runtime(NamedTuple):
     image: str | None = None
 
 
+class Scale(NamedTuple):
+    """How the pods that answer requests become more with them. ``workers`` of the resource is the fewest."""
+
+    most: int
+    cpu: int | None = None
+    """Percent of their CPU that pods shall use; None: 70, where no query is asked."""
+    query: str | None = None
+    """PromQL for the load of all pods."""
+    each: str | None = None
+    """Load of one pod."""
+
+
 class Resource(NamedTuple):
     """Pods that jobs of one type share. What nobody said is None: the jobs' estimates say it."""
 
@@ -134,3 +146,5 @@ class Resource(NamedTuple):
     """The MIG profile; None: the only one that the partition has."""
     grow: bool = False
     """Whether a worker is to use the whole GPU while the others that share it are idle."""
+    scale: Scale | None = None
+    """None: as many pods as ``workers``, whatever the load."""

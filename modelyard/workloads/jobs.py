@@ -13,6 +13,9 @@ from modelyard.workloads.partitions import gpu_facts
 from modelyard.workloads.pool import namespace_of, takes_any_place
 from modelyard.workloads.spark import spark_facts
 
+CPU_PERCENT = 70
+"""Of their CPU that pods use before there are more of them: enough left until these are ready."""
+
 if TYPE_CHECKING:
     from modelyard.sizing import Sized
 
@@ -125,6 +128,7 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "queue": team,
         "image": resource.image or config.runtime.image,
         "workers": size.workers,
+        "scale": _scale(config, one),
         "cpu": quantity.cpu(size.cpu),
         "memory": quantity.memory(size.memory),
         "gpus": size.gpus,
@@ -138,6 +142,22 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
 def _takes_any_place(config: Config, team: str | None, pods: Mapping[str, Any]) -> bool:
     found = next((one for one in config.teams if one.name == team), None)
     return found is not None and takes_any_place(config, found, pods["gpus"], pods["products"])
+
+
+def _scale(config: Config, one: "Sized") -> dict[str, Any] | None:
+    """How many pods there may be and what decides it, None where they are as many as they are."""
+    scale = one.resource.scale
+    if scale is None:
+        return None
+    asked = scale.query is not None and scale.each is not None
+    return {
+        "most": scale.most,
+        "cpu": scale.cpu if asked or scale.cpu is not None or one.size.gpus else CPU_PERCENT,
+        "query": scale.query if asked else None,
+        "each": quantity.cpu(quantity.parse(scale.each)) if asked and scale.each is not None else None,
+        "server": config.autoscaling.prometheus or "",
+        "polling": config.autoscaling.polling_interval,
+    }
 
 
 def _products(config: Config, named: str | None) -> tuple[str, ...]:

@@ -24,6 +24,9 @@ COOLDOWN = 3
 WINDOW = "3s:1s"
 """In place of half an hour."""
 
+ANSWERS = {"name": "answers", "type": "serving", "workers": 2, "cpu": "100m", "memory": "256Mi", "scale": {"most": 4}}
+"""Pods that answer requests; without a metrics server nobody knows their load, so they stay at their least."""
+
 
 def quick(side: str) -> str:
     """The query of a side as the stack has it, with a short window and a metric of this test's own."""
@@ -89,6 +92,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             autoscaling=made.keda(),
             drain={"quiet": 1, "prometheus": server.url, "ray": {"query": query}, "celery": {"query": "vector(0)"}},
             patches=[{"name": f"keda-{side}", "params": {"queries": [quick(side)]}} for side in ("ray", "celery")],
+            runtime={"image": "images.example.com/jobs:1"},
+            resources=[ANSWERS],
+            jobs=[{"name": "churn", "type": "serving", "resource": "answers"}],
         )
         yield made
 
@@ -110,6 +116,17 @@ def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -
     assert site.replicas(CELERY) == 0
     env.lab.wait("KEDA's autoscaler", lambda: len(env.found("apis/autoscaling/v2/…/horizontalpodautoscalers")) == 1)
     env.modelyard("apply", "dev", "--yes", "--no-drain")
+    site.holds_what_was_planned()
+
+
+def test_pods_that_answer_requests_are_as_many_as_their_scale_says(site: Site) -> None:
+    """They are made as one, which is the API server's default: the rest is KEDA's."""
+    site.wait_for("resource-answers", 2)
+    scaler = site.env.get(
+        ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", NAMESPACE, "keda-hpa-resource-answers")
+    )
+    assert scaler is not None
+    assert (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"]) == (2, 4)
     site.holds_what_was_planned()
 
 

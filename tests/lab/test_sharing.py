@@ -245,10 +245,8 @@ def test_workers_together_are_in_one_rack_or_wait(env: Environment, runs: Runs) 
 
 def test_a_flavor_with_a_topology_takes_only_who_asks_for_a_place(env: Environment, runs: Runs) -> None:
     """So the runs of modelyard that say no ``together`` ask for any place."""
-    run = runs.submit("single")
-    runs.holds(run, 1)
-    (job,) = items(env.lab, "/apis/batch/v1/namespaces/speech/jobs")
-    container = job["spec"]["template"]["spec"]["containers"][0]
+    asked = {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu": "1"}
+    container = {"name": "job", "image": "images.example.com/job:1", "resources": {"limits": asked, "requests": asked}}
     pod = {"restartPolicy": "Never", "tolerations": [TAINT], "containers": [container]}
     bare = {
         "apiVersion": "batch/v1",

@@ -17,7 +17,7 @@ from modelyard.cluster.answer import Claim, Deletion, Refusal
 from modelyard.cluster.connection import ClusterError, transport
 from modelyard.cluster.counting import Counter
 from modelyard.cluster.dryrun import claims_of, dry_run
-from modelyard.cluster.live import read
+from modelyard.cluster.live import listed, read
 from modelyard.cluster.patience import PAUSES
 from modelyard.cluster.state import ObjectKey, key_of
 
@@ -241,5 +241,6 @@ def test_a_kind_whose_operator_is_not_there_is_told_by_its_name() -> None:
     assert answer.refusal.why == "missing"
     assert answer.refusal.message.startswith("the cluster has no ScaledObject in keda.sh/v1alpha1")
     assert read(client, key_of(body, "")) is None
+    assert listed(client, "keda.sh/v1alpha1", "ScaledObject", "ml") == []
     with pytest.raises(ClusterError, match="answered 404"):
         read(client, key_of(deployment("a"), ""))

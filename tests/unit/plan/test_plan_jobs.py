@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.stack.jobs import Job, Resource, Runtime, Spark
+from modelyard.stack.config import Autoscaling
+from modelyard.stack.jobs import Job, Resource, Runtime, Scale, Spark
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
 
@@ -42,6 +43,30 @@ def test_jobs_on_one_resource_share_one_deployment(dev: Any) -> None:
     # Nobody asked for a GPU: the default has none.
     (container,) = made["job-load"].after["spec"]["template"]["spec"]["containers"]
     assert "nvidia.com/gpu" not in container["resources"]["limits"]
+
+
+def test_pods_that_answer_requests_grow_with_their_load(dev: Any) -> None:
+    query = "sum(vllm:num_requests_running) or vector(0)"
+    resources = (
+        Resource("churn", "serving", workers=2, cpu="2", memory="4Gi", scale=Scale(5)),
+        Resource("chat", "llm-serving", workers=1, gpus=1, scale=Scale(3, query=query, each="8")),
+    )
+    jobs = (Job("a", "serving", "churn"), Job("b", "llm-serving", "chat"))
+    site = dev.asking(
+        runtime=IMAGE, resources=resources, jobs=jobs, autoscaling=Autoscaling(prometheus="http://prometheus:9090")
+    )
+    plan = site.plan()
+    found = {(one.key.kind, one.name): one.after["spec"] for one in plan.targets if "resource-" in one.name}
+    assert "replicas" not in found["Deployment", "resource-churn"]
+    churn, chat = (found["ScaledObject", f"resource-{name}"] for name in ("churn", "chat"))
+    assert (churn["minReplicaCount"], churn["maxReplicaCount"]) == (2, 5)
+    assert churn["triggers"] == [{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}]
+    (trigger,) = chat["triggers"]
+    assert (trigger["metadata"]["query"], trigger["metadata"]["threshold"]) == (query, "8")
+    # Nodes are asked for the most that there may be of them; training's own limits do not hold for them.
+    assert [(one.code, one.target) for one in plan.findings if one.code in ("RES101", "AUT007", "RES217")] == [
+        ("RES101", "resource-chat")
+    ]
 
 
 def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None:

@@ -89,6 +89,68 @@ def test_a_notebooks_run_is_called_as_its_job() -> None:
     assert runs(body)[0].name == "train-abc12"
 
 
+def stage(name: str, *, state: str = "", **more: Any) -> dict[str, Any]:
+    """A part of the run ``nightly-1`` of a pipeline; without a state it is what starts the stages."""
+    body = job(
+        f"nightly-1-{name}" if state else "nightly-1", queue="modelyard-held" if state == "held" else "vision", **more
+    )
+    body["metadata"]["labels"] |= {"modelyard.dev/pipeline": "nightly", "modelyard.dev/pipeline-run": "nightly-1"}
+    if state:
+        body["metadata"]["labels"]["modelyard.dev/stage"] = name
+    else:
+        for label in ("job", "run"):
+            del body["metadata"]["labels"][f"modelyard.dev/{label}"]
+        del body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
+        body["spec"]["template"]["spec"] = spec(0)
+    if state == "queued":
+        body["metadata"]["annotations"] = {"modelyard.dev/released": "nightly-1"}
+    return body
+
+
+DONE = {"conditions": [condition("Complete")]}
+FAILED = {"conditions": [condition("Failed", reason="PodFailurePolicy")]}
+UP = {"active": 1, "ready": 1, "startTime": LONG_AGO}
+
+
+@pytest.mark.parametrize(
+    ("leader", "first", "state"),
+    [
+        (UP, stage("prepare", state="on", **UP), "running"),
+        (UP, stage("prepare", state="queued", suspend=True), "queued"),
+        (UP, stage("prepare", state="on", **DONE), "running"),
+        (FAILED, stage("prepare", state="on", **FAILED), "failed"),
+        (DONE, stage("prepare", state="on", **DONE), "succeeded"),
+    ],
+)
+def test_a_pipelines_run_is_one(leader: dict[str, Any], first: dict[str, Any], state: str) -> None:
+    (run,) = runs(first, stage("train", state="held", suspend=True, workers=2), stage("", **leader))
+    assert (run.name, run.job, run.team, run.state) == ("nightly-1", "nightly", "vision", state)
+    assert {part.stage: part.state for part in run.stages}["train"] == "held"
+    # Whoever cancels it deletes what starts stages before the stages.
+    assert run.parts[0].stage == ""
+    assert (run.gpus, run.noun, run.count("held")) == (3, "stage", 1)
+
+
+def test_what_makes_an_environment_is_no_run() -> None:
+    body = job("environment-x-1")
+    body["metadata"]["labels"] = {"modelyard.dev/stack": "dev", "modelyard.dev/environment": "x"}
+    assert runs(body) == ()
+
+
+def test_lines_of_a_pipeline_begin_with_their_stage() -> None:
+    (run,) = runs(stage("train", state="on", workers=2, **UP), stage("", **UP))
+    pods = [
+        worker("t0", "0", owner="nightly-1-train"),
+        worker("t1", "1", owner="nightly-1-train"),
+        worker("s", "", owner="nightly-1"),
+    ]
+    assert [(one.mark, one.pod) for one in sources(run, pods)] == [
+        ("stages", "s"),
+        ("train/0", "t0"),
+        ("train/1", "t1"),
+    ]
+
+
 def test_near_names() -> None:
     found = runs(job("train-abc12"), job("serve-xyz99"))
     assert near_runs("train-abc21", found) == ["train-abc12"]

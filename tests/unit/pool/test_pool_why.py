@@ -119,6 +119,19 @@ def test_more_than_a_team_can_ever_have(ask: Any, limit: int | None, lent: int, 
     assert f"ask for {most} GPUs at most, or raise the quota of vision" in words(found)
 
 
+def test_nothing_is_called_impossible_that_is_not(ask: Any) -> None:
+    """Fewer workers may do, and a cohort may have quotas of its own."""
+    body = job("big-11111", suspend=True, workers=4)
+    smaller = workload(body, waits(SHORT))
+    smaller["spec"]["podSets"][0]["minCount"] = 2
+    queue = [cluster_queue("team-vision", 2)]
+    assert not any("never" in text for text in ask(body, workloads=[smaller], queues=queue).helps)
+    assert any("never have 4" in text for text in ask(body, workloads=[workload(body)], queues=queue).helps)
+    cohort = {"metadata": {"name": "r"}, "spec": {"parentName": "everybody"}}
+    tree = {"queues": [cluster_queue("team-vision", 2, cohort="r")], "cohorts": [cohort]}
+    assert not any("never" in text for text in ask(body, workloads=[workload(body)], **tree).helps)
+
+
 @pytest.mark.parametrize(
     ("objects", "said", "help_"),
     [
@@ -145,19 +158,6 @@ def test_a_queue_that_there_is_not_or_that_admits_nothing(ask: Any) -> None:
     inactive = condition("Active", False, message="references missing ResourceFlavor(s): a10")
     found = ask(body, workloads=[workload(body)], queues=[cluster_queue("team-vision", active=inactive)])
     assert "queue team-vision admits nothing: references missing ResourceFlavor(s): a10" in words(found)
-
-
-def test_a_stage_of_a_pipeline_waits_for_others_and_not_for_a_queue(ask: Any) -> None:
-    body = job("nightly-x-train", suspend=True)
-    labels = {"modelyard.dev/pipeline-run": "nightly-x", "modelyard.dev/stage": "train"}
-    body["metadata"]["labels"] |= {**labels, "kueue.x-k8s.io/queue-name": "modelyard-held"}
-    found = ask(body)
-    assert found.run.team is None
-    assert "waits for other stages" in found.summary
-    assert "kubectl logs job/nightly-x" in words(found)
-    body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "vision"
-    body["metadata"]["annotations"] = {"modelyard.dev/released": "nightly-x"}
-    assert "waits for its GPUs" in ask(body).summary
 
 
 def test_nodes_without_room_are_told_by_reason_and_taints(ask: Any) -> None:

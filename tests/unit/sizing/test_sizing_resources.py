@@ -5,7 +5,7 @@ import pytest
 from modelyard.quantity import GI
 from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Config, Gpu, Platform, Stack
-from modelyard.stack.jobs import Job, Model, Resource, Runtime
+from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale
 
 CLICKS = Job("clicks", "dataset", "features", "50M", 40)
 """Needs 2 workers with 8 cores and 39Gi."""
@@ -145,3 +145,18 @@ DEEP = Resource("deep", "training", workers=2)
 def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> None:
     found = [(one, summary) for one, summary in findings(job, resources=(DEEP,)) if one == code]
     assert any(words in summary for _, summary in found)
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [
+        (Resource("deep", "training", workers=1, scale=Scale(2)), "is of type training, and a pod that goes"),
+        (Resource("deep", "serving", workers=3, scale=Scale(2)), "may have 2 pods at most, and has 3 at least"),
+        (Resource("deep", "serving", workers=1, gpus=1, scale=Scale(2)), "its CPU says little of its load"),
+        (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="1")), "which server to ask"),
+        (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="0")), "no load for one pod"),
+    ],
+)
+def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> None:
+    told = findings(Job("a", resource.type, "deep"), resources=(resource,))
+    assert [summary for code, summary in told if code == "RES217" and words in summary]

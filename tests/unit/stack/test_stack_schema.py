@@ -33,6 +33,7 @@ from modelyard.stack.decode import (
     REMOTE,
     REMOTE_QUOTA,
     RESOURCE,
+    SCALE,
     SECTIONS,
     SPARK,
     STAGE,
@@ -84,7 +85,8 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
     assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
     assert set(SCHEMA["$defs"]["environment"]["properties"]) == set(ENVIRONMENT)
-    assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote"}
+    assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote", "scale"}
+    assert set(SCHEMA["$defs"]["scale"]["properties"]) == set(SCALE)
     assert set(SCHEMA["$defs"]["provider"]["properties"]) == {*PROVIDER, "aws"}
     assert set(SCHEMA["$defs"]["awsAccount"]["properties"]) == {*AWS, "networks"}
     assert set(SCHEMA["$defs"]["awsNetwork"]["properties"]) == set(AWS_NETWORK)
