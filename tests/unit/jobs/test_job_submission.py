@@ -190,6 +190,8 @@ FAR = Remote(
     Cluster("https://10.8.0.5:6443", "farm", "far-jobs", read_secret="lake-read", write_secret="lake-write"),
     data=Data(Place("lake", "datasets/churn")),
 )
+FAR_TRAIN = TRAIN._replace(priority=None)
+"""Only a team's queue knows priorities."""
 AWAY = {
     "resources": (Resource("deep", "training", cpu="4", memory="24Gi", gpus=1, remote=FAR),),
     "buckets": (Bucket("lake", "s3://acme-lake", ("platform", "deep")),),
@@ -203,7 +205,7 @@ def away(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(library: Library) -> None:
-    submission = made(library, TRAIN._replace(priority="urgent"), **AWAY)
+    submission = made(library, FAR_TRAIN, **AWAY)
     assert (submission.template, submission.remote, submission.findings) == ("job-run@v1", "deep", ())
     (job,) = submission.objects
     assert (job["metadata"]["namespace"], job["spec"]["suspend"]) == ("far-jobs", False)
@@ -224,7 +226,7 @@ def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(
 
 def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library) -> None:
     assert FAR.cluster is not None
-    (job,) = made(library, **away(cluster=FAR.cluster._replace(quota=RemoteQuota("8", "32Gi", 1)))).objects
+    (job,) = made(library, FAR_TRAIN, **away(cluster=FAR.cluster._replace(quota=RemoteQuota("8", "32Gi", 1)))).objects
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "deep"
     assert job["spec"]["suspend"] is True
 
@@ -232,12 +234,16 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
 @pytest.mark.parametrize(
     ("changes", "job", "words"),
     [
-        (away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)), TRAIN, "no credentials for it"),
-        (away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)), TRAIN, "no credentials for its model"),
-        (away(model=Place("pond", "models")), TRAIN, "bucket pond, which there is not"),
-        (AWAY, TRAIN._replace(trials=3), "several workers"),
-        (AWAY, TRAIN._replace(engine="ray"), "several workers"),
-        (away(cluster=None, provider="lam"), TRAIN, "a machine for each job and no cluster"),
+        (away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)), FAR_TRAIN, "no credentials for it"),
+        (
+            away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)),
+            FAR_TRAIN,
+            "no credentials for its model",
+        ),
+        (away(model=Place("pond", "models")), FAR_TRAIN, "bucket pond, which there is not"),
+        (AWAY, FAR_TRAIN._replace(trials=3), "several workers"),
+        (AWAY, FAR_TRAIN._replace(engine="ray"), "several workers"),
+        (away(cluster=None, provider="lam"), FAR_TRAIN, "a machine for each job and no cluster"),
     ],
 )
 def test_what_cannot_run_there_is_told_and_not_made(
