@@ -82,7 +82,11 @@ def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, confi
         case "cancelled":
             living = [pod for pod in ours if (pod.get("status") or _NOTHING).get("phase") in ("Pending", "Running")]
             return told.why(run, f"was cancelled; {plural(len(living), 'pod')} of it still {_stop(len(living))}")
-        case "suspended" | "held":
+        case "held":
+            told.cause("queue", "the Job that starts its stages is gone, so nothing starts them")
+            told.helps.append(f"submit it again: modelyard pipeline submit {run.stack} {run.job}")
+            return told.why(run, "waits for ever")
+        case "suspended":
             told.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
             told.helps.append(
                 f"give its job or resource a team, and submit it again: modelyard job submit {run.stack} {run.job}"

@@ -19,6 +19,7 @@ RAY, CELERY = (
     "deployment-model-training-tasks-gpu",
 )
 SCALERS = [ObjectKey("keda.sh/v1alpha1", "ScaledObject", NAMESPACE, f"{side}-training") for side in ("celery", "ray")]
+AUTOSCALERS = "apis/autoscaling/v2/…/horizontalpodautoscalers"
 COOLDOWN = 3
 """Seconds."""
 WINDOW = "3s:1s"
@@ -63,6 +64,11 @@ class Site(NamedTuple):
     def replicas(self, name: str) -> int:
         found: int = self.env.deployment(name)["spec"]["replicas"]
         return found
+
+    def trainers(self) -> list[str]:
+        """The autoscalers that KEDA has made for training."""
+        names = [one["metadata"]["name"] for one in self.env.found(AUTOSCALERS)]
+        return [name for name in names if "training" in name]
 
     def wait_for(self, name: str, replicas: int) -> None:
         self.env.lab.wait(f"{replicas} pods of {name}", lambda: self.replicas(name) == replicas)
@@ -114,7 +120,7 @@ def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -
     # The queue has work in this Prometheus, and the side is not in use.
     site.wait_for(RAY, 0)
     assert site.replicas(CELERY) == 0
-    env.lab.wait("KEDA's autoscaler", lambda: len(env.found("apis/autoscaling/v2/…/horizontalpodautoscalers")) == 1)
+    env.lab.wait("KEDA's autoscaler", lambda: len(site.trainers()) == 1)
     env.modelyard("apply", "dev", "--yes", "--no-drain")
     site.holds_what_was_planned()
 
@@ -122,10 +128,7 @@ def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -
 def test_pods_that_answer_requests_are_as_many_as_their_scale_says(site: Site) -> None:
     """They are made as one, which is the API server's default: the rest is KEDA's."""
     site.wait_for("resource-answers", 2)
-    scaler = site.env.get(
-        ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", NAMESPACE, "keda-hpa-resource-answers")
-    )
-    assert scaler is not None
+    (scaler,) = [one for one in site.env.found(AUTOSCALERS) if "answers" in one["metadata"]["name"]]
     assert (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"]) == (2, 4)
     site.holds_what_was_planned()
 
@@ -180,7 +183,7 @@ def test_back_to_fixed_replicas_keda_lets_go_first(site: Site) -> None:
     assert [target.key for target in plan.changed][:2] == SCALERS
     env.modelyard("apply", "dev", "--yes")
     assert [env.get(key) for key in SCALERS] == [None, None]
-    env.lab.wait("KEDA's autoscaler to go", lambda: not env.found("apis/autoscaling/v2/…/horizontalpodautoscalers"))
+    env.lab.wait("KEDA's autoscaler to go", lambda: not site.trainers())
     assert (site.replicas(RAY), site.replicas(CELERY)) == (0, 1)
     site.holds_what_was_planned()
 
@@ -192,6 +195,6 @@ def test_destroy_leaves_nothing_of_it(site: Site) -> None:
     assert None not in [env.get(key) for key in SCALERS]
     env.modelyard("destroy", "dev", "--yes")
     assert [env.get(key) for key in SCALERS] == [None, None]
-    env.lab.wait("KEDA's autoscaler to go", lambda: not env.found("apis/autoscaling/v2/…/horizontalpodautoscalers"))
+    env.lab.wait("KEDA's autoscalers to go", lambda: not env.found(AUTOSCALERS))
     annotations = env.deployment(RAY)["metadata"].get("annotations", {})
     assert not any(name.startswith("modelyard.dev/") for name in annotations)

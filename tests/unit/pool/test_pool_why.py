@@ -298,3 +298,15 @@ def test_what_runs_or_has_succeeded_has_nothing_wrong(ask: Any) -> None:
     assert (found.summary, found.causes, found.helps) == ("runs for 3h", (), ())
     done = job("a-11111", conditions=[condition("Complete")], startTime=LONG_AGO, completionTime=RECENTLY)
     assert ask(done).summary == "has succeeded after 2h58m"
+
+
+def test_stages_that_nothing_starts_any_more(ask: Any) -> None:
+    stage = job("nightly-1-train", queue="modelyard-held", suspend=True)
+    stage["metadata"]["labels"] |= {
+        "modelyard.dev/pipeline": "nightly",
+        "modelyard.dev/pipeline-run": "nightly-1",
+        "modelyard.dev/stage": "train",
+    }
+    found = ask(stage)
+    assert found.helps == ("submit it again: modelyard pipeline submit dev nightly",)
+    assert "the Job that starts its stages is gone" in str(found.causes)
