@@ -67,7 +67,7 @@ down: ## stop the labs of this checkout and remove their data
 	@rm -rf $(DEMO)
 
 test-lab: lab ## the tests on the real engine and API server
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m lab
+	@$(BIN)/pytest -q -n 3 --dist loadfile -m lab
 
 bench: lab ## measure against kubectl kustomize and kubectl diff, each in one run
 	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
