@@ -89,7 +89,11 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
         said, needed = getattr(one.resource, key), getattr(one.need, key)
         estimated = _gets_text(key, Fraction(needed)) if needed is not None else ""
         if said is not None:
-            under = f", below the {_gets_text(key, one.below[key])} that its jobs need" if key in one.below else ""
+            under = (
+                f", below the {_gets_text(key, _rounded(key, one.below[key]))} that its jobs need"
+                if key in one.below
+                else ""
+            )
             origin = f"the stack file{under or (f'; its jobs need {estimated}' if estimated else '')}"
         elif key == "gpus" and one.part is not None:
             origin = "one slice, as it names no number"
@@ -105,6 +109,11 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
 def memory_text(value: Fraction) -> str:
     """Bytes as a stack file says them; whole Gi where an estimate is none."""
     return quantity.memory(value) if value.denominator == 1 else f"{math.ceil(value / GI)}Gi"
+
+
+def _rounded(key: str, value: Fraction) -> Fraction:
+    """As a resource would say it: whole Gi, whole numbers."""
+    return Fraction(math.ceil(value / GI) * GI if key == "memory" else math.ceil(value))
 
 
 def _gets_text(key: str, value: Fraction) -> str:

@@ -19,6 +19,16 @@ DEFAULT_MEMORY: Final = 8 * GI
 """What a worker gets where neither the stack file nor an estimate says it."""
 KEYS: Final = ("workers", "cpu", "memory", "gpus")
 """What a resource may say, by its key in the stack file."""
+_DIVIDED: Final[Mapping[JobType, tuple[str, ...]]] = {
+    "data-sink": ("cpu", "memory"),
+    "dataset": ("cpu", "memory"),
+    # Each worker has the whole model in its memory.
+    "batch-prediction": ("cpu",),
+    "serving": ("cpu",),
+    "llm-serving": (),
+    "runtime": (),
+}
+"""What the workers of a resource divide among themselves, by its type; training depends on its jobs."""
 
 
 class Size(NamedTuple):
@@ -41,7 +51,7 @@ class Sized(NamedTuple):
     """Whether it is the default of one job that names none."""
     jobs: tuple[tuple[Job, Estimate], ...]
     need: Need
-    """Of all its jobs together."""
+    """Of the jobs that share its pods together, or of the largest job that has pods of its own."""
     size: Size
     card: Card | None
     """The card of its GPUs, with the memory of a slice where they are slices; None where nobody knows it."""
@@ -54,14 +64,26 @@ class Sized(NamedTuple):
         given = {key: value for key in KEYS if (value := getattr(self.resource, key)) is not None}
         said = {key: Fraction(getattr(self.size, key)) for key in given}
         needed = {key: Fraction(value) for key in given if (value := getattr(self.need, key)) is not None}
-        # Fewer workers that are larger do as well: it is the sum that counts.
+        # Fewer workers that are larger do as well, where it is the sum that counts.
         workers = self.need.workers or DEFAULT_WORKERS
-        for key in ("cpu", "memory"):
+        for key in self._divided:
             if key in needed:
                 needed[key] = needed[key] * workers / self.size.workers
-        if "workers" in needed and all(self._enough(key, workers) for key in ("cpu", "memory")):
+        if "workers" in needed and all(self._enough(key, workers) for key in self._divided):
             del needed["workers"]
         return {key: needed[key] for key in needed if said[key] < needed[key]}
+
+    @property
+    def _divided(self) -> tuple[str, ...]:
+        """What of the need its workers divide among themselves; of the rest each of them needs all."""
+        kind = self.resource.type
+        if kind == "training":
+            # Weights and optimizer are divided among GPUs; a model of another kind is in one pod, unless its engine
+            # divides the data.
+            if self.need.gpus or self.need.gpu_memory:
+                return ("cpu", "memory", "gpus")
+            return ("cpu", "memory") if all(job.engine != "job" for job, _ in self.jobs) else ("cpu",)
+        return _DIVIDED[kind]
 
     def _enough(self, key: str, workers: int) -> bool:
         """Whether all workers together have what the jobs need of one kind."""
@@ -91,7 +113,10 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
     part = slice_of(config, resource)
     card = resolve(resource.gpu or config.gpu.model) if part is None else part.as_card
     estimates = tuple((job, estimate(job, card)) for job in jobs)
-    need = together(found.need for _, found in estimates)
+    # A run has pods of its own, with the size of the resource; so has a job on a remote machine.
+    alone = [found.need for job, found in estimates if job.command or resource.remote is not None]
+    shared = [found.need for job, found in estimates if not (job.command or resource.remote is not None)]
+    need = largest((*alone, together(shared)))
     size = Size(
         resource.workers or need.workers or DEFAULT_WORKERS,
         quantity.parse(resource.cpu) if resource.cpu is not None else Fraction(need.cpu or DEFAULT_CPU),
@@ -110,5 +135,15 @@ def together(needs: Iterable[Need]) -> Need:
         known = [value for need in found if (value := getattr(need, key)) is not None]
         return sum(known) if known else None
 
-    workers = [need.workers for need in found if need.workers is not None]
-    return Need(max(workers, default=None), added("cpu"), added("memory"), added("gpus"), added("gpu_memory"))
+    return Need(largest(found).workers, added("cpu"), added("memory"), added("gpus"), added("gpu_memory"))
+
+
+def largest(needs: Iterable[Need]) -> Need:
+    """The most that any of them needs, of each kind."""
+    found = tuple(needs)
+    return Need(
+        *(
+            max((value for need in found if (value := need[kind]) is not None), default=None)
+            for kind in range(len(Need._fields))
+        )
+    )

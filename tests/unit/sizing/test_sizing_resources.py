@@ -70,6 +70,46 @@ def test_a_setting_below_the_estimate_is_found(resource: Resource, below: set[st
     assert [code for code, _ in found] == ["RES204"] * len(below)
 
 
+NET = Job("net", "training", "it", model=Model("7G"))
+"""Needs 6 GPUs of an A10, and 135Gi beside them."""
+CHAT = Job("chat", "llm-serving", "it", model=Model("7G"))
+"""Needs one A10, and 23Gi."""
+WEB = Job("web", "serving", "it", request_rate="200", request_time="50m", model=Model(size="4Gi"))
+"""Needs 2 workers with 8 cores, and 9Gi for the model in each."""
+
+
+@pytest.mark.parametrize(
+    ("job", "resource", "below"),
+    [
+        # Training divides its model among GPUs, wherever they are.
+        (NET, Resource("it", "training", workers=6, gpus=1, cpu="4", memory="23Gi"), {}),
+        (NET, Resource("it", "training", workers=2, gpus=2, memory="68Gi"), {"gpus": 3}),
+        # Each pod that answers has the whole model, however many there are.
+        (CHAT, Resource("it", "llm-serving", workers=4, gpus=1, cpu="4", memory="12Gi"), {"memory": 23 * GI}),
+        (WEB, Resource("it", "serving", workers=4, cpu="4", memory="5Gi"), {"memory": 9 * GI}),
+        (WEB, Resource("it", "serving", workers=1, cpu="16", memory="9Gi"), {}),
+        # One pod has the whole dataset, unless the engine divides it.
+        (CLICKS._replace(type="training"), Resource("it", "training", workers=2, memory="40Gi"), {"memory": 76 * GI}),
+        (
+            CLICKS._replace(type="training", engine="spark", command=("local:///fit.py",)),
+            Resource("it", "training", workers=2, memory="40Gi"),
+            {},
+        ),
+    ],
+)
+def test_what_workers_divide_among_themselves(job: Job, resource: Resource, below: dict[str, int]) -> None:
+    assert one(resource, job._replace(resource="it")).below == below
+
+
+def test_runs_have_pods_of_their_own() -> None:
+    """What shares the pods of a Deployment adds up; each run has as many pods as the resource says for itself."""
+    runs = (NET._replace(command=("python", "train.py")), NET._replace(name="again", command=("python", "train.py")))
+    assert one(Resource("it", "training", gpus=6), *runs).need == one(Resource("it", "training"), NET).need
+    assert one(Resource("it", "training", gpus=6), NET, NET._replace(name="again")).need.gpus == 12
+    small = CLICKS._replace(name="run", rows="1M", command=("python", "make.py"))
+    assert one(Resource("features", "dataset"), CLICKS, small).size == (2, 8, 39 * GI, 0)
+
+
 def test_a_setting_is_compared_in_its_own_words() -> None:
     (found,) = findings(CLICKS, resources=(Resource("features", "dataset", memory="16384Mi"),))
     assert found == ("RES204", "memory of resource features is 16384Mi, and its jobs are estimated to need 39Gi")
