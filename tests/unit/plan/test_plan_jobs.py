@@ -138,6 +138,25 @@ def test_what_no_quota_holds(dev: Any, teams: tuple[Team, ...], most: int | None
 
 
 @pytest.mark.parametrize(
+    ("flavor", "workers", "said"),
+    [
+        ("a10", 2, "2 workers of 1 GPU; Kueue admits all of them or none"),
+        ("a10", 1, None),
+        ("a30", 1, "it asks for NVIDIA-A10, and its team's GPUs are of a30"),
+    ],
+)
+def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | None) -> None:
+    site = dev.asking(
+        resources=(DEEP._replace(workers=workers),),
+        jobs=(TRAIN._replace(team="vision"),),
+        flavors=(A10, Flavor("a30", "A30")),
+        teams=(Team("vision", (Quota(flavor, "16", "128Gi", 1),)),),
+    )
+    details = [one.detail for one in site.plan().findings if one.code == "RES213"]
+    assert details == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
     ("quotas", "job", "said"),
     [
         ((Quota("a10", "7", "128Gi", 2),), TRAIN, "8 cores at once, and team vision never has more than 7"),
