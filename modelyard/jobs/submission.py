@@ -101,17 +101,18 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
     resource = _resource(stack, job)
     remote = resource.remote if resource is not None else None
     where: Path = ("jobs", index)
-    if not job.command:
-        summary = "has no command, so there is nothing to run once"
-        remedy = "give it a command; without one it is work for the pods of its resource"
-    elif job.resource is not None and (resource is None or resource.type != job.type):
+    if job.resource is not None and (resource is None or resource.type != job.type):
         where = (*where, "resource")
         summary = "is on no resource of its type"
         remedy = f"correct it first: modelyard check {stack.name}"
     elif resource is not None and remote is not None and remote.cluster is None:
+        # Its command is the machine's, so this comes before the question for the job's own.
         where = (*where, "resource")
         summary = f"is on the remote resource {resource.name}, which has a machine for each job and no cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
+    elif not job.command:
+        summary = "has no command, so there is nothing to run once"
+        remedy = "give it a command; without one it is work for the pods of its resource"
     elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
         where = (*where, "resource")
         summary = f"is on {resource.name}, whose slices are none that a partition has"

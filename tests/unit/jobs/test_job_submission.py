@@ -238,6 +238,8 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
         (AWAY, ALONE._replace(trials=3), "several workers"),
         (AWAY, ALONE._replace(engine="ray"), "several workers"),
         (away(cluster=None, provider="lam"), ALONE, "a machine for each job and no cluster"),
+        # The machine's command is the resource's: nobody is asked for another one.
+        (away(cluster=None, provider="lam"), ALONE._replace(command=()), "a machine for each job and no cluster"),
     ],
 )
 def test_what_cannot_run_there_is_told_and_not_made(
