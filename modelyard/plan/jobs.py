@@ -190,8 +190,8 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
         if wanted > most:
             what = "GPUs" if ask.resource == GPU_RESOURCE else ask.resource
             one = what if what != "GPUs" else "GPU"
-            each = f"{ask.workers} worker{'s' if ask.workers != 1 else ''} of {gpus} {what if gpus != 1 else one}"
-            why = f"{each}; Kueue admits all of them or none"
+            gang = f"{ask.workers} worker{'s' if ask.workers != 1 else ''} of {gpus} {what if gpus != 1 else one}"
+            why = f"{gang}; Kueue admits all of them or none"
             if not names and (others := [flavor.name for flavor in gpu_flavors(config, team)]):
                 why = f"it asks for {' or '.join(ask.products)}, and its team's GPUs are of {', '.join(others)}"
             return f"{wanted} {what if wanted != 1 else one}", str(most), why

@@ -1,4 +1,4 @@
-"""Which GPUs did nothing, from what NVIDIA's DCGM exporter tells a Prometheus server."""
+"""How busy GPUs were and which did nothing, from what NVIDIA's DCGM exporter tells a Prometheus server."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -18,6 +18,8 @@ class Known(NamedTuple):
     gpus: int
     idle: int
     """Of them, those that did nothing the whole time."""
+    load: float = 0.0
+    """Sum of what each of them had on average, in per cent."""
 
 
 class Usage(NamedTuple):
@@ -32,34 +34,38 @@ class Usage(NamedTuple):
 
 
 def busy_gpus(server: Server, minutes: int) -> Usage:
-    """Asks a server how many GPUs of each pod it knows, and how many of them did nothing.
+    """Asks a server how many GPUs of each pod it knows, how many of them did nothing, and how busy they were.
 
     Args:
         server: to ask.
-        minutes: for how long a GPU has to have done nothing to be idle.
+        minutes: the time that is looked at; a GPU that did nothing in it is idle.
 
     Raises:
         ServerError: the server is out of reach.
     """
-    gpus, idle = (_counted(server, query) for query in queries(minutes))
-    for one in (gpus, idle):
+    gpus, idle, load = (_counted(server, query) for query in queries(minutes))
+    for one in (gpus, idle, load):
         if isinstance(one, str):
             return Usage({}, minutes, one)
     assert isinstance(gpus, dict)
     assert isinstance(idle, dict)
+    assert isinstance(load, dict)
     if not gpus:
         return Usage({}, minutes, f"the server has no {METRIC} with the name of a pod")
-    return Usage({pod: Known(count, idle.get(pod, 0)) for pod, count in gpus.items()}, minutes)
+    pods = {pod: Known(int(count), int(idle.get(pod, 0)), load.get(pod, 0.0)) for pod, count in gpus.items()}
+    return Usage(pods, minutes)
 
 
-def queries(minutes: int) -> tuple[str, str]:
-    """What asks for the GPUs of each pod, and for those of them that did nothing."""
+def queries(minutes: int) -> tuple[str, str, str]:
+    """What asks for the GPUs of each pod, for those of them that did nothing, and for the sum of their averages."""
     # Counted by the server: an answer for each GPU of a large cluster would be too long.
     each = f"max by ({', '.join((*_PODS, *_GPU))}) (max_over_time({METRIC}[{minutes}m]))"
-    return f"count by ({', '.join(_PODS)}) ({each})", f"count by ({', '.join(_PODS)}) ({each} == 0)"
+    average = each.replace("max_over_time", "avg_over_time")
+    pods = ", ".join(_PODS)
+    return f"count by ({pods}) ({each})", f"count by ({pods}) ({each} == 0)", f"sum by ({pods}) ({average})"
 
 
-def _counted(server: Server, query: str) -> dict[tuple[str, str], int] | str:
+def _counted(server: Server, query: str) -> dict[tuple[str, str], float] | str:
     """The numbers of an answer by pod, or why there are none."""
     answer = ask(server, query)
     if isinstance(answer, Refused):
@@ -69,11 +75,11 @@ def _counted(server: Server, query: str) -> dict[tuple[str, str], int] | str:
     return _by_pod(answer)
 
 
-def _by_pod(answer: Answer) -> dict[tuple[str, str], int]:
-    found: dict[tuple[str, str], int] = {}
+def _by_pod(answer: Answer) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
     for labels, value in zip(answer.labels, answer.values, strict=False):
         own = "exported_" if labels.get("exported_pod") else ""
         pod = (labels.get(f"{own}namespace", ""), labels.get(f"{own}pod", ""))
         if all(pod):
-            found[pod] = found.get(pod, 0) + int(value)
+            found[pod] = found.get(pod, 0.0) + value
     return found

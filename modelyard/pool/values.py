@@ -8,15 +8,22 @@ NodeState = Literal["ready", "cordoned", "not ready"]
 
 
 class Idle(NamedTuple):
-    """How many GPUs that somebody has do nothing."""
+    """How many GPUs that somebody has do nothing, and how busy they are."""
 
     idle: int = 0
     unknown: int = 0
     """GPUs of which nobody knows."""
+    load: float = 0.0
+    """Sum of the average utilisation of the others, in per cent."""
 
     def and_(self, other: "Idle") -> "Idle":
         """Both together."""
-        return Idle(self.idle + other.idle, self.unknown + other.unknown)
+        return Idle(self.idle + other.idle, self.unknown + other.unknown, self.load + other.load)
+
+    def utilisation(self, taken: int) -> int | None:
+        """Per cent on average of those GPUs that are known, of so many that are taken; None where none is known."""
+        known = taken - self.unknown
+        return round(self.load / known) if known > 0 else None
 
 
 class Owner(NamedTuple):

@@ -135,7 +135,8 @@ def _idle(resource: str, count: int, known: Known | None) -> Idle:
     # The exporter's number is of a whole GPU: what several pods share, and a slice, has none of its own.
     if known is None or resource != GPU_RESOURCE:
         return Idle(0, count)
-    return Idle(min(known.idle, count), max(0, count - known.gpus))
+    measured = min(known.gpus, count)
+    return Idle(min(known.idle, count), count - measured, known.load * measured / known.gpus if known.gpus else 0.0)
 
 
 def _node_uses(nodes: Iterable[Node], ready: Mapping[str, bool], held: Iterable[_Held]) -> tuple[NodeUse, ...]:

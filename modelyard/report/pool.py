@@ -36,8 +36,19 @@ def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
     lines = [_summary(view, asked, style)]
     whole = len(view.nodes) if asked.all_nodes else MOST_ROWS
     for head, rows, title, most, more in (
-        (("PRODUCT", "NODES", "GPUS", "TAKEN", "FREE", "IDLE", "QUEUED", "RESOURCE"), _products(view), "", None, ""),
-        (("TEAM", "WHO", "GPUS", "IDLE", "FOR", "PRODUCT", "NODES"), _takers(view.takers, asked), "taken by", *_PARTS),
+        (
+            ("PRODUCT", "NODES", "GPUS", "TAKEN", "FREE", "IDLE", "UTIL", "QUEUED", "RESOURCE"),
+            _products(view),
+            "",
+            None,
+            "",
+        ),
+        (
+            ("TEAM", "WHO", "GPUS", "IDLE", "UTIL", "FOR", "PRODUCT", "NODES"),
+            _takers(view.takers, asked),
+            "taken by",
+            *_PARTS,
+        ),
         (
             ("TEAM", "FLAVOR", "QUOTA", "USED", "BORROWED", "MAY BORROW", "QUEUED"),
             _queues(view.queues),
@@ -46,7 +57,13 @@ def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
             "",
         ),
         (("TEAM", "WHO", "GPUS", "FOR", "PLACE", "WAITS FOR"), _waiters(view.waiters, asked), "waiting", *_PARTS),
-        (("NODE", "PRODUCT", "GPUS", "TAKEN", "FREE", "IDLE", "WHO"), _nodes(view.nodes), "nodes", whole, _ALL_NODES),
+        (
+            ("NODE", "PRODUCT", "GPUS", "TAKEN", "FREE", "IDLE", "UTIL", "WHO"),
+            _nodes(view.nodes),
+            "nodes",
+            whole,
+            _ALL_NODES,
+        ),
     ):
         if rows:
             lines += ["", *([title] if title else []), *table(rows[:most], head, style)]
@@ -77,6 +94,7 @@ def _products(view: PoolView) -> list[tuple[str, ...]]:
             str(one.taken),
             str(one.free) + (f" ({one.closed} closed)" if one.closed else ""),
             _idle(one.idle, one.taken),
+            _busy(one.idle, one.taken),
             str(one.queued),
             one.resource,
         )
@@ -91,6 +109,7 @@ def _takers(takers: Iterable[Taker], asked: Asked) -> list[tuple[str, ...]]:
             _who(one.owner),
             _amount(one.gpus, one.resource),
             _idle(one.idle, one.gpus),
+            _busy(one.idle, one.gpus),
             _age(one.since, asked.now),
             one.product or "-",
             some(one.nodes),
@@ -145,6 +164,7 @@ def _nodes(nodes: Iterable[NodeUse]) -> list[tuple[str, ...]]:
             str(one.taken),
             str(one.free) if one.state == "ready" else one.state,
             _idle(one.idle, one.taken),
+            _busy(one.idle, one.taken),
             some([_who(owner) for owner in one.owners]) or "-",
         )
         for one in nodes
@@ -161,7 +181,8 @@ def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
         notes.append(f"What GPUs do is unknown: {usage.problem}.")
     else:
         notes.append(
-            f"Idle: taken for {usage.minutes} minutes, and {METRIC} was 0 all the time. Parts of GPUs have none."
+            f"Idle: taken for {usage.minutes} minutes, and {METRIC} was 0 all the time; util is its average. "
+            "Parts of GPUs have none."
         )
     if not view.kueue and not view.unread:
         notes.append("The cluster has no Kueue: nothing queues, and there are no quotas.")
@@ -186,6 +207,11 @@ def _idle(idle: Idle, taken: int) -> str:
     return f"{idle.idle}, {idle.unknown} unknown" if idle.unknown else str(idle.idle)
 
 
+def _busy(idle: Idle, taken: int) -> str:
+    found = idle.utilisation(taken)
+    return "-" if found is None else f"{found}%"
+
+
 def _age(since: str, now: datetime) -> str:
     seconds = seconds_since(since, now)
     return "-" if seconds is None else span(seconds)
@@ -203,12 +229,12 @@ def pool_document(view: PoolView, asked: Asked) -> dict[str, Any]:
         "usage": None
         if usage is None
         else {"metric": METRIC, "minutes": usage.minutes, "problem": usage.problem or None},
-        "products": [{**record(one), "idle": _known(one.idle, one.taken)} for one in view.products],
+        "products": [{**record(one), **_used(one.idle, one.taken)} for one in view.products],
         "nodes": [
             {
                 **record(one),
                 "free": one.free,
-                "idle": _known(one.idle, one.taken),
+                **_used(one.idle, one.taken),
                 "owners": [record(owner) for owner in one.owners],
             }
             for one in view.nodes
@@ -217,7 +243,7 @@ def pool_document(view: PoolView, asked: Asked) -> dict[str, Any]:
             {
                 **record(one),
                 "owner": record(one.owner),
-                "idle": _known(one.idle, one.gpus),
+                **_used(one.idle, one.gpus),
                 "nodes": list(one.nodes),
                 "since": one.since or None,
             }
@@ -231,6 +257,6 @@ def pool_document(view: PoolView, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _known(idle: Idle, taken: int) -> int | None:
-    """Idle GPUs; None unless all are known."""
-    return None if taken and idle.unknown else idle.idle
+def _used(idle: Idle, taken: int) -> dict[str, int | None]:
+    """Idle GPUs, None unless all are known; and how busy those are that are known."""
+    return {"idle": None if taken and idle.unknown else idle.idle, "utilisation": idle.utilisation(taken)}

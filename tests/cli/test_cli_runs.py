@@ -242,8 +242,8 @@ def test_gpus_live(cluster: ApiServer, run: Any) -> None:
     out = run("gpus", "--live", "dev").out
     assert out.startswith("dev: 2 of 3 GPUs taken, 1 free, 1 queued\n")
     found = rows(out)
-    assert found["NVIDIA-A10"] == ["NVIDIA-A10", "2", "3", "2", "1", "unknown", "1", "nvidia.com/gpu"]
-    assert found["n0"] == ["n0", "NVIDIA-A10", "1", "1", "0", "unknown", RUNNING]
+    assert found["NVIDIA-A10"] == ["NVIDIA-A10", "2", "3", "2", "1", "unknown", "-", "1", "nvidia.com/gpu"]
+    assert found["n0"] == ["n0", "NVIDIA-A10", "1", "1", "0", "unknown", "-", RUNNING]
     assert "ended" not in out
     assert "cpu" not in found
     # Pods that have ended are not asked for.

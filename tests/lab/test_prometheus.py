@@ -283,4 +283,4 @@ def test_the_server_is_gone_with_its_folder(tmp_path: Path) -> None:
 def test_idle_gpus_are_counted_by_pod(running: Running) -> None:
     """Both exporters tell of the same GPUs, each of which counts once."""
     found = busy_gpus(server(running.url, {}), 1)
-    assert found == Usage({("vision", "train-0"): Known(2, 1), ("speech", "x"): Known(1, 1)}, 1)
+    assert found == Usage({("vision", "train-0"): Known(2, 1, 97.0), ("speech", "x"): Known(1, 1)}, 1)

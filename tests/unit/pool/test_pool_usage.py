@@ -1,4 +1,4 @@
-"""Idle GPUs, asked of a server that answers as Prometheus does."""
+"""Idle and busy GPUs, asked of a server that answers as Prometheus does."""
 
 import json
 import threading
@@ -15,11 +15,18 @@ from modelyard.promql.server import server
 
 
 class Metrics:
-    """What the server answers, by whether the question is about idle GPUs."""
+    """What the server answers, by what the question is about."""
 
     def __init__(self) -> None:
-        self.answers: dict[bool, Any] = {}
+        self.answers: dict[str, Any] = {}
         self.url = ""
+
+
+def asked(query: str) -> str:
+    """What a query is about."""
+    if "avg_over_time" in query:
+        return "load"
+    return "idle" if "== 0" in query else "all"
 
 
 @pytest.fixture
@@ -29,7 +36,7 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[Metrics]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             (query,) = parse_qs(urlsplit(self.path).query)["query"]
-            result = [{"metric": labels, "value": [0, str(value)]} for labels, value in made.answers["== 0" in query]]
+            result = [{"metric": labels, "value": [0, str(value)]} for labels, value in made.answers[asked(query)]]
             body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
             self.send_response(200)
             self.end_headers()
@@ -58,15 +65,19 @@ def test_pods_are_those_of_the_gpus_not_the_exporters(metrics: Metrics) -> None:
     exporter = {"namespace": "gpu-operator", "pod": "dcgm-exporter-x"}
     busy = {"exported_namespace": "vision", "exported_pod": "train-0", **exporter}
     honoured = {"namespace": "vision", "pod": "train-1"}
-    metrics.answers = {False: [(busy, 4), (honoured, 2), (exporter, 2)], True: [(busy, 1), (exporter, 2)]}
+    metrics.answers = {
+        "all": [(busy, 4), (honoured, 2), (exporter, 2)],
+        "idle": [(busy, 1), (exporter, 2)],
+        "load": [(busy, 212.5), (honoured, 180), (exporter, 0)],
+    }
     found = busy_gpus(server(metrics.url, {}), 10)
     assert found.problem == ""
-    assert found.pods["vision", "train-0"] == Known(4, 1)
-    assert found.pods["vision", "train-1"] == Known(2, 0)
+    assert found.pods["vision", "train-0"] == Known(4, 1, 212.5)
+    assert found.pods["vision", "train-1"] == Known(2, 0, 180)
 
 
 def test_without_the_metric_nothing_is_known(metrics: Metrics) -> None:
-    metrics.answers = {False: [], True: []}
+    metrics.answers = {"all": [], "idle": [], "load": []}
     found = busy_gpus(server(metrics.url, {}), 10)
     assert found.pods == {}
     assert "no DCGM_FI_DEV_GPU_UTIL" in found.problem

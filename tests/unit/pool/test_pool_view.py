@@ -135,6 +135,28 @@ def test_idle_is_what_was_measured_and_nothing_else(view: Any, known: Known | No
     assert view(None, nodes=[node("n")], pods=[pod("p", "n", spec(2))]).takers[0].idle == Idle(0, 2)
 
 
+@pytest.mark.parametrize(
+    ("known", "percent"),
+    [
+        (None, None),
+        (Known(2, 1, 97.0), 48),
+        (Known(2, 0, 190.0), 95),
+        (Known(1, 0, 60.0), 60),
+        (Known(4, 0, 200.0), 50),
+    ],
+    ids=["no metrics", "one idle", "busy", "one not measured", "more than it asked for"],
+)
+def test_utilisation_is_the_mean_of_what_was_measured(view: Any, known: Known | None, percent: int | None) -> None:
+    usage = Usage({("vision", "p"): known} if known else {}, 10)
+    # Somebody whose GPU nobody measured is no reason to call the others less busy.
+    pods = [pod("p", "n", spec(2), since=LONG_AGO), pod("q", "m", since=LONG_AGO)]
+    found = view(usage, nodes=[node("n"), node("m")], pods=pods)
+    (product,) = found.products
+    assert product.idle.utilisation(product.taken) == percent
+    assert [one.idle.utilisation(one.taken) for one in found.nodes if one.name == "n"] == [percent]
+    assert [one.idle.utilisation(one.taken) for one in found.nodes if one.name == "m"] == [None]
+
+
 def test_what_waits_for_quota_has_its_place_and_what_waits_for_a_node_its_reason(view: Any) -> None:
     runs = [job("first-aaaaa", suspend=True), job("urgent-bbbbb", suspend=True, since=RECENTLY)]
     held = job("held-ccccc", workers=2)
