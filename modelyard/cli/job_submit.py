@@ -7,16 +7,12 @@ again as soon as it has ended. A notebook's result is a new notebook beside it.
 import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
-from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
 from modelyard.jobs import Submission
 from modelyard.stack import Stack
-
-if TYPE_CHECKING:
-    from lightkube import Client
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -58,6 +54,7 @@ def run(args: Namespace) -> Exit:
 def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
     """Creates what a submission makes, and tells what it is."""
     from modelyard.cli.environments import need_built
+    from modelyard.cli.runs import client_there
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all
@@ -68,7 +65,7 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     try:
-        client = _client_there(args, stack, made.remote) if made.remote else connect(stack.context)
+        client = client_there(args, stack, made.remote)[0] if made.remote else connect(stack.context)
         for environment in made.environments:
             need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)
@@ -86,17 +83,3 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
         style = style_for(args, sys.stdout)
         say(submitted_text(name, objects, style, dry_run=args.dry_run))
     return Exit.FINE
-
-
-def _client_there(args: Namespace, stack: Stack, resource: str) -> "Client":
-    """A client for the remote cluster of a resource, and for no other."""
-    from modelyard.cluster.handed import hand_over
-    from modelyard.plan.far import leads_elsewhere, remote_client
-    from modelyard.workloads.remote import remote_clusters
-
-    (remote,) = [one for one in remote_clusters(stack.config) if any(other.name == resource for other in one.resources)]
-    hand_over(project_root(args), stack)
-    client = remote_client(remote)
-    if wrong := leads_elsewhere(remote, client):
-        raise Stop(Exit.FINDINGS, f"nothing was submitted: {wrong}", "correct context or controller")
-    return client

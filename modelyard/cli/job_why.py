@@ -18,7 +18,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Looks and explains."""
-    from modelyard.cli.runs import namespaces, reached, runs_in, the_run
+    from modelyard.cli.runs import reached, runs_in, the_run
     from modelyard.cluster.lists import pods_of_run, pool_objects
     from modelyard.pool import why
     from modelyard.report.runs import why_document, why_text
@@ -27,7 +27,7 @@ def run(args: Namespace) -> Exit:
     one = the_run(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
-        objects = pool_objects(found.client, namespaces(found.stack))
+        objects = pool_objects(found.client, found.namespaces)
     answer = why(one, pods, objects, found.stack.config, found.now)
     if args.json:
         from modelyard.report.json import json_text

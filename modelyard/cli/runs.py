@@ -28,6 +28,8 @@ class Found(NamedTuple):
     """Those of other stacks."""
     unread: tuple[str, ...]
     now: datetime
+    namespaces: Collection[str]
+    """Where they are."""
 
 
 def run_options(parser: ArgumentParser) -> None:
@@ -41,6 +43,7 @@ def stack_option(parser: ArgumentParser) -> None:
     parser.add_argument(
         "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
     )
+    parser.add_argument("--remote", metavar="RESOURCE", help="in the remote cluster of this resource")
 
 
 @contextmanager
@@ -63,18 +66,44 @@ def runs_in(args: Namespace) -> Found:
         from modelyard.cluster.connection import connect
         from modelyard.cluster.lists import run_objects
 
-        client = connect(stack.context)
-        objects = run_objects(client, namespaces(stack))
+        if args.remote is None:
+            client, where = connect(stack.context), namespaces(stack)
+        else:
+            client, where = client_there(args, stack, args.remote)
+        objects = run_objects(client, where)
     runs = runs_of(objects)
     ours = tuple(run for run in runs if run.stack == stack.name)
     others = tuple(run for run in runs if run.stack != stack.name)
-    return Found(stack, client, ours, others, objects.unread, datetime.now(UTC))
+    return Found(stack, client, ours, others, objects.unread, datetime.now(UTC), where)
 
 
 def namespaces(stack: Stack) -> Collection[str]:
     """Where a stack's runs are made."""
     config = stack.config
     return {config.platform.namespace, *(team.namespace or team.name for team in config.teams)}
+
+
+def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client, Collection[str]]":
+    """A client for the remote cluster of a resource, and for no other, and where the resource's runs are there.
+
+    Raises:
+        Stop: the resource has no such cluster, or its context leads elsewhere.
+        ClusterError: the cluster cannot be reached.
+    """
+    from modelyard.cluster.handed import hand_over
+    from modelyard.plan.far import leads_elsewhere, remote_client
+    from modelyard.stack.names import instead
+    from modelyard.workloads.remote import remote_clusters
+
+    known = {one.name: remote for remote in remote_clusters(stack.config) for one in remote.resources}
+    if (remote := known.get(resource)) is None:
+        summary = f"{stack.name} has no resource {safe(resource)} on a remote cluster"
+        raise Stop(Exit.USAGE, summary, instead(resource, known, "resources on remote clusters"))
+    hand_over(project_root(args), stack)
+    client = remote_client(remote)
+    if wrong := leads_elsewhere(remote, client):
+        raise Stop(Exit.FINDINGS, wrong, "correct context or controller")
+    return client, {remote.cluster.namespace}
 
 
 def the_run(found: Found, name: str) -> "Run":
@@ -94,6 +123,8 @@ def the_run(found: Found, name: str) -> "Run":
     close = near_runs(name, found.runs)
     meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
     have = f"modelyard job list {found.stack.name} --all shows every run that is left"
+    if any(one.remote is not None and one.remote.cluster is not None for one in found.stack.config.resources):
+        have += ", with --remote RESOURCE those of a remote cluster"
     raise Stop(
         Exit.USAGE,
         f"{found.stack.name} has no run {name!r}; what was made otherwise is none",

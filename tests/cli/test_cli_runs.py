@@ -4,11 +4,13 @@ server does.
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.apiserver import ApiServer, api_server
 from tests.cli.test_cli_hostile_text import EVIL, harmless
@@ -108,6 +110,54 @@ def test_list(cluster: ApiServer, run: Any) -> None:
     assert set(rows(run("job", "list", "dev", "--team", "speech").out)) == {"RUN", TRIALS}
     # The list comes in pages.
     assert any("continue=" in path for path in cluster.asked)
+
+
+FAR = """
+  modelyard:buckets: [{{name: lake, url: "s3://acme-lake", reachedBy: [platform, far]}}]
+  modelyard:resources:
+    - name: far
+      type: training
+      remote:
+        cluster: {{controller: "{controller}", context: farm-dev, namespace: far-jobs}}
+        data: {{shared: {{bucket: lake, prefix: datasets}}}}
+        model: {{bucket: lake, prefix: models}}
+"""
+
+
+@pytest.fixture
+def farm(cluster: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """A second cluster, with one run; the kubeconfig has a context for each."""
+    folder = tmp_path / "farm"
+    folder.mkdir()
+    with api_server(folder) as made:
+        text = made.kubeconfig.read_text()
+        for name in ("dev", "c", "u"):
+            text = re.sub(rf": {name}$", f": farm-{name}", text, flags=re.MULTILINE)
+        made.kubeconfig.write_text(text)
+        made.objects |= {"jobs": [job("churn-fgh56", queue="far", namespace="far-jobs", active=1, ready=1)]}
+        monkeypatch.setenv("KUBECONFIG", f"{cluster.kubeconfig}:{made.kubeconfig}")
+        yield made
+
+
+def test_runs_of_a_remote_cluster_are_asked_of_that_cluster(
+    cluster: ApiServer, farm: ApiServer, project: Any, run: Any
+) -> None:
+    (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
+    controller = server["cluster"]["server"]
+    project.edit(("config:\n", f"config:{FAR.format(controller=controller)}"))
+    assert set(rows(run("job", "list", "dev", "--remote", "far").out)) == {"RUN", "churn-fgh56"}
+    assert "churn-fgh56" not in run("job", "list", "dev", "--all").out
+    assert "churn-fgh56" in run("job", "why", "dev", "churn-fgh56", "--remote", "far").out
+    missing = run("job", "why", "dev", "churn-fgh56")
+    assert (missing.code, "with --remote RESOURCE those of a remote cluster" in missing.words) == (2, True)
+    assert run("job", "cancel", "dev", "churn-fgh56", "--remote", "far", "--yes").code == 0
+    assert [(plural, name) for plural, name, _ in farm.deleted] == [("jobs", "churn-fgh56")]
+    assert cluster.deleted == []
+    unknown = run("job", "list", "dev", "--remote", "fat")
+    assert (unknown.code, "did you mean far?" in unknown.words) == (2, True)
+    project.edit((controller, "https://10.8.0.5:6443"))
+    elsewhere = run("job", "list", "dev", "--remote", "far")
+    assert (elsewhere.code, "context farm-dev leads to" in elsewhere.words) == (1, True)
 
 
 def test_documents_have_their_published_forms(cluster: ApiServer, run: Any, schema: Any) -> None:
