@@ -78,13 +78,13 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
                 detail=level[1],
             )
         elif team is not None and (short := _short(config, pool, ask, team)) is not None:
-            wanted, most, why = short
+            wanted, most, why, remedy = short
             yield stack.finding(
                 "RES213",
                 Severity.ERROR,
                 ("jobs", index),
                 f"job {job.name} asks for {wanted} at once, and team {ask.team} never has more than {most}",
-                "ask for fewer workers or set leastWorkers, raise the team's quota, or let it borrow more",
+                remedy,
                 detail=why,
             )
         elif kinds.there:
@@ -172,9 +172,12 @@ def _missing_level(config: Config, ask: _Ask, team: Team) -> tuple[str, str] | N
     return remedy, "; ".join(f"levels of {name}: {has}" for name, has in levels.items())
 
 
-def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str, str] | None:
-    """What a run asks for at once, the most of it that its team can ever have of one flavor, where that is less, and
-    why.
+_LESS: Final = "ask for fewer workers or set leastWorkers, raise the team's quota, or let it borrow more"
+
+
+def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str, str, str] | None:
+    """What a run asks for at once, the most of it that its team can ever have of one flavor, where that is less, why,
+    and a remedy.
     """
     requests, gpus = dict(ask.requests), _gpus(ask)
     every = tuple(dict.fromkeys(quota.flavor for quota in team.quotas))
@@ -191,10 +194,12 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
             what = "GPUs" if ask.resource == GPU_RESOURCE else ask.resource
             one = what if what != "GPUs" else "GPU"
             gang = f"{ask.workers} worker{'s' if ask.workers != 1 else ''} of {gpus} {what if gpus != 1 else one}"
-            why = f"{gang}; Kueue admits all of them or none"
-            if not names and (others := [flavor.name for flavor in gpu_flavors(config, team)]):
-                why = f"it asks for {' or '.join(ask.products)}, and its team's GPUs are of {', '.join(others)}"
-            return f"{wanted} {what if wanted != 1 else one}", str(most), why
+            why, remedy = f"{gang}; Kueue admits all of them or none", _LESS
+            if not names and (others := gpu_flavors(config, team)):
+                have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any card')})" for one in others)
+                why = f"it asks for {' or '.join(ask.products)}, and its team's quotas are of {have}"
+                remedy = "name another card in gpu of the resource, or give the team a quota of a flavor with this one"
+            return f"{wanted} {what if wanted != 1 else one}", str(most), why, remedy
         if not alone:
             able = [name for name in names if pool.most(team, name, ask.resource) >= wanted]
     pods = [("worker", ask.workers, requests, able)]
@@ -205,7 +210,7 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
             most = max((pool.most(team, name, resource) for name in flavors), default=Fraction(0))
             if each[resource] * count > most and flavors:
                 said = f"{count} {what}{'s' if count != 1 else ''} of {amount(resource, each[resource])} {unit}"
-                return f"{amount(resource, each[resource] * count)} {unit}", amount(resource, most), said
+                return f"{amount(resource, each[resource] * count)} {unit}", amount(resource, most), said, _LESS
     return None
 
 

@@ -114,6 +114,9 @@ def test_a_job_of_it_is_submitted_there(two: Two) -> None:
     sources = [one["secretRef"]["name"] for one in pod["containers"][0]["envFrom"]]
     assert sources == ["lake-read", "lake-write-churn"]
     assert two.env.lab.request("GET", "/apis/batch/v1/jobs").body["items"] == []
+    listed = json.loads(two.env.modelyard("job", "list", "dev", "--remote", "far", "--json").stdout)
+    assert [one["name"] for one in listed["runs"]] == [done["run"]]
+    assert json.loads(two.env.modelyard("job", "list", "dev", "--json").stdout)["runs"] == []
 
 
 def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:

@@ -142,7 +142,7 @@ def test_what_no_quota_holds(dev: Any, teams: tuple[Team, ...], most: int | None
     [
         ("a10", 2, "2 workers of 1 GPU; Kueue admits all of them or none"),
         ("a10", 1, None),
-        ("a30", 1, "it asks for NVIDIA-A10, and its team's GPUs are of a30"),
+        ("a30", 1, "it asks for NVIDIA-A10, and its team's quotas are of a30 (NVIDIA-A30)"),
     ],
 )
 def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | None) -> None:
@@ -152,8 +152,10 @@ def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | 
         flavors=(A10, Flavor("a30", "A30")),
         teams=(Team("vision", (Quota(flavor, "16", "128Gi", 1),)),),
     )
-    details = [one.detail for one in site.plan().findings if one.code == "RES213"]
-    assert details == ([said] if said else [])
+    found = [one for one in site.plan().findings if one.code == "RES213"]
+    assert [one.detail for one in found] == ([said] if said else [])
+    # More of a quota helps nobody who asks for another card.
+    assert all(("another card" in one.remedy) == (flavor == "a30") for one in found)
 
 
 @pytest.mark.parametrize(
