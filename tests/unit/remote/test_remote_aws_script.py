@@ -31,9 +31,9 @@ JOB = RemoteJob(
     limit=3601,
 )
 
+# One write a call: the programs of a pipe run at the same time.
 FAKE = """#!/bin/bash
-for one in "$(basename "$0")" "$@"; do printf '%s\\0' "$one"; done >>"$CALLS"
-printf '\\n\\0' >>"$CALLS"
+printf '%s\\0' "$(basename "$0")" "$@" $'\\n' >>"$CALLS"
 """
 AWS = (
     FAKE
