@@ -31,9 +31,9 @@ JOB = RemoteJob(
     limit=3601,
 )
 
-# One write a call: the programs of a pipe run at the same time.
+# The programs of a pipe run at the same time, and bash writes line by line.
 FAKE = """#!/bin/bash
-printf '%s\\0' "$(basename "$0")" "$@" $'\\n' >>"$CALLS"
+{ flock 9; printf '%s\\0' "$(basename "$0")" "$@" $'\\n' >&9; } 9>>"$CALLS"
 """
 AWS = (
     FAKE
