@@ -31,9 +31,9 @@ JOB = RemoteJob(
     limit=3601,
 )
 
+# The programs of a pipe run at the same time, and bash writes line by line.
 FAKE = """#!/bin/bash
-for one in "$(basename "$0")" "$@"; do printf '%s\\0' "$one"; done >>"$CALLS"
-printf '\\n\\0' >>"$CALLS"
+{ flock 9; printf '%s\\0' "$(basename "$0")" "$@" $'\\n' >&9; } 9>>"$CALLS"
 """
 AWS = (
     FAKE
