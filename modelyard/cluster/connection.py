@@ -100,7 +100,7 @@ def _kubeconfigs() -> list[KubeConfig]:
         words = f"it lacks {error}" if isinstance(error, LookupError) else " ".join(str(error).split())
         raise ClusterError(
             f"no kubeconfig could be read from {named}: {words}",
-            "set KUBECONFIG; plan, check, diff and size do without a cluster",
+            "set KUBECONFIG; plan and check do without a cluster, against the recorded platform",
         ) from error
 
 

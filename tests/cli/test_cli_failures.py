@@ -120,7 +120,8 @@ def test_no_kubeconfig(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/nonexistent/kubeconfig")
     result = refused("plan", "dev", "--live", code=3)
     assert "no kubeconfig could be read from /nonexistent/kubeconfig" in result.words
-    assert "plan offline against the recorded platform" in result.words
+    # The same words stand behind verbs that have no way without a cluster.
+    assert "set KUBECONFIG; plan and check do without a cluster" in result.words
 
 
 def test_a_cluster_that_does_not_answer(refused: Any, no_cluster: Path) -> None:
