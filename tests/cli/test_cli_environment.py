@@ -135,7 +135,10 @@ def test_what_cannot_be_done(environments: Any, refused: Any, words: tuple[str, 
 @pytest.mark.parametrize(
     ("before", "after", "code", "said"),
     [
-        ('image: "python:3.11"', "conda: [a]", "CFG008", "environments[0].conda"),
+        ('image: "python:3.11"', "mamba: [a]", "CFG008", "environments[0].mamba"),
+        ('image: "python:3.11"', "conda: [3]", "CFG015", "environments[0].conda[0]"),
+        ('image: "python:3.11"', 'conda: ["https://me:hunter2@x/a-1-0.conda"]', "ENV002", "no name with versions"),
+        ('image: "python:3.11"', 'conda: [a], channels: ["https://me:hunter2@x/y"]', "ENV002", "a password or a token"),
         ("pip: [", "pip: [3, ", "CFG015", "environments[0].pip[0]"),
         ("pip: [", 'requirements: ../list.txt, pip: [', "CFG018", "environments[0].requirements"),
         ("pip: [", 'requirements: /etc/passwd, pip: [', "CFG018", "environments[0].requirements"),
