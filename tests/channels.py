@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -60,9 +61,11 @@ class Channel:
         subdir = "noarch" if kind else "linux-64"
         index = {"name": name, "version": version, "build": build, "build_number": 0, "depends": list(needs)}
         index |= {"subdir": subdir, **({"noarch": kind} if kind else {"arch": "x86_64", "platform": "linux"})}
-        path = self.folder / subdir / f"{name}-{version}-{build}.tar.bz2"
-        path.write_bytes(_archive(index, files or {}, links or {}))
-        known = json.loads((self.folder / subdir / "repodata.json").read_text())["packages"]
+        # Channels have both formats of packages: here Python packages have the newer one.
+        path = self.folder / subdir / f"{name}-{version}-{build}{'.conda' if kind == 'python' else '.tar.bz2'}"
+        path.write_bytes(_archive(path.name, index, files or {}, links or {}))
+        document = json.loads((self.folder / subdir / "repodata.json").read_text())
+        known = {**document["packages"], **document["packages.conda"]}
         sha = hashlib.sha256(path.read_bytes()).hexdigest()
         self._index(subdir, {**known, path.name: {**index, "sha256": sha, "size": path.stat().st_size}})
         return path
@@ -73,7 +76,7 @@ class Channel:
         self.add(
             "python",
             "{}.{}.{}".format(*sys.version_info[:3]),
-            files={"pyvenv.cfg": f"home = {interpreter.parent}\n"},
+            files={"pyvenv.cfg": f"home = {interpreter.parent}\ninclude-system-site-packages = false\n"},
             links={"bin/python": str(interpreter), f"bin/python{HERE}": "python"},
             kind="",
         )
@@ -98,7 +101,10 @@ class Channel:
         return self.add(package or name, version, ("python", *needs), files, kind="python")
 
     def _index(self, subdir: str, packages: Mapping[str, object]) -> None:
-        document = {"info": {"subdir": subdir}, "packages": packages, "packages.conda": {}, "repodata_version": 1}
+        old, new = (
+            {name: one for name, one in packages.items() if name.endswith(".conda") is newer} for newer in (False, True)
+        )
+        document = {"info": {"subdir": subdir}, "packages": old, "packages.conda": new, "repodata_version": 1}
         (self.folder / subdir / "repodata.json").write_text(json.dumps(document))
 
 
@@ -132,8 +138,8 @@ def rattler() -> tuple[Path, Path]:
     return next(wheels.glob("*.whl")), modules
 
 
-def _archive(index: Mapping[str, object], files: Mapping[str, str], links: Mapping[str, str]) -> bytes:
-    """A package in conda's first format: a tar with the files and what is said of them."""
+def _archive(name: str, index: Mapping[str, object], files: Mapping[str, str], links: Mapping[str, str]) -> bytes:
+    """A package: a tar with the files and what is said of them, or by its name a zip of one tar for each."""
     listed = [
         {"_path": path, "path_type": "hardlink", "sha256": _sha(text.encode()), "size_in_bytes": len(text.encode())}
         for path, text in files.items()
@@ -146,9 +152,20 @@ def _archive(index: Mapping[str, object], files: Mapping[str, str], links: Mappi
     }
     if index.get("noarch") == "python":
         said["info/link.json"] = json.dumps({"noarch": {"type": "python"}, "package_metadata_version": 1})
+    if not name.endswith(".conda"):
+        return bz2.compress(_tar({**said, **files}, links))
+    stream, own = io.BytesIO(), name.removesuffix(".conda")
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("metadata.json", json.dumps({"conda_pkg_format_version": 2}))
+        archive.writestr(f"pkg-{own}.tar.zst", _zstandard(_tar(files, links)))
+        archive.writestr(f"info-{own}.tar.zst", _zstandard(_tar(said, {})))
+    return stream.getvalue()
+
+
+def _tar(files: Mapping[str, str], links: Mapping[str, str]) -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
-        for path, text in {**said, **files}.items():
+        for path, text in files.items():
             entry = tarfile.TarInfo(path)
             entry.size, entry.mode = len(text.encode()), 0o755 if path.startswith("bin/") else 0o644
             archive.addfile(entry, io.BytesIO(text.encode()))
@@ -156,7 +173,16 @@ def _archive(index: Mapping[str, object], files: Mapping[str, str], links: Mappi
             entry = tarfile.TarInfo(path)
             entry.type, entry.linkname = tarfile.SYMTYPE, target
             archive.addfile(entry)
-    return bz2.compress(stream.getvalue())
+    return stream.getvalue()
+
+
+def _zstandard(data: bytes) -> bytes:
+    """One Zstandard frame (RFC 8878, 3.1.1) of blocks that are not compressed, its size in 4 bytes."""
+    made, most = b"\x28\xb5\x2f\xfd\xa0" + len(data).to_bytes(4, "little"), 1 << 17
+    for start in range(0, len(data), most):
+        block = data[start : start + most]
+        made += (len(block) << 3 | (start + most >= len(data))).to_bytes(3, "little") + block
+    return made
 
 
 def _sha(data: bytes) -> str:

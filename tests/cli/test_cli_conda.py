@@ -116,8 +116,8 @@ def test_a_list_is_solved_and_exactly_its_files_are_installed(
     files = [line.partition("#")[0] for line in lines[2:]]
     version = "{}.{}.{}".format(*sys.version_info[:3])
     assert files == [
-        "noarch/arrays-1.8-0.tar.bz2",
-        "noarch/frames-2.1-0.tar.bz2",
+        "noarch/arrays-1.8-0.conda",
+        "noarch/frames-2.1-0.conda",
         "noarch/hello-1.0-cpu_0.tar.bz2",
         f"linux-64/python-{version}-0.tar.bz2",
     ]
@@ -170,6 +170,7 @@ def test_pip_comes_on_top_and_is_held_to_what_conda_brings(
     assert "Requirement already satisfied: frames==2.1" in said
     assert says(environment, "import frames, tools; print(frames.VERSION, tools.VERSION)") == "2.1 0.3"
     assert (environment / "bin/tools").exists()
+    assert (environment / "modelyard.lock").read_text().split()[-2:] == ["frames==2.1", "tools==0.3"]
 
 
 def test_pip_never_replaces_what_conda_installed(

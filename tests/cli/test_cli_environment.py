@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.wheels import only_from, wheel
 
@@ -171,6 +172,12 @@ def test_the_documents(environments: Any, wheels: Path, run: Any) -> None:
     assert listed["usedBy"] == shown["usedBy"] == ["job train"]
     assert listed["digest"] == shown["digest"]
     assert listed["job"] == f"environment-tabular-{listed['digest'][:16]}"
+    schema = json.loads(run("schema", "outputs").out)
+    documents = {"environmentLock": made, "environment": shown}
+    documents["environments"] = json.loads(run("environment", "list", "dev", "--json").out)
+    for part, document in documents.items():
+        Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}).validate(document)
+    assert shown["packages"][0] == {"name": "arrays", "version": "1.8", "source": "pip"}
     assert "tabular" in run("environment", "list", "dev").out
     assert "arrays   1.8" in run("environment", "show", "dev", "tabular").out
 
