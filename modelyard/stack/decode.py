@@ -185,7 +185,7 @@ TARGETS: Final[dict[str, str]] = {
 ENVIRONMENT: Final[Fields] = {
     **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
     "indexSecret": ("index_secret", _same),
-    "pip": ("pip", _items),
+    **{key: (key, _items) for key in ("pip", "conda", "channels")},
 }
 SCALE: Final[Fields] = {
     "most": ("most", _count),
