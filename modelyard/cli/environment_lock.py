@@ -1,7 +1,7 @@
 """Resolve the list of an environment to exact versions with hashes, and write them into its lock.
 
-pip's own resolver chooses, from the indexes that pip is set up to use here. Nothing is installed, and only wheels are
-taken.
+pip's own resolver chooses, from the indexes that pip is set up to use here, and conda's own solver from channels.
+Nothing is installed, and of pip's packages only wheels are taken.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -35,7 +35,7 @@ def run(args: Namespace) -> Exit:
     files = environment.files
     assert files is not None  # chosen_stack has read them
     try:
-        text = resolved(environment, files)
+        text = resolved(environment, files, stack.config.platform.cuda)
     except LockingError as error:
         raise Stop(Exit.FINDINGS, error.summary, error.remedy) from error
     before = files.lock

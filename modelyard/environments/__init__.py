@@ -1,8 +1,9 @@
 """Python environments of jobs: lists of packages, their locks, and what is wrong with either.
 
-Owns what a list may say (``lists``), what a lock file looks like and whether it fits its list (``locks``), reading
-both (``reading``), making a lock with pip's own resolver (``locking``), which CUDA packages bring (``cuda``), and the
-rules ENV (``rules``). It builds nothing: the template ``environment-build`` does that in the cluster.
+Owns what a list may say (``lists``, ``conda``), what a lock file looks like and whether it fits its lists (``locks``),
+reading both (``reading``), making a lock with the resolvers of pip (``locking``) and of conda (``solving``), which
+CUDA packages bring (``cuda``), and the rules ENV (``rules``). It builds nothing: the template ``environment-build``
+does that in the cluster.
 """
 
 from modelyard.environments.reading import with_files

@@ -1,4 +1,6 @@
-"""Making a lock: pip's own resolver says which files it would install, and nothing is installed.
+"""Making a lock: the resolvers themselves say which files they would install, and nothing is installed.
+
+Conda's list is solved first; pip then resolves its own, held to the versions of Python packages that conda brings.
 
 Only wheels are taken, so no package's code runs while its lock is made or while it is built. They are those for the
 platform of GPU nodes, whatever the machine has; but markers such as ``python_version < "3.11"`` pip reads for the
@@ -16,7 +18,9 @@ from pathlib import Path
 from shutil import which
 from typing import Any, Final
 
+from modelyard.environments.conda import Solved, channels_of, constraints
 from modelyard.environments.locks import MAX_BYTES, locked
+from modelyard.environments.solving import SolvingError, solved
 from modelyard.stack.environments import Environment, Files
 
 GLIBC: Final = ("2_28", "2_27", "2_26", "2_24", "2_17")
@@ -40,23 +44,52 @@ class LockingError(Exception):
         self.remedy = remedy
 
 
-def resolved(environment: Environment, files: Files) -> str:
-    """The text of a lock of the environment's list.
+def resolved(environment: Environment, files: Files, cuda: str) -> str:
+    """The text of a lock of the environment's lists.
 
-    Packages come from where pip is set up to look: its configuration and its variables, as for ``pip install``.
+    pip's packages come from where pip is set up to look: its configuration and its variables, as for ``pip install``.
+
+    Args:
+        environment: whose lists they are.
+        files: what the project's files say of it.
+        cuda: of the platform, as ``11.7``: for conda's builds for GPUs.
 
     Raises:
-        LockingError: there is no such Python here, or pip finds no versions that go together.
+        LockingError: there is no such Python here, or there are no versions that go together.
+    """
+    chosen: tuple[Solved, ...] = ()
+    if environment.conda:
+        try:
+            chosen = solved(environment.name, environment.python, environment.conda, channels_of(environment), cuda)
+        except SolvingError as error:
+            raise LockingError(error.summary, error.remedy) from error
+    wheels = _wheels(environment, files, tuple(constraints(chosen))) if files.requirements else {}
+    made = locked(environment.python, files.made_of, wheels, chosen)
+    if len(made.encode()) > MAX_BYTES:
+        remedy = "split the environment; a build takes one that is smaller"
+        raise LockingError(f"the lock has {len(made.encode()):,} bytes; the limit is {MAX_BYTES:,}", remedy)
+    return made
+
+
+def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Version and SHA-256 of pip's files, by name of the package.
+
+    Args:
+        environment: whose Python it is.
+        files: with the list.
+        held: versions that pip may not choose others than.
     """
     interpreter = _interpreter(environment.python)
     with tempfile.TemporaryDirectory(prefix="modelyard-lock-") as folder:
-        listed, report = Path(folder, "requirements.txt"), Path(folder, "report.json")
+        listed, report, fixed = (Path(folder, name) for name in ("requirements.txt", "report.json", "held.txt"))
         listed.write_text("".join(f"{one}\n" for one in files.requirements), encoding="utf-8")
+        fixed.write_text("".join(f"{one}\n" for one in held), encoding="utf-8")
         command = [
             *(interpreter, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--no-input"),
             *("--disable-pip-version-check", "--only-binary", ":all:", "--implementation", "cp"),
             *("--python-version", environment.python, *(f"--platform={one}" for one in PLATFORMS)),
             *("--target", str(Path(folder, "target")), "--report", str(report), "--requirement", str(listed)),
+            *("--constraint", str(fixed)),
         ]
         try:
             done = subprocess.run(
@@ -67,11 +100,7 @@ def resolved(environment: Environment, files: Files) -> str:
         if done.returncode:
             said = _told(done.stderr or done.stdout, str(listed), environment.requirements or "the list")
             raise LockingError(f"pip finds no lock for environment {environment.name}:\n{said}", "correct its list")
-        made = locked(environment.python, files.made_of, _files(json.loads(report.read_text(encoding="utf-8"))))
-    if len(made.encode()) > MAX_BYTES:
-        remedy = "split the environment; a build takes one that is smaller"
-        raise LockingError(f"the lock has {len(made.encode()):,} bytes; the limit is {MAX_BYTES:,}", remedy)
-    return made
+        return _files(json.loads(report.read_text(encoding="utf-8")))
 
 
 def _interpreter(version: str) -> str:

@@ -1,6 +1,7 @@
 """Lock files: every package of an environment with its version and the hash of its file.
 
-A lock is a requirements file that pip takes with ``--require-hashes``; two comments above say what it was made of.
+A lock is a requirements file that pip takes with ``--require-hashes``; two comments above say what it was made of, and
+the files of conda stand before pip's, one a line, each address with its hash.
 """
 
 import hashlib
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from modelyard.environments.conda import Solved, pinned
 from modelyard.environments.lists import canonical
 from modelyard.stack.environments import Lock, Pinned
 
@@ -33,10 +35,22 @@ def lock_file(name: str) -> str:
     return f"{FOLDER}/{name}.lock"
 
 
-def made_of(python: str, requirements: Iterable[str]) -> str:
-    """SHA-256 of what a lock is resolved from; order and blanks of the list do not count."""
-    lines = sorted("".join(line.split()) for line in requirements)
-    return _sha256({"python": python, "requirements": lines})
+def made_of(
+    python: str, requirements: Iterable[str], conda: Iterable[str] = (), channels: Iterable[str] = (), cuda: str = ""
+) -> str:
+    """SHA-256 of what a lock is resolved from; order and blanks of lists do not count, the order of channels does.
+
+    Args:
+        python: minor version.
+        requirements: for pip.
+        conda: packages from channels.
+        channels: names or addresses.
+        cuda: of the platform, which says which builds conda takes.
+    """
+    made = {"python": python, "requirements": _plain(requirements)}
+    if wanted := _plain(conda):
+        return _sha256({**made, "conda": wanted, "channels": list(channels), "cuda": cuda})
+    return _sha256(made)
 
 
 def digest(lock: Lock, image: str) -> str:
@@ -44,16 +58,18 @@ def digest(lock: Lock, image: str) -> str:
     return _sha256({"image": image, "python": lock.python, "lock": lock.text.splitlines()})
 
 
-def locked(python: str, fingerprint: str, files: Mapping[str, tuple[str, str]]) -> str:
+def locked(python: str, fingerprint: str, files: Mapping[str, tuple[str, str]], conda: Iterable[Solved] = ()) -> str:
     """The text of a lock.
 
     Args:
         python: minor version.
         fingerprint: what ``made_of`` says of the list.
-        files: version and SHA-256 by name of the package.
+        files: version and SHA-256 by name of the package, for pip.
+        conda: the files from channels.
     """
     pins = sorted((canonical(name), version, sha) for name, (version, sha) in files.items())
-    lines = [f"{name}=={version} \\\n    --hash=sha256:{sha}\n" for name, version, sha in pins]
+    lines = [f"{one.line}\n" for one in conda]
+    lines += [f"{name}=={version} \\\n    --hash=sha256:{sha}\n" for name, version, sha in pins]
     return f"# python {python}, {PLATFORM}\n# list sha256:{fingerprint}\n{''.join(lines)}"
 
 
@@ -67,15 +83,24 @@ def parse_lock(text: str) -> Lock:
     if head is None:
         raise LockError("its first two lines do not say what it was made of")
     body = text[head.end() :]
-    packages = []
+    packages: list[Pinned] = []
+    conda: list[str] = []
     for entry in body.replace("\\\n", " ").splitlines():
+        if len(conda) == len(packages) and (package := pinned(entry)) is not None:
+            conda.append(entry)
+            packages.append(package)
+            continue
         found = _PIN.fullmatch(" ".join(entry.split()))
         if found is None:
             raise LockError(f"{entry.strip()[:60]!r} is no package with version and hash")
         packages.append(Pinned(found["name"], found["version"]))
     if not packages:
         raise LockError("it has no packages")
-    return Lock(head[2], head[1], tuple(packages), body)
+    return Lock(head[2], head[1], tuple(packages), body, tuple(conda), body[sum(len(one) + 1 for one in conda) :])
+
+
+def _plain(lines: Iterable[str]) -> list[str]:
+    return sorted("".join(line.split()) for line in lines)
 
 
 def _sha256(value: Mapping[str, Any]) -> str:

@@ -4,6 +4,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from modelyard.environments.conda import channels_of
+from modelyard.environments.conda import faults_of as faults_of_conda
 from modelyard.environments.lists import Line, faults_of, lines_of
 from modelyard.environments.locks import MAX_BYTES, LockError, digest, lock_file, made_of, parse_lock
 from modelyard.stack.config import Stack
@@ -15,9 +17,8 @@ def with_files(root: Path, stack: Stack) -> Stack:
 
     Nothing is raised: what cannot be read is a fault of its environment.
     """
-    environments = tuple(
-        one._replace(files=_files(root, one, stack.config.runtime.image)) for one in stack.config.environments
-    )
+    image, cuda = stack.config.runtime.image, stack.config.platform.cuda
+    environments = tuple(one._replace(files=_files(root, one, image, cuda)) for one in stack.config.environments)
     return stack._replace(config=stack.config._replace(environments=environments))
 
 
@@ -26,10 +27,11 @@ def image_of(environment: Environment, runtime: str | None) -> str | None:
     return environment.image or runtime
 
 
-def _files(root: Path, environment: Environment, runtime: str | None) -> Files:
-    faults: list[Fault] = []
+def _files(root: Path, environment: Environment, runtime: str | None, cuda: str) -> Files:
+    faults: list[Fault] = list(faults_of_conda(environment))
     lines = tuple(_lines(root, environment, faults))
-    fingerprint = made_of(environment.python, (line.text for line in lines))
+    conda, channels = environment.conda, channels_of(environment)
+    fingerprint = made_of(environment.python, (line.text for line in lines), conda, channels, cuda)
     where = lock_file(environment.name)
     lock = _lock(root, where, faults)
     image = image_of(environment, runtime)
@@ -40,11 +42,12 @@ def _files(root: Path, environment: Environment, runtime: str | None) -> Files:
 
 def _lines(root: Path, environment: Environment, faults: list[Fault]) -> Iterator[Line]:
     """The list, and what is wrong with it."""
-    if bool(environment.pip) == (environment.requirements is not None):
-        both = bool(environment.pip)
-        summary = "has both pip and requirements" if both else "has no packages"
-        remedy = "keep one of them" if both else "list them under pip, or name a file in requirements"
-        faults.append(Fault(summary, remedy, "requirements" if both else ""))
+    if environment.pip and environment.requirements is not None:
+        faults.append(Fault("has both pip and requirements", "keep one of them", "requirements"))
+        return
+    if not (environment.pip or environment.requirements is not None or environment.conda):
+        remedy = "list them under pip or conda, or name a file in requirements"
+        faults.append(Fault("has no packages", remedy))
         return
     if environment.requirements is None:
         lines = tuple(Line(" ".join(text.split()), index) for index, text in enumerate(environment.pip))

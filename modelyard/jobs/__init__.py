@@ -4,6 +4,7 @@ Owns which template a job is rendered from, the name of its run, and what keeps 
 ``catalog``; creates nothing (``cluster`` does), and queues nothing (Kueue does).
 """
 
+from modelyard.jobs.dispatch import check_dispatch
 from modelyard.jobs.environment import environment_build, job_environment, notebook_environment
 from modelyard.jobs.spark import check_spark
 from modelyard.jobs.submission import TEMPLATES, job_submission, run_name
@@ -12,6 +13,7 @@ from modelyard.jobs.template import Submission, submission
 __all__ = [
     "TEMPLATES",
     "Submission",
+    "check_dispatch",
     "check_spark",
     "environment_build",
     "job_environment",

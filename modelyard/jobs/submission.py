@@ -8,6 +8,7 @@ from modelyard.catalog import Library
 from modelyard.environments.rules import environment_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
+from modelyard.jobs.dispatch import check_dispatch
 from modelyard.jobs.environment import job_environment
 from modelyard.jobs.spark import check_spark
 from modelyard.jobs.template import Submission, submission
@@ -92,7 +93,11 @@ def _errors(stack: Stack, job: Job) -> tuple[Finding, ...]:
     mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name == job.name}
     mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name == job.resource}
     everything = sized(config)
-    found = (*check_jobs(stack, everything), *check_spark(stack, everything))
+    found = (
+        *check_jobs(stack, everything),
+        *check_spark(stack, everything),
+        *check_dispatch(stack, everything),
+    )
     return tuple(one for one in found if one.blocks and one.field.partition(".")[0] in mine)
 
 

@@ -9,7 +9,7 @@ from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Team, Toleration
-from modelyard.workloads.pool import gpu_flavors
+from modelyard.workloads.pool import gpu_flavors, teams_here
 
 _GPU_NODES = Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule")
 """GPU nodes usually have this taint; a stack without flavors says nothing of them."""
@@ -63,13 +63,19 @@ def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
 
 
 def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | None:
-    known = {team.name: team for team in config.teams}
-    if choice.team is not None:
-        if choice.team not in known:
-            problems.append(Problem(f"there is no team {choice.team}", instead(choice.team, known, "teams")))
-        return known.get(choice.team)
-    if len(known) > 1:
+    everyone = {team.name: team for team in config.teams}
+    known = {team.name: team for team in teams_here(config)}
+    if choice.team is not None and choice.team not in everyone:
+        problems.append(Problem(f"there is no team {choice.team}", instead(choice.team, known, "teams")))
+    elif (choice.team is not None and choice.team not in known) or (everyone and not known):
+        whose = f"team {choice.team}" if choice.team is not None else "all teams"
+        summary = f"jobs of {whose} run in other clusters, where the notebook and its volume are not"
+        remedy = f"--team {' or '.join(known)}" if known else "the stack needs a team without clusters"
+        problems.append(Problem(summary, remedy))
+    elif choice.team is None and len(known) > 1:
         problems.append(Problem("the stack has several teams and none was named", f"--team {' or '.join(known)}"))
+    if choice.team is not None:
+        return known.get(choice.team)
     return next(iter(known.values())) if len(known) == 1 else None
 
 

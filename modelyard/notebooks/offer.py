@@ -6,7 +6,7 @@ from typing import NamedTuple
 from modelyard.notebooks.choice import flavors, parts
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.pool import Flavor, Team
-from modelyard.workloads.pool import gpu_flavors
+from modelyard.workloads.pool import gpu_flavors, teams_here
 
 
 class Part(NamedTuple):
@@ -50,9 +50,9 @@ def offer(config: Config) -> Offer:
             )
             for name, flavor in known.items()
         },
-        teams=config.teams,
-        able={team.name: tuple(one.name for one in gpu_flavors(config, team)) for team in config.teams},
+        teams=teams_here(config),
+        able={team.name: tuple(one.name for one in gpu_flavors(config, team)) for team in teams_here(config)},
         priorities=tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value))
-        if config.teams
+        if teams_here(config)
         else (),
     )

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from modelyard.catalog import Library
 from modelyard.cluster.gathered import HELD, PIPELINE_RUN, QUEUE, RELEASED, STAGE
 from modelyard.findings import Finding, Severity
-from modelyard.jobs import TEMPLATES, Submission, check_spark, job_environment, submission
+from modelyard.jobs import TEMPLATES, Submission, check_dispatch, check_spark, job_environment, submission
 from modelyard.pipelines.artifacts import Run, artifact, variables
 from modelyard.pipelines.graph import behind, in_order
 from modelyard.pipelines.rules import check_pipelines
@@ -84,6 +84,7 @@ def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -
             *check_pipelines(stack, everything),
             *check_jobs(stack, everything),
             *check_spark(stack, everything),
+            *check_dispatch(stack, everything),
         )
         if one.blocks and any(one.field == place or one.field.startswith(f"{place}.") for place in mine)
     )

@@ -12,6 +12,7 @@ from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.capacity import room_of
+from modelyard.plan.dispatch import check_clusters
 from modelyard.plan.drains import check_drains, drains
 from modelyard.plan.keda import check_keda, staying
 from modelyard.plan.objects import planned_objects
@@ -56,6 +57,7 @@ def make_plan(
         *check_nodes(stack, state.nodes),
         *_of_jobs(stack, state),
         *check_queues(stack, state.nodes),
+        *check_clusters(stack),
         *_of_node_pools(stack, state),
     ]
     chosen, problems = select(library, stack, known)
@@ -120,7 +122,7 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources or stack.config.pipelines:
         # Most stacks have none, and the formulas are an import of their own.
-        from modelyard.jobs import check_spark
+        from modelyard.jobs import check_dispatch, check_spark
         from modelyard.pipelines import check_pipelines
         from modelyard.plan.jobs import check_job_room
         from modelyard.plan.partitions import check_slice_quotas
@@ -131,6 +133,7 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         yield from check_job_room(stack, everything, state.nodes)
         yield from check_slice_quotas(stack, everything)
         yield from check_spark(stack, everything)
+        yield from check_dispatch(stack, everything)
         yield from check_pipelines(stack, everything)
     if stack.config.environments or _named_environments(stack.config):
         from modelyard.environments import check_environments

@@ -87,7 +87,7 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
                 remedy,
                 detail=why,
             )
-        elif kinds.there:
+        elif kinds.there and not (team is not None and team.clusters):  # Nobody knows the nodes of other clusters.
             if ask not in told:
                 told[ask] = _unplaced(ask, kinds, team) or _unplaced_head(ask, kinds, team)
             if (problem := told[ask]) is not None:

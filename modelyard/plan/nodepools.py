@@ -14,7 +14,7 @@ from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, repeated
 from modelyard.stack.nodepools import NodePool
 from modelyard.workloads.nodepools import POOL, TYPE, gives, is_for_pools, own_labels, types_of
-from modelyard.workloads.pool import PRODUCT, node_labels
+from modelyard.workloads.pool import PRODUCT, node_labels, only_elsewhere
 
 
 def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
@@ -151,6 +151,8 @@ def _flavors(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
         wanted = node_labels(flavor)
         pools = stack.config.node_pools
         if any(gives(pool, wanted) for pool in pools) or not is_for_pools(wanted, pools):
+            continue
+        if only_elsewhere(stack.config, flavor):
             continue
         if any(wanted.items() <= node.labels.items() for node in nodes):
             continue

@@ -12,7 +12,7 @@ from modelyard.stack.names import instead, repeated
 from modelyard.stack.pool import WHOLE_GPU, Flavor, Team
 from modelyard.workloads import node_labels
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools
-from modelyard.workloads.pool import apart
+from modelyard.workloads.pool import apart, only_elsewhere
 
 MANY = 4
 """Nodes that a finding names before it only counts."""
@@ -209,6 +209,8 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
 def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
     """Whether the nodes of each flavor have the GPUs that the teams were promised."""
     for index, flavor in enumerate(stack.config.flavors):
+        if only_elsewhere(stack.config, flavor):
+            continue
         wanted = node_labels(flavor)
         fitting = [node for node in nodes if wanted.items() <= node.labels.items()]
         pools = [pool for pool in stack.config.node_pools if gives(pool, wanted)]
@@ -229,7 +231,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
         shares: dict[str, list[tuple[str, int]]] = {}
         for team in stack.config.teams:
             for quota in team.quotas:
-                if quota.flavor == flavor.name and quota.gpus:
+                if quota.flavor == flavor.name and quota.gpus and not team.clusters:
                     shares.setdefault(quota.resource, []).append((team.name, quota.gpus))
         for resource, theirs in shares.items():
             have = int(sum(node.allocatable.get(resource, 0) for node in lasting))

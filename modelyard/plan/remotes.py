@@ -41,6 +41,7 @@ def remote_stack(stack: Stack, remote: RemoteCluster) -> Stack:
         teams=(),
         flavors=(),
         priorities=(),
+        worker_clusters=(),
     )
     return stack._replace(config=side, context=remote.context, remote=remote.name)
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from modelyard.cluster.gathered import PoolObjects
+from modelyard.pool.dispatch import asked_clusters, cluster_of, words_of_checks
 from modelyard.pool.ended import WORDS, failed_pods, what_would_help
 from modelyard.pool.kueue import Queues, Work, least_gpus, owner_name, reason_of
 from modelyard.pool.nodes import Floor, Places
@@ -131,12 +132,20 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], told: _Told, known: Known) 
     if ends:
         first = f"{plural(len(ends), 'pod')} failed, the first of them {ends[0]}"
         told.cause("pods", first, *(str(end) for end in ends[1:5]))
+    elif there := _elsewhere(run, known):
+        told.cause("pods", f"it ran in another cluster, {there}: what is left of its pods is there")
     elif not pods and run.reason != "DeadlineExceeded":
         told.cause("pods", "its pods are gone, and with them what they ended with")
     for part in run.parts:
         _evicted(part, told, known)
     told.helps += what_would_help(run, ends, logs=bool(pods))
     return told.why(run, f"has failed{_lasted(run, known.now)}")
+
+
+def _elsewhere(run: Run, known: Known) -> str:
+    """The other clusters that run its parts; empty where this one does."""
+    works = [known.queues.by_uid.get(part.uid) for part in run.parts]
+    return some([*dict.fromkeys(there for work in works if work is not None and (there := cluster_of(work)))])
 
 
 def _queued(run: Run, part: Part, told: _Told, known: Known) -> None:
@@ -157,6 +166,11 @@ def _queued(run: Run, part: Part, told: _Told, known: Known) -> None:
             )
         else:
             _evicted(part, told, known)
+            if work.reserved and (asked := asked_clusters(work)):
+                told.cause("queue", f"it has its quota, and none of {some(asked)} has taken it", *words_of_checks(work))
+                show = f"kubectl --namespace {work.namespace} describe workload {work.name}"
+                told.helps.append(f"ask those clusters what it lacks: {show}")
+                return
             _in_queue(run, work, told, known)
             _room(work, told, known)
 
@@ -316,6 +330,8 @@ def _places(found: Places, count: int, told: _Told) -> None:
 
 def _started(run: Run, pods: list[Mapping[str, Any]], told: _Told, known: Known) -> None:
     """What keeps pods that may run from running."""
+    if there := _elsewhere(run, known):
+        told.cause("pods", f"it runs in another cluster, {there}: its pods and their logs are there")
     for part in run.parts:
         work = known.queues.by_uid.get(part.uid)
         admitted = condition(work.body, "Admitted") if work is not None and part.state == "starting" else _NOTHING

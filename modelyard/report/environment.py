@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from modelyard.environments.conda import channels_of
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import count
 from modelyard.stack.config import Config
@@ -39,6 +40,8 @@ def show_text(config: Config, one: Environment, style: Style = PLAIN) -> list[st
     facts = (
         ("python", one.python),
         ("image", image),
+        ("conda", ", ".join(one.conda)),
+        ("channels", ", ".join(channels_of(one))),
         ("list", ", ".join(files.requirements) if files is not None else ""),
         ("index", f"pip.conf of Secret {one.index_secret}" if one.index_secret else "PyPI"),
         ("claim", one.claim),
@@ -52,7 +55,11 @@ def show_text(config: Config, one: Environment, style: Style = PLAIN) -> list[st
             lines.extend(wrapped(safe(value), 11, style.columns, f"  {name}"))
     packages = files.lock.packages if files is not None and files.lock is not None else ()
     if packages:
-        lines += ["", *table([(each.name, each.version) for each in packages], ("PACKAGE", "VERSION"), style, indent=2)]
+        rows: list[tuple[str, ...]] = [(each.name, each.version) for each in packages]
+        if one.conda:
+            rows = [(*row, each.source) for row, each in zip(rows, packages, strict=True)]
+        head = ("PACKAGE", "VERSION", "FROM") if one.conda else ("PACKAGE", "VERSION")
+        lines += ["", *table(rows, head, style, indent=2)]
     return lines
 
 
@@ -136,6 +143,8 @@ def _document(config: Config, one: Environment) -> dict[str, Any]:
         "name": one.name,
         "python": one.python,
         "image": one.image or config.runtime.image,
+        "conda": list(one.conda),
+        "channels": list(channels_of(one)),
         "requirements": list(one.files.requirements) if one.files is not None else [],
         "lock": one.files.lock_file if one.files is not None else "",
         "locked": _locked(one),
@@ -174,13 +183,14 @@ def _built_words(states: Mapping[str, str]) -> str:
 
 
 def _changes(before: Lock, after: Lock) -> Iterable[str]:
-    old, new = ({each.name: each.version for each in lock.packages} for lock in (before, after))
-    for name in sorted({*old, *new}):
-        if old.get(name) == new.get(name):
+    old, new = ({(each.name, each.source): each.version for each in lock.packages} for lock in (before, after))
+    for key in sorted({*old, *new}):
+        name = key[0]
+        if old.get(key) == new.get(key):
             continue
-        if name not in new:
-            yield f"- {name} {old[name]}"
-        elif name not in old:
-            yield f"+ {name} {new[name]}"
+        if key not in new:
+            yield f"- {name} {old[key]}"
+        elif key not in old:
+            yield f"+ {name} {new[key]}"
         else:
-            yield f"~ {name} {old[name]} → {new[name]}"
+            yield f"~ {name} {old[key]} → {new[key]}"

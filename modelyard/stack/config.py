@@ -15,7 +15,7 @@ from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline
-from modelyard.stack.pool import Flavor, Priority, Team
+from modelyard.stack.pool import Flavor, Priority, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Provider
 
 Training = Literal["ray", "celery"]
@@ -243,6 +243,7 @@ class Config(NamedTuple):
     node_pools: tuple[NodePool, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     partitions: tuple[Partition, ...] = ()
+    worker_clusters: tuple[WorkerCluster, ...] = ()
     teams: tuple[Team, ...] = ()
     priorities: tuple[Priority, ...] = ()
     patches: tuple[PatchChoice, ...] = ()

@@ -32,7 +32,7 @@ from modelyard.stack.nodepools import NodePool
 from modelyard.stack.notebooks import Notebooks
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
-from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
+from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration, WorkerCluster
 from modelyard.stack.remote import AwsAccount, AwsNetwork, Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
 from modelyard.stack.schema import PREFIX
 
@@ -185,7 +185,7 @@ TARGETS: Final[dict[str, str]] = {
 ENVIRONMENT: Final[Fields] = {
     **{key: (key, _same) for key in ("name", "python", "requirements", "image", "claim")},
     "indexSecret": ("index_secret", _same),
-    "pip": ("pip", _items),
+    **{key: (key, _items) for key in ("pip", "conda", "channels")},
 }
 SCALE: Final[Fields] = {
     "most": ("most", _count),
@@ -340,7 +340,11 @@ QUOTA: Final[Fields] = {
     "lend": ("lend", _count),
     "resource": ("resource", _same),
 }
-TEAM: Final[Fields] = {key: (key, _same) for key in ("name", "namespace", "cohort", "reclaim", "within")}
+WORKER_CLUSTER: Final[Fields] = {"name": ("name", _same), "secret": ("secret", _same)}
+TEAM: Final[Fields] = {
+    **{key: (key, _same) for key in ("name", "namespace", "cohort", "reclaim", "within")},
+    "clusters": ("clusters", _items),
+}
 PRIORITY: Final[Fields] = {"name": ("name", _same), "value": ("value", _count), "description": ("description", _line)}
 PATCH: Final[Fields] = {
     "name": ("name", _same),
@@ -412,6 +416,10 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     made["partitions"] = tuple(
         Partition(**_fields(partition, PARTITION, texts, (PREFIX + "partitions", index)))
         for index, partition in enumerate(config.get(PREFIX + "partitions", ()))
+    )
+    made["worker_clusters"] = tuple(
+        WorkerCluster(**_fields(cluster, WORKER_CLUSTER, texts, (PREFIX + "workerClusters", index)))
+        for index, cluster in enumerate(config.get(PREFIX + "workerClusters", ()))
     )
     made["teams"] = tuple(
         _with_list(Team, team, TEAM, "quotas", Quota, QUOTA, texts, (PREFIX + "teams", index))

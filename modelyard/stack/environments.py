@@ -9,17 +9,23 @@ class Pinned(NamedTuple):
     name: str
     """As the index writes it."""
     version: str
+    source: str = "pip"
+    """Who installs it: ``pip`` or ``conda``, which name the same package differently at times."""
 
 
 class Lock(NamedTuple):
     """What a lock file holds."""
 
     made_of: str
-    """SHA-256 of the list and the Python version that it was resolved from."""
+    """SHA-256 of the lists and the Python version that it was resolved from."""
     python: str
     packages: tuple[Pinned, ...]
     text: str
-    """The requirements with their hashes, as pip reads them."""
+    """All files with their hashes."""
+    conda: tuple[str, ...] = ()
+    """Addresses of conda's files, each with ``#sha256:`` and its hash; none where pip installs everything."""
+    pip: str = ""
+    """The requirements with their hashes, as pip reads them; empty where conda installs everything."""
 
 
 class Fault(NamedTuple):
@@ -41,9 +47,9 @@ class Files(NamedTuple):
     """What the project's files say of an environment."""
 
     requirements: tuple[str, ...] = ()
-    """The list, wherever it stands."""
+    """The list for pip, wherever it stands."""
     made_of: str = ""
-    """SHA-256 of the list and the Python version: of the lock that would fit."""
+    """SHA-256 of the lists and the Python version: of the lock that would fit."""
     lock_file: str = ""
     """Where the lock is, or would be, by its path from the project's folder on."""
     lock: Lock | None = None
@@ -54,13 +60,17 @@ class Files(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """Packages for a base image's Python, built once and shared by all runs that name it."""
+    """Packages for a Python, built once and shared by all runs that name it."""
 
     name: str
     python: str
-    """``3.11``: that of the base image."""
+    """``3.11``: that of the base image, or with ``conda`` the one that comes from a channel."""
     pip: tuple[str, ...] = ()
     """Requirements, such as ``pandas>=2``; those of ``requirements`` where this is empty."""
+    conda: tuple[str, ...] = ()
+    """Packages from channels, such as ``numpy=1.26``; pip's are installed on top of them."""
+    channels: tuple[str, ...] = ()
+    """Names or addresses, the first wins; empty: ``conda-forge``."""
     requirements: str | None = None
     """Path of a file with requirements, from the project's folder on."""
     image: str | None = None

@@ -30,7 +30,7 @@ CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _LISTS = (
     *("providers", "buckets", "environments", "resources", "jobs", "pipelines", "nodePools", "flavors", "partitions"),
-    *("teams", "priorities", "patches", "waivers"),
+    *("workerClusters", "teams", "priorities", "patches", "waivers"),
 )
 _MAPPINGS = (
     *("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery"),

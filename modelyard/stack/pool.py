@@ -1,4 +1,6 @@
-"""The GPU pool that teams share, as a stack file asks for it: flavors of nodes, teams with quotas, priorities."""
+"""The GPU pool that teams share, as a stack file asks for it: flavors of nodes, teams with quotas, priorities, and
+clusters to which their jobs go.
+"""
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
@@ -62,6 +64,16 @@ class Team(NamedTuple):
     """Whose jobs in the cohort end for its own quota: any that borrow, those of lower priority, none."""
     within: Within = "lower"
     """Whose jobs of its own end for one with a higher priority."""
+    clusters: tuple[str, ...] = ()
+    """Names of worker clusters that its jobs run in, the preferred ones first; none: the stack's own cluster."""
+
+
+class WorkerCluster(NamedTuple):
+    """A cluster to which Kueue of the stack's cluster, the manager, sends jobs."""
+
+    name: str
+    secret: str
+    """Name of a Secret of Kueue's namespace with a kubeconfig; nothing here reads it."""
 
 
 class Priority(NamedTuple):

@@ -53,6 +53,8 @@ def build_facts(config: Config, environment: Environment, namespace: str, stack:
         namespace: whose claim it is built on.
         stack: name of the stack.
     """
+    from modelyard.environments.conda import SOLVER_SHA256, SOLVER_VERSION  # a plan builds nothing, and is to be short
+
     files = environment.files
     if files is None or files.lock is None:
         raise ValueError(f"environment {environment.name} is not locked")
@@ -68,7 +70,9 @@ def build_facts(config: Config, environment: Environment, namespace: str, stack:
             "index": environment.index_secret,
             "digest": files.digest,
             "python": environment.python,
-            "lock": files.lock.text,
+            "lock": files.lock.pip,
+            "conda": "".join(f"{line}\n" for line in files.lock.conda),
+            "solver": f"py-rattler=={SOLVER_VERSION} --hash=sha256:{SOLVER_SHA256}",
             "cpu": CPU,
             "memory": MEMORY,
             "timeLimit": TIME_LIMIT,

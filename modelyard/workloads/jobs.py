@@ -10,7 +10,7 @@ from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.environments import image_with, run_environment
 from modelyard.workloads.partitions import gpu_facts
-from modelyard.workloads.pool import namespace_of, takes_any_place
+from modelyard.workloads.pool import is_dispatched, namespace_of, takes_any_place
 from modelyard.workloads.spark import spark_facts
 
 CPU_PERCENT = 70
@@ -50,6 +50,7 @@ def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]
         "stack": stack,
         "namespace": namespace_of_job(config, job, found.resource),
         "queue": team,
+        "dispatched": found.resource.remote is None and is_dispatched(config, team),
         "priority": job.priority,
         "image": image_with(config, environment, job.image or pods["image"]),
         "environment": run_environment(config, environment),
@@ -88,7 +89,7 @@ def namespace_of_job(config: Config, job: Job, resource: Resource) -> str:
 
 def namespace_of_resource(config: Config, one: "Sized") -> str:
     """Where the pods of a resource are."""
-    return _namespace(config, _team_of(one))
+    return _namespace(config, team_of_resource(one))
 
 
 def deployment_of(one: "Sized") -> str:
@@ -96,12 +97,13 @@ def deployment_of(one: "Sized") -> str:
     return f"{_kind(one)}-{one.resource.name}"
 
 
+def team_of_resource(one: "Sized") -> str | None:
+    """Whose quota the pods of a resource take."""
+    return one.resource.team or (one.jobs[0][0].team if one.own else None)
+
+
 def _kind(one: "Sized") -> str:
     return "job" if one.own else "resource"
-
-
-def _team_of(one: "Sized") -> str | None:
-    return one.resource.team or (one.jobs[0][0].team if one.own else None)
 
 
 def _deployed(config: Config, one: "Sized") -> dict[str, Any]:
@@ -119,7 +121,7 @@ def _sized(config: Config) -> "tuple[Sized, ...]":
 
 def _pods(config: Config, one: "Sized") -> dict[str, Any]:
     resource, size = one.resource, one.size
-    team = _team_of(one)
+    team = team_of_resource(one)
     return {
         "kind": _kind(one),
         "name": resource.name,

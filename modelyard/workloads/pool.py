@@ -1,4 +1,4 @@
-"""What patches may ask of the GPU pool: flavors, teams with their quotas, priorities."""
+"""What patches may ask of the GPU pool: flavors, teams with their quotas and clusters, priorities."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
@@ -30,6 +30,7 @@ def pool_facts(config: Config) -> dict[str, Any]:
             }
             for flavor in config.flavors
         ],
+        "workerClusters": [one._asdict() for one in config.worker_clusters],
         "teams": [_team(team, flavors) for team in config.teams],
         "priorities": [one._asdict() for one in config.priorities],
     }
@@ -92,6 +93,22 @@ def takes_any_place(config: Config, team: Team, gpus: int, cards: Collection[str
     return bool(found) and all(flavor.topology for flavor in found)
 
 
+def is_dispatched(config: Config, team: str | None) -> bool:
+    """Whether jobs of a team run in other clusters than the stack's own."""
+    return any(one.name == team and one.clusters for one in config.teams)
+
+
+def teams_here(config: Config) -> tuple[Team, ...]:
+    """The teams whose jobs run in the stack's own cluster."""
+    return tuple(team for team in config.teams if not team.clusters)
+
+
+def only_elsewhere(config: Config, flavor: Flavor) -> bool:
+    """Whether all who have a quota of a flavor have it in other clusters, whose nodes nobody knows here."""
+    users = [team for team in config.teams if any(quota.flavor == flavor.name for quota in team.quotas)]
+    return bool(users) and all(team.clusters for team in users)
+
+
 def _team(team: Team, flavors: Mapping[str, Flavor]) -> dict[str, Any]:
     return {
         "name": team.name,
@@ -99,6 +116,7 @@ def _team(team: Team, flavors: Mapping[str, Flavor]) -> dict[str, Any]:
         "cohort": team.cohort,
         "reclaim": _RECLAIM[team.reclaim],
         "within": _RECLAIM[team.within],
+        "clusters": list(team.clusters),
         "groups": _groups(team, flavors),
     }
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.wheels import only_from, wheel
 
@@ -135,7 +136,10 @@ def test_what_cannot_be_done(environments: Any, refused: Any, words: tuple[str, 
 @pytest.mark.parametrize(
     ("before", "after", "code", "said"),
     [
-        ('image: "python:3.11"', "conda: [a]", "CFG008", "environments[0].conda"),
+        ('image: "python:3.11"', "mamba: [a]", "CFG008", "environments[0].mamba"),
+        ('image: "python:3.11"', "conda: [3]", "CFG015", "environments[0].conda[0]"),
+        ('image: "python:3.11"', 'conda: ["https://me:hunter2@x/a-1-0.conda"]', "ENV002", "no name with versions"),
+        ('image: "python:3.11"', 'conda: [a], channels: ["https://me:hunter2@x/y"]', "ENV002", "a password or a token"),
         ("pip: [", "pip: [3, ", "CFG015", "environments[0].pip[0]"),
         ("pip: [", 'requirements: ../list.txt, pip: [', "CFG018", "environments[0].requirements"),
         ("pip: [", 'requirements: /etc/passwd, pip: [', "CFG018", "environments[0].requirements"),
@@ -168,6 +172,12 @@ def test_the_documents(environments: Any, wheels: Path, run: Any) -> None:
     assert listed["usedBy"] == shown["usedBy"] == ["job train"]
     assert listed["digest"] == shown["digest"]
     assert listed["job"] == f"environment-tabular-{listed['digest'][:16]}"
+    schema = json.loads(run("schema", "outputs").out)
+    documents = {"environmentLock": made, "environment": shown}
+    documents["environments"] = json.loads(run("environment", "list", "dev", "--json").out)
+    for part, document in documents.items():
+        Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}).validate(document)
+    assert shown["packages"][0] == {"name": "arrays", "version": "1.8", "source": "pip"}
     assert "tabular" in run("environment", "list", "dev").out
     assert "arrays   1.8" in run("environment", "show", "dev", "tabular").out
 

@@ -73,12 +73,51 @@ def test_bad_input_is_told_with_its_place(pool: Any, run: Any, before: str, afte
     assert "stacks/Pulumi.dev.yaml:" in words
 
 
+CLUSTERS = "config:\n  modelyard:workerClusters: [{name: farm, secret: farm-kubeconfig}]\n"
+
+
+def test_a_teams_jobs_may_run_in_other_clusters(pool: Any, run: Any) -> None:
+    pool.edit(("config:\n", CLUSTERS), ("gpus: 1, borrow: 1}]", "gpus: 99}]\n      clusters: [farm]"))
+    result = run("plan", "dev")
+    assert result.code == 0, result.err
+    for line in (
+        "MultiKueueCluster cluster-farm",
+        "MultiKueueConfig clusters-vision",
+        "AdmissionCheck dispatch-vision",
+    ):
+        assert f"+ {line}  team-queues@v1  new" in result.out
+    assert "QUE006" not in result.out
+    queue = run("diff", "dev", "--target", "team-vision").out
+    assert "admissionChecksStrategy" in queue
+    assert "dispatch-vision" in queue
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (", secret: farm-kubeconfig", "", "workerClusters[0].secret is missing"),
+        ("secret: farm-kubeconfig", "secret: /etc/kubeconfig", "workerClusters[0].secret"),
+        ("secret: farm-kubeconfig", "kubeconfig: farm", "workerClusters[0].kubeconfig"),
+        ("cohort: research", "clusters: farm", "teams[0].clusters"),
+        ("cohort: research", "clusters: []", "teams[0].clusters"),
+    ],
+)
+def test_bad_worker_clusters_are_told_with_their_place(pool: Any, run: Any, before: str, after: str, said: str) -> None:
+    pool.edit(("config:\n", CLUSTERS), (before, after))
+    result = run("plan", "dev")
+    assert result.code == 2
+    words = " ".join(result.err.split())
+    assert said in words
+    assert "stacks/Pulumi.dev.yaml:" in words
+
+
 @pytest.mark.parametrize(
     ("before", "after", "code", "line"),
     [
         ("gpus: 1,", "gpus: 100000,", "QUE006", "{name: a10"),
         ("flavor: a10,", "flavor: a11,", "QUE003", "quotas"),
         ("cpu: 16, memory: 128Gi, ", "", "QUE008", "quotas"),
+        ("cohort: research", "cohort: research\n      clusters: [farm]", "QUE010", "clusters: [farm]"),
         ("{name: a10, gpu: A10}", "{name: a10, gpu: A10, topology: [rack, rack]}", "QUE007", "{name: a10"),
         ("config:\n", "config:\n  modelyard:jobs: [{name: it, type: training, team: visoin}]\n", "RES210", "visoin"),
     ],

@@ -32,6 +32,9 @@ PLURALS = {
     ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"): "apis/kueue.x-k8s.io/v1beta2/resourceflavors",
     ("kueue.x-k8s.io/v1beta2", "ClusterQueue"): "apis/kueue.x-k8s.io/v1beta2/clusterqueues",
     ("kueue.x-k8s.io/v1beta2", "LocalQueue"): "apis/kueue.x-k8s.io/v1beta2/namespaces/{}/localqueues",
+    ("kueue.x-k8s.io/v1beta2", "AdmissionCheck"): "apis/kueue.x-k8s.io/v1beta2/admissionchecks",
+    ("kueue.x-k8s.io/v1beta2", "MultiKueueCluster"): "apis/kueue.x-k8s.io/v1beta2/multikueueclusters",
+    ("kueue.x-k8s.io/v1beta2", "MultiKueueConfig"): "apis/kueue.x-k8s.io/v1beta2/multikueueconfigs",
     ("kueue.x-k8s.io/v1beta2", "Topology"): "apis/kueue.x-k8s.io/v1beta2/topologies",
     ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"): "apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses",
 }

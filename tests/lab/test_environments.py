@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from lab import Lab
+from tests.channels import rattler, served
 from tests.lab.environment import NAMESPACE, Environment
 from tests.lab.notebooks import cell, write_notebook
 from tests.wheels import only_from, wheel
@@ -214,6 +215,37 @@ def test_a_volume_that_is_not_there_is_told_in_a_line(env: Environment, machine:
     code, said = machine.run(job)
     assert code == 1
     assert said.endswith("nowhere cannot be written: No such file or directory\n")
+
+
+def test_conda_s_files_are_installed_by_the_job_that_the_api_server_has(
+    env: Environment, machine: Machine, tmp_path: Path
+) -> None:
+    solver, modules = rattler()
+    (machine.wheels / solver.name).symlink_to(solver)
+    text = env.stack_file.read_text()
+    with served(tmp_path / "channel") as channel:
+        channel.add_python()
+        channel.add_module("frames", "2.1")
+        listed = {
+            "name": "conda",
+            "python": HERE,
+            "channels": [channel.url],
+            "conda": ["frames=2"],
+            "pip": ["tools<0.4"],
+        }
+        document = yaml.safe_load(text)
+        document["config"]["modelyard:environments"].append({**listed, "image": f"python:{HERE}"})
+        env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+        found = {"PYTHONPATH": str(modules), "RATTLER_CACHE_DIR": str(tmp_path / "cache")}
+        try:
+            env.modelyard("environment", "lock", "dev", "conda", env=found)
+            made = build(env, "conda")
+            code, said = machine.run(made["object"])
+        finally:
+            env.stack_file.write_text(text)
+    assert code == 0, said
+    there = (machine.volume / made["digest"] / "modelyard.lock").read_text().split()
+    assert there == ["frames=2.1=0", "python={}.{}.{}=0".format(*sys.version_info[:3]), "frames==2.1", "tools==0.3"]
 
 
 def test_a_notebook_waits_for_nothing_either(env: Environment, machine: Machine) -> None:

@@ -34,9 +34,11 @@ POOL: dict[str, Any] = {
             "cohort": "research",
             "reclaim": "lower",
             "within": "never",
+            "clusters": ["farm"],
             "quotas": [{"flavor": "a10", "cpu": "500m", "memory": "1024Mi", "gpus": 1}],
         },
     ],
+    "modelyard:workerClusters": [{"name": "farm", "secret": "farm-kubeconfig"}],
     "modelyard:priorities": [{"name": "urgent", "value": 1000, "description": 'for "production"'}],
 }
 OBJECTS = {
@@ -45,6 +47,9 @@ OBJECTS = {
     ("ClusterQueue", "", "team-speech"),
     ("LocalQueue", "vision", "vision"),
     ("LocalQueue", "speech-ml", "speech"),
+    ("MultiKueueCluster", "", "cluster-farm"),
+    ("MultiKueueConfig", "", "clusters-speech"),
+    ("AdmissionCheck", "", "dispatch-speech"),
     ("WorkloadPriorityClass", "", "urgent"),
 }
 
@@ -175,6 +180,6 @@ def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None
 def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
     made = ("NodePool", *{kind for kind, _, _ in OBJECTS})
     keys = [target.key for target in env.plan().targets if target.key.kind in made]
-    assert len(keys) == 5
+    assert len(keys) == 8
     env.modelyard("destroy", "dev", "--yes")
-    assert [env.get(key) for key in keys] == [None] * 5
+    assert [env.get(key) for key in keys] == [None] * 8

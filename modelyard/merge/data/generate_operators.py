@@ -36,7 +36,10 @@ SOURCES = (
         "v0.19.2",
         "config/components/crd/bases/*.yaml",
         "kueue.x-k8s.io/v1beta2",
-        ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Topology", "WorkloadPriorityClass"),
+        (
+            *("AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "MultiKueueConfig"),
+            *("ResourceFlavor", "Topology", "WorkloadPriorityClass"),
+        ),
     ),
     Operator(
         "github.com/ray-project/kuberay/ray-operator",

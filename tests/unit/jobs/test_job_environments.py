@@ -9,6 +9,7 @@ import pytest
 
 from modelyard.catalog import Library, load_library
 from modelyard.environments import with_files
+from modelyard.environments.conda import SOLVER_SHA256, SOLVER_VERSION, Solved
 from modelyard.environments.locks import locked, made_of
 from modelyard.jobs import environment_build, job_submission
 from modelyard.notebooks import Choice, Chosen, Place, choose
@@ -113,12 +114,27 @@ def test_a_build_is_named_by_what_it_builds(library: Library, tmp_path: Path) ->
     container, volumes = pod(job)
     assert "nvidia.com/gpu" not in container["resources"]["limits"]
     assert container["args"][1:4] == [files.digest, "3.11", "3600"]
-    assert container["args"][4] == files.lock.text if files.lock else None
+    assert files.lock is not None
+    assert container["args"][4:6] == [files.lock.text, ""]
     assert volumes["index"] == {"name": "index", "secret": {"secretName": "pypi"}}
     assert {one["name"]: one["value"] for one in container["env"]}["PIP_CONFIG_FILE"] == "/etc/modelyard/pip/pip.conf"
     other = stack(tmp_path, STACK.replace("python:3.11", "python:3.11.9"))
     (second,) = environment_build(other, library, other.config.environments[0], "vision").objects
     assert second["metadata"]["name"] != job["metadata"]["name"]
+
+
+def test_a_build_gets_conda_s_files_and_pip_s_apart_and_what_installs_conda_s(library: Library, tmp_path: Path) -> None:
+    asked = stack(tmp_path, STACK.replace("pip: [six]", "conda: [numpy], pip: [six]"))
+    url = "https://conda.anaconda.org/conda-forge/linux-64/numpy-1.26.4-py311_0.conda"
+    made = made_of("3.11", ("six",), ("numpy",), ("conda-forge",), asked.config.platform.cuda)
+    text = locked("3.11", made, {"six": ("1.17.0", "0" * 64)}, (Solved(url, "1" * 64, python=True),))
+    (tmp_path / "environments/tabular.lock").write_text(text)
+    asked = with_files(tmp_path, asked)
+    (job,) = environment_build(asked, library, asked.config.environments[0], "vision").objects
+    lock, conda, solver = pod(job)[0]["args"][4:]
+    assert lock == f"six==1.17.0 \\\n    --hash=sha256:{'0' * 64}\n"
+    assert conda == f"{url}#sha256:{'1' * 64}\n"
+    assert solver == f"py-rattler=={SOLVER_VERSION} --hash=sha256:{SOLVER_SHA256}"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from modelyard.jobs import Submission, job_submission, run_name
 from modelyard.remote.script import Part, job_script
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack
 from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.pool import Flavor, Priority, Quota, Team
+from modelyard.stack.pool import Flavor, Priority, Quota, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Remote, RemoteQuota
 
 ROOT = Path(__file__).parents[3]
@@ -102,6 +102,36 @@ def test_a_ray_job_brings_its_cluster_and_takes_it_away(library: Library) -> Non
     assert head["rayStartParams"]["num-cpus"] == "0"
     (group,) = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 2)
+
+
+DISPATCHED: dict[str, Any] = {
+    "teams": (VISION._replace(clusters=("farm",)),),
+    "worker_clusters": (WorkerCluster("farm", "farm-kubeconfig"),),
+}
+
+
+def test_a_job_that_runs_in_another_cluster_is_nobodys_here(library: Library) -> None:
+    alone = {"resources": (DEEP._replace(workers=1),)}
+    (job,) = made(library, **alone, **DISPATCHED).objects
+    (ray,) = made(library, TRAIN._replace(engine="ray"), **DISPATCHED).objects
+    (trial, _) = made(library, TRAIN._replace(trials=2), **DISPATCHED).objects
+    for body in (job, ray, trial):
+        assert body["spec"]["managedBy"] == "kueue.x-k8s.io/multikueue"
+        assert body["spec"]["suspend"] is True
+        assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
+    (here,) = made(library, **alone).objects
+    assert "managedBy" not in here["spec"]
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [(TRAIN, "2 workers that find each other"), (TRAIN._replace(engine="spark", command=("a.py",)), "runs on Spark")],
+)
+def test_what_kueue_does_not_take_to_another_cluster_is_not_submitted(library: Library, job: Job, said: str) -> None:
+    submission = made(library, job, **DISPATCHED)
+    assert submission.objects == ()
+    (told,) = [one for one in submission.findings if one.code == "QUE011"]
+    assert said in told.summary
 
 
 def test_without_a_team_it_starts_at_once_in_the_platforms_namespace(library: Library) -> None:

@@ -89,6 +89,23 @@ SHARED = Partition("shared", "time-slicing", "a10", replicas=4)
 SMALL = Partition("small", "mig", "a30-spot", layout={"2g.12gb": 1, "1g.6gb": 2})
 
 
+def test_notebooks_stay_where_their_volume_is() -> None:
+    here = pool()
+    vision, cpu = here.teams
+    away = here._replace(teams=(vision, cpu._replace(clusters=("farm",))))
+    assert chosen(away, flavor="a10").team == vision
+    assert problems(away, team="cpu", flavor="a10") == [
+        "jobs of team cpu run in other clusters, where the notebook and its volume are not; --team vision"
+    ]
+    assert [team.name for team in offer(away).teams] == ["vision"]
+    nowhere = here._replace(teams=(vision._replace(clusters=("farm",)),))
+    assert problems(nowhere, flavor="a10") == [
+        "jobs of all teams run in other clusters, where the notebook and its volume are not; "
+        "the stack needs a team without clusters"
+    ]
+    assert offer(nowhere).teams == ()
+
+
 def test_a_part_of_a_gpu_is_a_slice_of_a_partition_of_the_flavor() -> None:
     stack = config(flavors=(A10, A30), partitions=(SHARED, SMALL))
     found = chosen(stack, flavor="a10", allocation="partial")

@@ -136,6 +136,21 @@ def test_a_ray_stage_is_followed_as_a_ray_job(library: Library) -> None:
     assert body["spec"]["suspend"] is True
 
 
+def test_stages_that_run_in_another_cluster_say_so_before_they_are_in_a_queue(library: Library) -> None:
+    given = stack(resources=(DEEP._replace(workers=1), CHAT))
+    (team,) = given.config.teams
+    away = given._replace(config=given.config._replace(teams=(team._replace(clusters=("farm",)),)))
+    stages = [body for body in made(library, away).objects[4:] if body["kind"] == "Job"]
+    assert len(stages) == 2
+    # A Job's managedBy can be set only when it is made, and Kueue would look at the queue, which comes later.
+    assert {body["spec"]["managedBy"] for body in stages} == {"kueue.x-k8s.io/multikueue"}
+    assert "managedBy" not in made(library, away).objects[0]["spec"]
+    several = away._replace(config=away.config._replace(resources=(DEEP, CHAT)))
+    refused = made(library, several)
+    assert refused.objects == ()
+    assert [one.code for one in refused.findings] == ["QUE011"]
+
+
 def test_a_spark_stage_is_held_and_followed(library: Library) -> None:
     spark = TRAIN._replace(engine="spark", command=("local:///app/train.py",), spark=Spark("3.5.7"))
     submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))

@@ -293,6 +293,48 @@ def test_logs_are_not_named_where_no_pod_is_left(ask: Any) -> None:
     assert not any("logs" in text for text in found.helps)
 
 
+def dispatched(body: dict[str, Any], **status: Any) -> dict[str, Any]:
+    """Its Workload, which other clusters were asked to run."""
+    made = workload(body, queue="team-vision")
+    held = [condition("QuotaReserved"), condition("Admitted", "clusterName" in status)]
+    return {**made, "status": {**made["status"], "conditions": held, **status}}
+
+
+def test_a_run_that_no_other_cluster_has_taken_yet(ask: Any) -> None:
+    body = job("a-11111", suspend=True)
+    checks = [{"name": "dispatch-vision", "state": "Pending", "message": "The workload is pending on the workers"}]
+    asked = ["cluster-farm", "cluster-cloud"]
+    found = ask(
+        body,
+        workloads=[dispatched(body, nominatedClusterNames=asked, admissionChecks=checks)],
+        queues=[cluster_queue("team-vision")],
+    )
+    (cause,) = found.causes
+    assert cause.summary == "it has its quota, and none of cluster-farm, cluster-cloud has taken it"
+    assert cause.details == ("The workload is pending on the workers",)
+    assert found.helps == (
+        "ask those clusters what it lacks: kubectl --namespace vision describe workload job-a-11111-x",
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ({"active": 1, "ready": 1}, "it runs in another cluster, cluster-farm: its pods and their logs are there"),
+        ({"active": 1, "ready": 0}, "it runs in another cluster, cluster-farm: its pods and their logs are there"),
+        (
+            {"conditions": [condition("Failed", reason="BackoffLimitExceeded")]},
+            "it ran in another cluster, cluster-farm: what is left of its pods is there",
+        ),
+    ],
+)
+def test_the_pods_of_a_run_that_another_cluster_has(ask: Any, status: Any, said: str) -> None:
+    body = job("a-11111", **status)
+    there = dispatched(body, clusterName="cluster-farm")
+    found = ask(body, workloads=[there], queues=[cluster_queue("team-vision")])
+    assert [cause.summary for cause in found.causes if cause.about == "pods"] == [said]
+
+
 def test_what_runs_or_has_succeeded_has_nothing_wrong(ask: Any) -> None:
     found = ask(job("a-11111", active=1, ready=1, startTime=LONG_AGO))
     assert (found.summary, found.causes, found.helps) == ("runs for 3h", (), ())

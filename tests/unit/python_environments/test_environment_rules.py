@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from modelyard.environments import CODES, check_environments, with_files
+from modelyard.environments.conda import Solved
 from modelyard.environments.locks import MAX_BYTES, locked, made_of
 from modelyard.explanations import explanations
 from modelyard.findings import Finding
@@ -69,6 +70,9 @@ def test_nothing_is_wrong_with_a_locked_environment(root: Path) -> None:
         (("six]}", "six]}\n    - {name: tabular, python: '3.11', pip: [six]}"), "ENV001", 7, "tabular twice"),
         (("six]}", "six, -x]}"), "ENV002", 6, "has option -x"),
         (("six]}", "six], requirements: a.txt}"), "ENV002", 6, "both pip and requirements"),
+        (("six]}", "six], conda: [six, x::y]}"), "ENV002", 6, "a package that is no name with versions"),
+        (("six]}", "six], channels: [conda-forge]}"), "ENV002", 6, "has channels and nothing from them"),
+        (("six]}", "six], conda: [numpy]}"), "ENV005", 6, "it changed"),
         ((', pip: ["pandas>=2", six]', ""), "ENV002", 6, "has no packages"),
         (('pip: ["pandas>=2", six]', "requirements: a.txt"), "ENV002", 6, "a.txt is not there"),
         (("environment: tabular", "environment: tabula"), "ENV003", 10, "tabula, which there is not"),
@@ -154,6 +158,16 @@ def test_a_lock_that_was_edited_is_no_lock(root: Path) -> None:
     (finding,) = told(root)
     assert finding.code == "ENV005"
     assert "'extra==1' is no package with version and hash" in finding.summary
+
+
+def test_a_lock_of_conda_s_files_is_for_the_platform_s_cuda(root: Path) -> None:
+    url = "https://conda.anaconda.org/conda-forge/noarch/six-1.16.0-pyh6c4a22f_0.tar.bz2"
+    made = made_of("3.11", (), ("six",), ("conda-forge",), "11.7")
+    (root / "environments/tabular.lock").write_text(locked("3.11", made, {}, (Solved(url, "0" * 64, python=True),)))
+    listed = ('pip: ["pandas>=2", six]', "conda: [six]")
+    assert told(root, listed) == []
+    (finding,) = told(root, listed, ('{release: "23.10"}', '{release: "23.10", cuda: "12.2"}'))
+    assert finding.code == "ENV005"
 
 
 def cuda(root: Path, version: str) -> None:

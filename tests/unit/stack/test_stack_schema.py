@@ -41,6 +41,7 @@ from modelyard.stack.decode import (
     TEAM,
     TOLERATION,
     WAIVER,
+    WORKER_CLUSTER,
 )
 from modelyard.stack.jobs import JOB_TYPES, Job, Model, Precision, Resource
 from modelyard.stack.nodepools import NodePool
@@ -106,6 +107,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
     assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
     assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
     assert set(SCHEMA["$defs"]["quota"]["properties"]) == set(QUOTA)
+    assert set(SCHEMA["$defs"]["workerCluster"]["properties"]) == set(WORKER_CLUSTER)
     assert set(SCHEMA["$defs"]["priority"]["properties"]) == set(PRIORITY)
     sections = {
         *SECTIONS,
@@ -120,6 +122,7 @@ def test_lists_of_schema_and_code_have_the_same_keys() -> None:
         "nodePools",
         "flavors",
         "partitions",
+        "workerClusters",
         "teams",
         "priorities",
         "patches",

@@ -1,0 +1,113 @@
+"""Conda's lists and what becomes of them: packages, channels, and the files of a lock.
+
+A package is a name with versions; a channel is a name or an address. Both may hold more for conda (channels in front of
+a package, tokens in addresses), which would make a lock depend on what is not said here, or tell a password.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from modelyard.stack.environments import Environment, Fault, Pinned
+
+CHANNELS: Final = ("conda-forge",)
+"""Where packages come from when nobody says it."""
+SOLVER_VERSION: Final = "0.28.0"
+"""Of py-rattler, conda's solver and installer as a library: locks are made and conda's files installed by this one."""
+SOLVER_SHA256: Final = "4f4ab1d34d5394e7ce130a86e59009c95ace4f5757d9c3af04de1351bcea47eb"
+"""Of its wheel for Linux x86_64 and Python 3.10 or newer."""
+_VERSION: Final = r"[A-Za-z0-9*][A-Za-z0-9.+!*_]*"
+_CLAUSE: Final = rf"(?:==|!=|~=|<=|>=|<|>)\s*{_VERSION}"
+_PACKAGE: Final = re.compile(
+    r"(?P<name>[A-Za-z0-9_][A-Za-z0-9._-]*)"
+    rf"(?:\s*=\s*(?P<version>{_VERSION})(?:\s*=\s*(?P<build>[A-Za-z0-9._*]+))?|\s*{_CLAUSE}(?:\s*[,|]\s*{_CLAUSE})*)?"
+)
+"""The common part of conda's match specifications: no channel, no brackets, no address."""
+_CHANNEL: Final = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9._-]+)*"
+    r"|https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~-]+)*/?"
+)
+_TOKEN: Final = re.compile(r"@|/t/")
+_FILE: Final = re.compile(
+    r"(?P<url>https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?/(?:[A-Za-z0-9._~%-]+/)*"
+    r"(?P<name>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<version>[A-Za-z0-9._%+!]+)-(?P<build>[A-Za-z0-9._%+]+)"
+    r"\.(?:conda|tar\.bz2))#sha256:(?P<sha>[0-9a-f]{64})"
+)
+
+
+class Solved(NamedTuple):
+    """A file that a solver chose."""
+
+    url: str
+    sha256: str
+    python: bool
+    """Whether it is a package for Python, which pip may know by the same name."""
+
+    @property
+    def line(self) -> str:
+        """Of the lock."""
+        return f"{self.url}#sha256:{self.sha256}"
+
+
+def spelled(text: str) -> str:
+    """A package as the solver takes it: it reads conda's ``name=version=build`` in another way."""
+    found = _PACKAGE.fullmatch(text.strip())
+    if found is None or found["version"] is None:
+        return "".join(text.split())
+    version = found["version"]
+    if found["build"]:
+        return f"{found['name']} {version if '*' in version else f'=={version}'} {found['build']}"
+    return f"{found['name']} {version}" if "*" in version else f"{found['name']}={version}"
+
+
+def pinned(line: str) -> Pinned | None:
+    """The package of a lock's line, None where the line is none of conda's."""
+    found = _FILE.fullmatch(line)
+    return Pinned(found["name"], unquote(found["version"]), "conda") if found is not None else None
+
+
+def channels_of(environment: Environment) -> tuple[str, ...]:
+    """Where its packages come from; none where conda has none to install."""
+    return (environment.channels or CHANNELS) if environment.conda else ()
+
+
+def faults_of(environment: Environment) -> Iterator[Fault]:
+    """What no lock can be made of, each with its place in the stack file."""
+    seen = set()
+    for index, text in enumerate(environment.conda):
+        found = _PACKAGE.fullmatch(text.strip())
+        if found is None:
+            # What it is is not repeated: an address may have a password.
+            remedy = 'write a name with versions, such as "numpy=1.26"; channels have a list of their own'
+            yield Fault("has a package that is no name with versions", remedy, "conda", item=index)
+        elif (name := found["name"].lower()) in seen:
+            yield Fault(f"has {found['name']} twice", "make them one, such as numpy>=1.26,<2", "conda", item=index)
+        elif name == "python":
+            yield Fault("has python in its list", "its version is the environment's python", "conda", item=index)
+        else:
+            seen.add(name)
+    for index, text in enumerate(environment.channels):
+        if _TOKEN.search(text):
+            remedy = "whoever reads the stack file would have it: name a channel or a mirror that asks for none"
+            yield Fault("has a channel with a password or a token", remedy, "channels", item=index)
+        elif _CHANNEL.fullmatch(text) is None:
+            remedy = "write a name such as conda-forge, or an address that begins with https://"
+            yield Fault("has a channel that is no name and no address", remedy, "channels", item=index)
+    if environment.channels and not environment.conda:
+        yield Fault("has channels and nothing from them", "list packages under conda, or drop channels", "channels")
+
+
+def constraints(solved: Iterable[Solved]) -> Iterator[str]:
+    """What pip is held to, so that it does not replace what conda installs: the Python packages and their versions.
+
+    Versions that Python does not know (PEP 440) are left out; the build looks once more.
+    """
+    for one in solved:
+        package = pinned(one.line)
+        if (
+            one.python
+            and package is not None
+            and re.fullmatch(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?", package.version)
+        ):
+            yield f"{package.name}=={package.version}"

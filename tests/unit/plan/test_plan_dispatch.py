@@ -1,0 +1,177 @@
+"""Teams whose jobs run in other clusters: what Kueue is asked for, and what is wrong with it."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.cluster.kinds import is_namespaced
+from modelyard.stack.environments import Environment
+from modelyard.stack.jobs import Job, Resource, Runtime
+from modelyard.stack.nodepools import NodePool
+from modelyard.stack.pool import Flavor, Quota, Team, WorkerCluster
+
+A10 = Flavor("a10", "A10")
+FARM, CLOUD = WorkerCluster("farm", "farm-kubeconfig"), WorkerCluster("cloud", "cloud-kubeconfig")
+VISION = Team("vision", (Quota("a10", "64", "512Gi", 4),), clusters=("farm", "cloud"))
+HERE = Team("speech", (Quota("a10", "16", "128Gi", 1),))
+DEEP = Resource("deep", "training", workers=1, cpu="1", memory="1Gi", gpus=1, team="vision")
+TRAIN = Job("train", "training", "deep", command=("python", "train.py"))
+
+
+def pool(site: Any, *teams: Team, **changes: Any) -> Any:
+    asked = {"flavors": (A10,), "worker_clusters": (FARM, CLOUD), **changes}
+    return site.asking(teams=teams, runtime=Runtime("images.example.com/jobs:1"), **asked)
+
+
+def bodies(site: Any) -> dict[str, Any]:
+    targets = site.plan().targets
+    return {f"{one.key.kind}/{one.name}": one.after for one in targets if one.key.api_version.startswith("kueue")}
+
+
+def found(site: Any, *codes: str) -> list[tuple[str, str, str]]:
+    wanted = codes or ("QUE010", "QUE011", "QUE012")
+    return [(one.severity.value, one.field, one.summary) for one in site.plan().findings if one.code in wanted]
+
+
+def test_a_teams_jobs_go_to_the_clusters_that_it_names(dev: Any) -> None:
+    site = pool(dev, VISION, HERE)
+    made = bodies(site)
+    kinds = ("MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck")
+    assert {name: body["spec"] for name, body in made.items() if name.startswith(kinds)} == {
+        "MultiKueueCluster/cluster-farm": {
+            "clusterSource": {"kubeConfig": {"locationType": "Secret", "location": "farm-kubeconfig"}}
+        },
+        "MultiKueueCluster/cluster-cloud": {
+            "clusterSource": {"kubeConfig": {"locationType": "Secret", "location": "cloud-kubeconfig"}}
+        },
+        "MultiKueueConfig/clusters-vision": {"clusters": ["cluster-farm", "cluster-cloud"]},
+        "AdmissionCheck/dispatch-vision": {
+            "controllerName": "kueue.x-k8s.io/multikueue",
+            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "clusters-vision"},
+        },
+    }
+    assert made["ClusterQueue/team-vision"]["spec"]["admissionChecksStrategy"] == {
+        "admissionChecks": [{"name": "dispatch-vision"}]
+    }
+    assert "admissionChecksStrategy" not in made["ClusterQueue/team-speech"]["spec"]
+    assert not any(is_namespaced("kueue.x-k8s.io/v1beta2", kind) for kind in kinds)
+    assert not any("namespace" in made[name]["metadata"] for name in made if name.startswith(kinds))
+    assert not any(one.key.kind == "Secret" for one in site.plan().targets)
+    assert site.applied().plan().changed == ()
+
+
+def test_other_clusters_and_none_any_more_are_changes_of_the_queue(dev: Any) -> None:
+    site = pool(dev, VISION).applied()
+    fewer = pool(site, VISION._replace(clusters=("cloud",))).plan()
+    assert [(one.key.kind, one.action) for one in fewer.changed] == [("MultiKueueConfig", "update")]
+    home = pool(site, VISION._replace(clusters=()), worker_clusters=()).plan()
+    assert {(one.key.kind, one.name, one.action) for one in home.changed} == {
+        ("AdmissionCheck", "dispatch-vision", "delete"),
+        ("ClusterQueue", "team-vision", "update"),
+        ("MultiKueueCluster", "cluster-cloud", "delete"),
+        ("MultiKueueCluster", "cluster-farm", "delete"),
+        ("MultiKueueConfig", "clusters-vision", "delete"),
+    }
+    # The queue no longer asks for the check before that goes.
+    assert home.steps[0].target == "team-vision"
+
+
+@pytest.mark.parametrize(
+    ("team", "field", "said", "remedy"),
+    [
+        (
+            VISION._replace(clusters=("fram",)),
+            "teams[0].clusters[0]",
+            "are to run in fram, and there is no such",
+            "farm?",
+        ),
+        (VISION._replace(clusters=("farm", "farm")), "teams[0].clusters[1]", "has farm twice", "drop one"),
+        (VISION._replace(name="v" * 55), "teams[0].name", "has 55 characters", "shorter"),
+    ],
+)
+def test_clusters_that_a_team_cannot_have(dev: Any, team: Team, field: str, said: str, remedy: str) -> None:
+    plan = pool(dev, team).plan()
+    (told,) = [one for one in plan.findings if one.code == "QUE010"]
+    assert told.field == field
+    assert said in told.summary
+    assert remedy in told.remedy
+    assert plan.blocked
+
+
+def test_a_name_of_54_characters_is_one_of_63_with_its_beginning(dev: Any) -> None:
+    site = pool(dev, VISION._replace(name="v" * 54))
+    (check,) = [body for name, body in bodies(site).items() if name.startswith("AdmissionCheck")]
+    assert len(check["spec"]["parameters"]["name"]) == 63
+    assert found(site) == []
+
+
+def test_a_worker_cluster_twice(dev: Any) -> None:
+    site = pool(dev, VISION, worker_clusters=(FARM, CLOUD, FARM))
+    assert [one[1] for one in found(site, "QUE001")] == ["workerClusters[2].name"]
+
+
+def test_nodes_of_other_clusters_are_nobodys_business_here(dev: Any) -> None:
+    far = {"flavors": (Flavor("a30", "A30"),), "resources": (DEEP._replace(gpu="A30"),), "jobs": (TRAIN,)}
+    quotas = (Quota("a30", "64", "512Gi", 99),)
+    codes = ("QUE005", "QUE006", "RES212", *("QUE010", "QUE011"))
+    assert found(pool(dev, VISION._replace(quotas=quotas), **far), *codes) == []
+    told = found(pool(dev, VISION._replace(quotas=quotas, clusters=()), **far), *codes)
+    assert {field for _, field, _ in told} == {"flavors[0]", "jobs[0]"}
+
+
+def test_quotas_here_are_counted_without_those_of_other_clusters(dev: Any) -> None:
+    many = HERE._replace(quotas=(Quota("a10", "16", "128Gi", 3),))
+    (told,) = found(pool(dev, VISION, many), "QUE006")
+    assert told[2] == "teams have quotas of 3 GPUs of a10, and its nodes have 2"
+
+
+def test_a_flavor_of_another_cluster_needs_no_node_pool_here(dev: Any) -> None:
+    spot = Flavor("a10", "A10G", {"karpenter.sh/nodepool": "far"})
+    pools = (NodePool("a10g", "A10G", 8, "gpu"),)
+    assert [found(pool(dev, team, flavors=(spot,), node_pools=pools), "QUE024") for team in (VISION, HERE)] == [
+        [],
+        [("error", "flavors[0]", "neither a node nor a node pool has the labels of flavor a10")],
+    ]
+
+
+TWO = DEEP._replace(workers=2)
+
+
+@pytest.mark.parametrize(
+    ("job", "resource", "told"),
+    [
+        (TRAIN, DEEP, []),
+        (TRAIN, TWO, [("error", "jobs[0]")]),
+        (TRAIN._replace(trials=4), TWO, []),
+        (TRAIN._replace(engine="ray"), TWO, []),
+        (TRAIN._replace(engine="spark"), TWO, [("error", "jobs[0].engine")]),
+        (TRAIN._replace(team="speech"), TWO, []),
+        (TRAIN._replace(team="vision"), TWO._replace(team="speech"), [("error", "jobs[0]")]),
+        (TRAIN._replace(environment="torch"), DEEP, [("warning", "jobs[0].environment")]),
+        (TRAIN, DEEP._replace(environment="torch"), [("warning", "jobs[0]")]),
+        (TRAIN._replace(command=()), DEEP, [("warning", "resources[0]")]),
+        (TRAIN._replace(command=(), team="speech"), DEEP._replace(team="speech"), []),
+        (Job("clean", "dataset", team="vision"), DEEP, [("warning", "jobs[0]")]),
+    ],
+)
+def test_what_kueue_does_not_take_to_another_cluster(
+    dev: Any, job: Job, resource: Resource, told: list[tuple[str, str]]
+) -> None:
+    environments = (Environment("torch", "3.12"),)
+    site = pool(dev, VISION, HERE, jobs=(job,), resources=(resource,), environments=environments)
+    assert [(severity, field) for severity, field, _ in found(site, "QUE011")] == told
+
+
+@pytest.mark.parametrize(
+    ("teams", "told"),
+    [
+        ((VISION, HERE), ["teams[1].cohort"]),
+        ((VISION, HERE._replace(clusters=("cloud", "farm"))), []),
+        ((VISION, HERE._replace(clusters=("farm",))), ["teams[1].cohort"]),
+        ((VISION, HERE._replace(quotas=(Quota("any", "1", "1Gi"),))), []),
+    ],
+)
+def test_a_cohort_lends_within_the_same_clusters(dev: Any, teams: tuple[Team, ...], told: list[str]) -> None:
+    site = pool(dev, *(team._replace(cohort="research") for team in teams), flavors=(A10, Flavor("any")))
+    assert [field for _, field, _ in found(site, "QUE012")] == told
+    assert found(pool(dev, *teams, flavors=(A10, Flavor("any"))), "QUE012") == []
