@@ -1,4 +1,4 @@
-"""Show a pipeline: its stages in the order in which they run, what each takes, and the most GPUs at a time."""
+"""Show pipelines: their stages in the order in which they run, what each takes, and the most GPUs at a time."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -11,7 +11,7 @@ from modelyard.cli.exit import Exit, Stop
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
-    parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
+    parser.add_argument("pipeline", nargs="?", metavar="PIPELINE", help="name of one of its pipelines; left out, all")
     parser.add_argument("--mermaid", action="store_true", help="print a flowchart in Mermaid's language")
     json_option(parser)
 
@@ -26,19 +26,25 @@ def run(args: Namespace) -> Exit:
     if args.json and args.mermaid:
         raise Stop(Exit.USAGE, "both --json and --mermaid were given", "give one of them")
     stack = chosen_stack(project_root(args), args.stack)
-    pipeline = chosen_pipeline(stack, args.pipeline)
-    if isinstance(pipeline, Finding):
-        raise Stop(Exit.FINDINGS, "there is nothing to show", "", [pipeline])
+    names = [args.pipeline] if args.pipeline is not None else [one.name for one in stack.config.pipelines]
+    if not names:
+        raise Stop(Exit.FINDINGS, f"{stack.name} has no pipelines", "add some to modelyard:pipelines")
+    if len(names) > 1 and (args.json or args.mermaid):
+        raise Stop(Exit.USAGE, f"{stack.name} has several pipelines", f"name one of them: {', '.join(names)}")
     everything = sized(stack.config)
-    if errors := errors_of(stack, pipeline, everything):
-        raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
-    shown = summary(pipeline, everything)
-    if args.json:
-        from modelyard.report.json import json_text
+    for index, name in enumerate(names):
+        pipeline = chosen_pipeline(stack, name)
+        if isinstance(pipeline, Finding):
+            raise Stop(Exit.FINDINGS, "there is nothing to show", "", [pipeline])
+        if errors := errors_of(stack, pipeline, everything):
+            raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
+        shown = summary(pipeline, everything)
+        if args.json:
+            from modelyard.report.json import json_text
 
-        say([json_text(pipeline_document(stack.name, stack.file, shown))])
-    elif args.mermaid:
-        say(pipeline_mermaid(shown))
-    else:
-        say(pipeline_text(stack.name, shown, style_for(args, sys.stdout)))
+            say([json_text(pipeline_document(stack.name, stack.file, shown))])
+        elif args.mermaid:
+            say(pipeline_mermaid(shown))
+        else:
+            say([*([""] if index else []), *pipeline_text(stack.name, shown, style_for(args, sys.stdout))])
     return Exit.FINE

@@ -52,6 +52,16 @@ def test_a_flowchart(pipelines: Any, run: Any) -> None:
     assert "s0 -- dataset --> s1" in out
 
 
+def test_without_a_name_all_are_shown(pipelines: Any, run: Any) -> None:
+    assert run("pipeline", "show", "dev").out == run("pipeline", "show", "dev", "nightly").out
+    another = "    - {name: weekly, stages: [{name: prepare, job: clicks}]}\n"
+    pipelines.edit(("  modelyard:pipelines:\n", f"  modelyard:pipelines:\n{another}"))
+    shown = run("pipeline", "show", "dev").out
+    assert [line.split()[0] for line in shown.splitlines() if " of dev: " in line] == ["weekly", "nightly"]
+    result = run("pipeline", "show", "dev", "--json")
+    assert (result.code, "name one of them: weekly, nightly" in result.words) == (2, True)
+
+
 @pytest.mark.parametrize("verb", ["show", "submit"])
 def test_a_pipeline_that_there_is_not(pipelines: Any, run: Any, verb: str) -> None:
     result = run("pipeline", verb, "dev", "nightli")
