@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.jobs import has_image
 from modelyard.pipelines.graph import before, circle
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
@@ -150,7 +151,7 @@ class _Judge:
                 f"runs the job {name} on the remote resource {one.resource.name}, not on this cluster",
                 "put the job on a resource without remote, and launch the remote one by itself: modelyard remote",
             )
-        elif not (job.image or one.resource.image or self.stack.config.runtime.image):
+        elif not has_image(self.stack, job, one.resource):
             remedy = "set image of the job, of its resource, or of modelyard:runtime"
             yield self._stage(
                 "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which has no image", remedy
