@@ -162,7 +162,7 @@ def _gpus(ask: _Ask) -> int:
 def _missing_level(config: Config, ask: _Ask, team: Team) -> tuple[str, str] | None:
     """A remedy and the levels that there are, where no flavor that a run may take has the one that it names."""
     named = {quota.flavor for quota in team.quotas}
-    flavors = gpu_flavors(config, team, ask.products) if _gpus(ask) else ()
+    flavors = gpu_flavors(config, team, ask.products, ask.resource) if _gpus(ask) else ()
     flavors = flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
     if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
         return None
@@ -184,7 +184,7 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
     if gpus:
         if ask.resource != GPU_RESOURCE and all(quota.resource != ask.resource for quota in team.quotas):
             return None  # It is told that no quota counts its slices.
-        names = [flavor.name for flavor in gpu_flavors(config, team, ask.products)]
+        names = [flavor.name for flavor in gpu_flavors(config, team, ask.products, ask.resource)]
         wanted = Fraction(gpus * ask.workers)
         most = max((pool.most(team, name, ask.resource) for name in names), default=Fraction(0))
         if wanted > most:

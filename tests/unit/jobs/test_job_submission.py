@@ -12,6 +12,7 @@ from modelyard.jobs import Submission, job_submission, run_name
 from modelyard.remote.script import Part, job_script
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
 from modelyard.stack.jobs import Job, Resource, Runtime
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Priority, Quota, Team
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Remote, RemoteQuota
 
@@ -154,6 +155,21 @@ def test_where_its_flavor_has_a_topology_it_asks_for_a_place(
     if engine == "ray":
         head = spec["rayClusterSpec"]["headGroupSpec"]["template"]["metadata"]["annotations"]
         assert not any(key.startswith("kueue") for key in head)
+
+
+@pytest.mark.parametrize("levels", [(), ("example.com/rack",)])
+def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places(
+    library: Library, levels: tuple[str, ...]
+) -> None:
+    small = Partition("small", "mig", flavor="a100", gpu="a100-80gb", layout={"1g.10gb": 7})
+    flavors = (Flavor("a10", "A10"), Flavor("a100", labels={"pool": "a100"}, topology=levels))
+    slices = Quota("a100", "16", "64Gi", 7, resource="nvidia.com/mig-1g.10gb")
+    given = {"flavors": flavors, "partitions": (small,), "teams": (VISION._replace(quotas=(*VISION.quotas, slices)),)}
+    resource = DEEP._replace(gpus=None, partition="small", slice="1g.10gb")
+    found = made(library, **given, resources=(resource,)).objects[0]["spec"]["template"]["metadata"]["annotations"]
+    assert ("kueue.x-k8s.io/podset-unconstrained-topology" in found) == bool(levels)
+    whole = made(library, **given).objects[0]["spec"]["template"]["metadata"]["annotations"]
+    assert "kueue.x-k8s.io/podset-unconstrained-topology" not in whole
 
 
 @pytest.mark.parametrize(
