@@ -10,6 +10,7 @@ import pytest
 from modelyard.catalog import Library, load_library
 from modelyard.jobs import Submission
 from modelyard.pipelines import Since, check_pipelines, jumping, pipeline_run_name, pipeline_submission, summary
+from modelyard.report.pipeline import pipeline_text
 from modelyard.sizing import sized
 from modelyard.stack.config import Stack, Waiver
 from modelyard.stack.environments import Environment
@@ -168,6 +169,16 @@ def test_a_stage_takes_no_whole_gpu_where_its_slice_is_not_there(library: Librar
     given = given._replace(config=given.config._replace(waivers=(Waiver("PAR011", "soon", date(2027, 1, 1)),)))
     submission = pipeline_submission(given, library, NIGHTLY, RUN, today=date(2026, 12, 24))
     assert (submission.objects, [one.code for one in submission.findings]) == ((), ["RES214"])
+
+
+def test_slices_are_not_counted_as_gpus() -> None:
+    small = Partition("small", "mig", gpu="a100-80gb", layout={"1g.10gb": 7})
+    given = stack(resources=(DEEP._replace(gpus=None, partition="small"), CHAT), partitions=(small,))
+    shown = summary(NIGHTLY, sized(given.config))
+    assert (shown.most_gpus, shown.gpu_seconds) == (0, 0)
+    text = "\n".join(pipeline_text("dev", shown))
+    assert "2 × nvidia.com/mig-1g.10gb" in text
+    assert "no whole GPU" in text
 
 
 def test_what_is_waived_for_a_job_is_waived_for_its_stage(library: Library) -> None:
