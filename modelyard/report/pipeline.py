@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from modelyard import quantity
+from modelyard.cluster.gathered import STAGE
 from modelyard.jobs import Submission
 from modelyard.pipelines import StageSize, Summary
 from modelyard.report.job import submitted_document
@@ -11,9 +12,6 @@ from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import count
 from modelyard.stack import durations
-
-STAGE = "modelyard.dev/stage"
-"""Label of a stage's objects."""
 
 
 def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:
