@@ -200,7 +200,10 @@ def chosen_target(plan: Plan, name: str) -> str:
 def _of_role(plan: Plan, name: str) -> list[str]:
     """Targets of the workload ``rayWorker``, also written ``ray-worker``."""
     role = name.replace("-", "").lower()
-    return list(dict.fromkeys(target.name for target in plan.everything if role and target.role.lower() == role))
+    found = [target for target in plan.everything if role and target.role.lower() == role]
+    # What scales a Deployment is of its workload too, and is not what is meant.
+    deployments = [target for target in found if target.key.kind == "Deployment"]
+    return list(dict.fromkeys(target.name for target in deployments or found))
 
 
 def planned_target(plan: Plan, name: str) -> str:

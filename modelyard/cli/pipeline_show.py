@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import date
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say
@@ -36,7 +37,7 @@ def run(args: Namespace) -> Exit:
         pipeline = chosen_pipeline(stack, name)
         if isinstance(pipeline, Finding):
             raise Stop(Exit.FINDINGS, "there is nothing to show", "", [pipeline])
-        if errors := errors_of(stack, pipeline, everything):
+        if errors := errors_of(stack, pipeline, everything, date.today()):
             raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
         shown = summary(pipeline, everything)
         if args.json:

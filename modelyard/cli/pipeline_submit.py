@@ -7,6 +7,7 @@ fails keeps those that need it from starting; the others go on. Deleting the run
 import re
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import date
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
@@ -49,7 +50,7 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [pipeline])
     name = pipeline_run_name(pipeline)
     since = Since(args.since, args.run) if args.since is not None else None
-    made = pipeline_submission(stack, library_of(root), pipeline, name, since)
+    made = pipeline_submission(stack, library_of(root), pipeline, name, since, date.today())
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)

@@ -6,7 +6,7 @@ CPU and memory. Shares are of what the node can allocate, as the scheduler count
 whole machine.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from modelyard.hardware.partitions import is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.capacity import PRESENT_LABEL, PRODUCT_LABEL, obstacle
 from modelyard.plan.cost import Count, Price, StackCost, TargetCost, stack_cost
-from modelyard.plan.keda import bounds
+from modelyard.plan.keda import bounds, fewest
 from modelyard.plan.pods import Pods, pod_spec, pods_of, replicas_of
 from modelyard.plan.values import Plan, TargetPlan
 
@@ -40,7 +40,8 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
         earlier: the project's own prices before, where they change with the plan.
     """
     before = prices if earlier is None else earlier
-    limits = bounds(plan.targets)
+    least, most = fewest(plan.targets), bounds(plan.targets)
+    limits = {name: tuple(map(_range, least[name], most[name])) for name in most}
     return stack_cost(
         cost
         for target in plan.targets
@@ -49,7 +50,7 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
 
 
 def _target(
-    target: TargetPlan, limits: tuple[int | None, int | None], nodes: Iterable[Node], before: Prices, after: Prices
+    target: TargetPlan, limits: Sequence[Count | None], nodes: Iterable[Node], before: Prices, after: Prices
 ) -> Iterator[TargetCost]:
     """Nothing for an object that has no pods; ``limits`` are KEDA's, before and after."""
     if not pod_spec(target.after) and not pod_spec(target.before):
@@ -68,19 +69,23 @@ def _target(
     )
 
 
-def _count_before(target: TargetPlan, limit: int | None) -> Count | None:
+def _range(least: int | None, most: int | None) -> Count | None:
+    return None if least is None or most is None else Count(least, most)
+
+
+def _count_before(target: TargetPlan, limit: Count | None) -> Count | None:
     if target.before is None:
         return _NOBODY
     if limit is not None:
-        return Count(0, limit)
+        return limit
     return _count(target.before, wakes(target.before))
 
 
-def _count_after(target: TargetPlan, limit: int | None) -> Count | None:
+def _count_after(target: TargetPlan, limit: Count | None) -> Count | None:
     if not target.after:
         return _NOBODY
     if limit is not None:
-        return Count(0, limit)
+        return limit
     left = target.replicas[1] is None and replicas_of(target.after) is not None
     ours = "replicas" in (target.applied.get("spec") or {})
     return _count(target.after, left or (wakes(target.after) and not ours))

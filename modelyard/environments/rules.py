@@ -182,6 +182,9 @@ def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -
     if environment is None:
         return
     image = image_of(environment, stack.config.runtime.image)
+    if job.environment is not None and resource is not None and resource.remote is not None:
+        yield _unfit(stack, where, who, "it runs at another place", "put the packages in the image there")
+        return
     if job.environment is not None and not job.command:
         yield _unfit(stack, where, who, "it has no command, and is work for its resource's pods", "give it a command")
     if job.engine == "ray":

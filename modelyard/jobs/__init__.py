@@ -7,7 +7,14 @@ Owns which template a job is rendered from, the name of its run, and what keeps 
 from modelyard.jobs.dispatch import check_dispatch
 from modelyard.jobs.environment import environment_build, job_environment, notebook_environment
 from modelyard.jobs.spark import check_spark
-from modelyard.jobs.submission import TEMPLATES, job_submission, run_name
+from modelyard.jobs.submission import (
+    TEMPLATES,
+    errors_about,
+    has_image,
+    job_submission,
+    run_name,
+    unfit_for_run,
+)
 from modelyard.jobs.template import Submission, submission
 
 __all__ = [
@@ -16,9 +23,12 @@ __all__ = [
     "check_dispatch",
     "check_spark",
     "environment_build",
+    "errors_about",
+    "has_image",
     "job_environment",
     "job_submission",
     "notebook_environment",
     "run_name",
     "submission",
+    "unfit_for_run",
 ]

@@ -1,6 +1,6 @@
 """The objects that a submission makes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Final
 
@@ -12,11 +12,11 @@ from modelyard.jobs.dispatch import check_dispatch
 from modelyard.jobs.environment import job_environment
 from modelyard.jobs.spark import check_spark
 from modelyard.jobs.template import Submission, submission
-from modelyard.sizing import check_jobs, sized
-from modelyard.stack import apply_waivers
+from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource
 from modelyard.stack.names import fresh, instead
+from modelyard.stack.waivers import waive
 from modelyard.workloads import job_facts
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
@@ -52,10 +52,10 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
             remedy=instead(name, runnable, "jobs with a command"),
         )
         return Submission((), (finding,))
-    if problem := _unfit(stack, index, job):
+    if problem := unfit_for_run(stack, index, job):
         return Submission((), (problem,))
-    found = _errors(stack, job)
-    if any(one.blocks for one in (apply_waivers(found, stack, today) if today is not None else found)):
+    found = errors_about(stack, (job,), today)
+    if any(one.blocks for one in found):
         return Submission((), found)
     given = job_facts(stack.config, job, run, stack.name)
     resource = _resource(stack, job)
@@ -80,29 +80,38 @@ def _resource(stack: Stack, job: Job) -> Resource | None:
     return next((one for one in stack.config.resources if one.name == job.resource), None)
 
 
-def _has_image(stack: Stack, job: Job, resource: Resource | None) -> bool:
+def has_image(stack: Stack, job: Job, resource: Resource | None) -> bool:
     """Whether it is said what a job runs in."""
     remote = resource.remote.image if resource is not None and resource.remote is not None else None
     named = job.image or (resource is not None and resource.image) or remote or stack.config.runtime.image
     return bool(named) or environment_of(job, resource) is not None
 
 
-def _errors(stack: Stack, job: Job) -> tuple[Finding, ...]:
-    """The errors about a job and its resource: after them it would wait for ever, or run where it should not."""
-    config = stack.config
-    mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name == job.name}
-    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name == job.resource}
-    everything = sized(config)
-    found = (
-        *check_jobs(stack, everything),
-        *check_spark(stack, everything),
-        *check_dispatch(stack, everything),
-    )
-    return tuple(one for one in found if one.blocks and one.field.partition(".")[0] in mine)
+def errors_about(
+    stack: Stack, jobs: Iterable[Job], today: date | None = None, everything: Sequence[Sized] | None = None
+) -> tuple[Finding, ...]:
+    """The errors about jobs and their resources: after them a run would wait for ever, or be where it should not.
+
+    Args:
+        stack: whose jobs they are.
+        jobs: those that are to run.
+        today: the day on which waivers are looked at; None: none counts. What is wrong with waivers themselves, and
+            whether one covers anything, only a plan knows.
+        everything: the stack's resources, as ``sizing.sized`` gives them, where somebody has them already.
+    """
+    config, chosen = stack.config, tuple(jobs)
+    names, on = {job.name for job in chosen}, {job.resource for job in chosen}
+    mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name in names}
+    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
+    known = sized(config) if everything is None else everything
+    everything_wrong = (*check_jobs(stack, known), *check_spark(stack, known), *check_dispatch(stack, known))
+    found = [one for one in everything_wrong if one.blocks]
+    about = [one for one in found if one.field.partition(".")[0] in mine]
+    return tuple(about if today is None else waive(about, stack, today)[0])
 
 
-def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
-    """Why a job cannot be submitted."""
+def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
+    """Why there is no run of a job to make, whatever is waived."""
     resource = _resource(stack, job)
     remote = resource.remote if resource is not None else None
     where: Path = ("jobs", index)
@@ -122,7 +131,7 @@ def _unfit(stack: Stack, index: int, job: Job) -> Finding | None:
         where = (*where, "resource")
         summary = f"is on {resource.name}, whose slices are none that a partition has"
         remedy = f"correct it first: modelyard check {stack.name}"
-    elif not _has_image(stack, job, resource):
+    elif not has_image(stack, job, resource):
         summary = "has no image to run in"
         remedy = "set image of the job, of its resource, or of modelyard:runtime"
     else:

@@ -8,7 +8,7 @@ from modelyard.notebooks.values import Problem
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
 from modelyard.stack.partitions import Partition
-from modelyard.stack.pool import Flavor, Team, Toleration
+from modelyard.stack.pool import WHOLE_GPU, Flavor, Team, Toleration
 from modelyard.workloads.pool import gpu_flavors, teams_here
 
 _GPU_NODES = Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule")
@@ -47,8 +47,8 @@ def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
     """The flavor, GPUs and queue of a submission, or everything that is wrong with the choice."""
     problems: list[Problem] = []
     team = _team(config, choice, problems)
-    flavor = _flavor(config, choice, team, problems)
     gpus, allocation = _gpus(config, choice, problems)
+    flavor = _flavor(config, choice, team, None if allocation == "partial" else WHOLE_GPU, problems)
     part = _part(config, choice, flavor, team, problems) if allocation == "partial" else None
     known = [one.name for one in config.priorities]
     if choice.priority is not None and choice.priority not in known:
@@ -79,7 +79,10 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
     return next(iter(known.values())) if len(known) == 1 else None
 
 
-def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Problem]) -> Flavor | None:
+def _flavor(
+    config: Config, choice: Choice, team: Team | None, resource: str | None, problems: list[Problem]
+) -> Flavor | None:
+    """The only flavor that fits what was asked for; ``resource``: of which the team has some, None: of any GPUs."""
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
         problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
@@ -96,7 +99,8 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
         if choice.flavor in (None, flavor.name)
         and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
     ]
-    mine = [flavor for flavor in able if team is None or flavor in gpu_flavors(config, team)]
+    theirs = gpu_flavors(config, team, (), resource) if team is not None else ()
+    mine = [flavor for flavor in able if team is None or flavor in theirs]
     if len(mine) == 1:
         return mine[0]
     what = " and ".join(
@@ -105,9 +109,11 @@ def _flavor(config: Config, choice: Choice, team: Team | None, problems: list[Pr
     if mine:
         problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
     elif able and team is not None:
-        have = ", ".join(one.name for one in gpu_flavors(config, team)) or "none"
-        summary = f"team {team.name} has no GPUs of {what or 'any flavor'}"
-        problems.append(Problem(summary, f"its quotas have GPUs of: {have}"))
+        have = ", ".join(one.name for one in theirs) or "none"
+        parted = resource is not None and any(flavor in gpu_flavors(config, team) for flavor in able)
+        summary = f"team {team.name} has no {'whole ' * parted}GPUs of {what or 'any flavor'}"
+        remedy = f"its quotas have {'whole ' * parted}GPUs of: {have}"
+        problems.append(Problem(summary, remedy + "; or take --allocation partial" * parted))
     else:
         have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no card'})" for one in known.values())
         problems.append(Problem(f"nothing is of {what}", f"there is {have}"))
@@ -162,8 +168,10 @@ def _part(
             problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
         return None
     part = found[0][1]
-    if team is not None and part.resource not in counted(team):
-        problems.append(Problem(f"team {team.name} has no quota of {part.resource}", "add one, or take a whole GPU"))
+    if team is not None and flavor not in gpu_flavors(config, team, (), part.resource):
+        where = f" of flavor {flavor.name}" if part.resource in counted(team) else ""
+        summary = f"team {team.name} has no quota of {part.resource}{where}"
+        problems.append(Problem(summary, "add one, or take a whole GPU"))
     return part
 
 

@@ -22,7 +22,7 @@ class Part(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """``choose`` takes each of them, where the team has GPUs of the flavor and a quota of the slice."""
+    """``choose`` takes each of them, where the team has a quota of the flavor's whole GPUs, or of the slice there."""
 
     flavors: tuple[Flavor, ...]
     """A single nameless one where the stack has none: nodes with the stack's card."""
@@ -32,7 +32,7 @@ class Offer(NamedTuple):
     """By the name of the flavor whose nodes have them: what ``partial`` can be."""
     teams: tuple[Team, ...]
     able: Mapping[str, tuple[str, ...]]
-    """By team, the flavors that it has or can borrow GPUs of."""
+    """By team, the flavors that it has or can borrow GPUs of, whole ones or slices."""
     priorities: tuple[str, ...]
     """The most urgent first; of queued jobs only."""
 

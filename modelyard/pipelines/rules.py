@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.jobs import has_image
 from modelyard.pipelines.graph import before, circle
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
@@ -142,15 +143,16 @@ class _Judge:
             )
             return
         if one.resource.remote is not None:
+            verb = "job submit" if one.resource.remote.cluster is not None else "remote"
             yield self._stage(
                 "PIP003",
                 Severity.ERROR,
                 number,
                 "job",
                 f"runs the job {name} on the remote resource {one.resource.name}, not on this cluster",
-                "put the job on a resource without remote, and launch the remote one by itself: modelyard remote",
+                f"put the job on a resource without remote, and start the remote one by itself: modelyard {verb}",
             )
-        elif not (job.image or one.resource.image or self.stack.config.runtime.image):
+        elif not has_image(self.stack, job, one.resource):
             remedy = "set image of the job, of its resource, or of modelyard:runtime"
             yield self._stage(
                 "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which has no image", remedy
@@ -299,14 +301,16 @@ class _Judge:
             )
 
     def _namespace(self, stage: Stage) -> str | None:
-        """Where a stage runs, None where it is not known what it runs."""
+        """Where a stage runs, None where it is not known what it runs, or it is told that it is not on this cluster."""
         config = self.stack.config
         if stage.job is not None:
             job: Job | None = self.jobs.get(stage.job)
             one = self.by_job.get(id(job)) if job is not None else None
-            return namespace_of_job(config, job, one.resource) if job is not None and one is not None else None
+            if job is None or one is None or one.resource.remote is not None:
+                return None
+            return namespace_of_job(config, job, one.resource)
         found = self.resources.get(stage.rollout or "")
-        return namespace_of_resource(config, found) if found is not None else None
+        return namespace_of_resource(config, found) if found is not None and found.resource.remote is None else None
 
 
 def _gpus(one: Sized) -> str:

@@ -1,16 +1,17 @@
 """The objects of a run: every stage of it, held back, and the pod that starts one after another."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.cluster.gathered import HELD, PIPELINE_RUN, QUEUE, RELEASED, STAGE
 from modelyard.findings import Finding, Severity
-from modelyard.jobs import TEMPLATES, Submission, check_dispatch, check_spark, job_environment, submission
+from modelyard.jobs import TEMPLATES, Submission, errors_about, job_environment, submission, unfit_for_run
 from modelyard.pipelines.artifacts import Run, artifact, variables
 from modelyard.pipelines.graph import behind, in_order
 from modelyard.pipelines.rules import check_pipelines
-from modelyard.sizing import Sized, check_jobs, sized
+from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.names import fresh, instead
@@ -73,25 +74,35 @@ def _no_stage(stack: Stack, pipeline: Pipeline, name: str) -> Finding:
     )
 
 
-def errors_of(stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...]) -> tuple[Finding, ...]:
-    """What keeps a pipeline from being submitted."""
-    jobs = {stage.job for stage in pipeline.stages}
-    mine = [f"pipelines[{stack.config.pipelines.index(pipeline)}]"]
-    mine += [f"jobs[{index}]" for index, job in enumerate(stack.config.jobs) if job.name in jobs]
-    return tuple(
-        one
-        for one in (
-            *check_pipelines(stack, everything),
-            *check_jobs(stack, everything),
-            *check_spark(stack, everything),
-            *check_dispatch(stack, everything),
-        )
-        if one.blocks and any(one.field == place or one.field.startswith(f"{place}.") for place in mine)
-    )
+def errors_of(
+    stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...], today: date | None = None
+) -> tuple[Finding, ...]:
+    """What keeps a pipeline from being submitted: its own errors, and whatever keeps back a job of its stages.
+
+    Args:
+        stack: whose pipeline it is.
+        pipeline: one of the stack's.
+        everything: the stack's resources, as ``sizing.sized`` gives them.
+        today: the day on which waivers of findings about jobs are looked at; None: none counts.
+    """
+    place = f"pipelines[{stack.config.pipelines.index(pipeline)}]"
+    own = [one for one in check_pipelines(stack, everything) if one.blocks]
+    own = [one for one in own if one.field == place or one.field.startswith(f"{place}.")]
+    names = {stage.job for stage in pipeline.stages}
+    jobs = [(index, job) for index, job in enumerate(stack.config.jobs) if job.name in names]
+    about = [one for one in errors_about(stack, (job for _, job in jobs), today, everything) if one.blocks]
+    # What else a run cannot do without is told where nothing else says it.
+    unfit = () if own or about else (unfit_for_run(stack, index, job) for index, job in jobs)
+    return (*own, *about, *(one for one in unfit if one is not None))
 
 
 def pipeline_submission(
-    stack: Stack, library: Library, pipeline: Pipeline, run: str, since: Since | None = None
+    stack: Stack,
+    library: Library,
+    pipeline: Pipeline,
+    run: str,
+    since: Since | None = None,
+    today: date | None = None,
 ) -> Submission:
     """What a submission of a pipeline makes: all of it is owned by the first object, and goes with it.
 
@@ -101,10 +112,11 @@ def pipeline_submission(
         pipeline: one of the stack's.
         run: name of the run, see :func:`pipeline_run_name`.
         since: where it begins, if not with the first stages.
+        today: the day on which waivers are looked at; None: none counts.
     """
     config = stack.config
     everything = sized(config)
-    if errors := errors_of(stack, pipeline, everything):
+    if errors := errors_of(stack, pipeline, everything, today):
         return Submission((), errors)
     wanted, whole = in_order(pipeline.stages), Run(run)
     if since is not None:

@@ -1,4 +1,7 @@
-"""What a pipeline takes: each stage with its pods, and the most GPUs that it ever holds at a time."""
+"""What a pipeline takes: each stage with its pods, and the most GPUs that it ever holds at a time.
+
+A slice is not counted as a GPU.
+"""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -19,10 +22,14 @@ class StageSize(NamedTuple):
     memory: Fraction
     """Bytes of one worker."""
     gpus: int
-    """Of all its workers that run at a time."""
+    """Whole ones of all its workers that run at a time."""
     time_limit: int | None
     """Seconds that it runs at most; None for a roll-out."""
     team: str | None
+    slices: int = 0
+    """Parts of GPUs, of all its workers that run at a time."""
+    slice: str | None = None
+    """By which name pods ask for such a part; None where it has none."""
 
 
 class Summary(NamedTuple):
@@ -56,15 +63,18 @@ def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
         job, one = jobs[stage.job]
         # Trials are as many runs of one worker each, side by side where there is room.
         workers = job.trials or one.size.workers
+        gpus = one.size.gpus * workers
         sizes.append(
             StageSize(
                 stage,
                 workers,
                 one.size.cpu,
                 one.size.memory,
-                one.size.gpus * workers,
+                gpus if one.part is None else 0,
                 job.time_limit,
                 job.team or one.resource.team,
+                gpus if one.part is not None else 0,
+                one.part.resource if one.part is not None else None,
             )
         )
     most, by = most_at_once([size.stage for size in sizes], {size.stage.name: size.gpus for size in sizes})

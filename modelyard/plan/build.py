@@ -130,7 +130,7 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
 
         everything = sized(stack.config)
         yield from check_jobs(stack, everything)
-        yield from check_job_room(stack, everything, state.nodes)
+        yield from check_job_room(stack, everything, state.nodes, _growth(stack.config))
         yield from check_slice_quotas(stack, everything)
         yield from check_spark(stack, everything)
         yield from check_dispatch(stack, everything)

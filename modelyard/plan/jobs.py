@@ -13,6 +13,7 @@ from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.plan.capacity import MANY, PRODUCT_LABEL, amount, obstacle, on_node
 from modelyard.plan.pods import Pods
 from modelyard.plan.pool import Pool
+from modelyard.plan.queues import HOST
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.jobs import Job
@@ -43,10 +44,18 @@ class _Ask(NamedTuple):
     """Labels of nodes with its slices."""
 
 
-def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node]) -> Iterator[Finding]:
+def check_job_room(
+    stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node] = ()
+) -> Iterator[Finding]:
     """The findings about jobs with a command; without nodes nobody says what there is.
 
     Time grows with the jobs, and with the kinds of nodes for each different size of a job.
+
+    Args:
+        stack: whose jobs they are.
+        everything: its resources, as ``sizing.sized`` gives them.
+        nodes: of the cluster.
+        growth: nodes of the kinds that may be added, one of each.
     """
     config = stack.config
     everything = tuple(everything)
@@ -57,7 +66,7 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
     teams = {team.name: team for team in config.teams}
     pool = Pool(config)
     keys = {PRODUCT_LABEL, CONFIG_LABEL, *(key for flavor in config.flavors for key in node_labels(flavor))}
-    kinds = _Kinds(tuple(nodes), frozenset(keys), config.flavors)
+    kinds = _Kinds(tuple(nodes), frozenset(keys), config.flavors, tuple(growth))
     told: dict[_Ask, tuple[str, str] | None] = {}
     for index, job in enumerate(config.jobs):
         one = by_job.get(id(job))
@@ -104,8 +113,10 @@ def check_job_room(stack: Stack, everything: Iterable[Sized], nodes: Iterable[No
 class _Kinds:
     """The nodes of a cluster by what jobs can see of them: alike ones are counted, not looked at again."""
 
-    def __init__(self, nodes: tuple[Node, ...], keys: frozenset[str], flavors: Iterable[Flavor]) -> None:
-        self.there = nodes
+    def __init__(
+        self, nodes: tuple[Node, ...], keys: frozenset[str], flavors: Iterable[Flavor], growth: tuple[Node, ...]
+    ) -> None:
+        self.there, self.growth = nodes, growth
         self._keys = keys
         self.flavors: Mapping[str, Flavor] = {flavor.name: flavor for flavor in flavors}
         self._by_label: dict[str | None, list[tuple[Node, str, int]]] = {}
@@ -162,7 +173,7 @@ def _gpus(ask: _Ask) -> int:
 def _missing_level(config: Config, ask: _Ask, team: Team) -> tuple[str, str] | None:
     """A remedy and the levels that there are, where no flavor that a run may take has the one that it names."""
     named = {quota.flavor for quota in team.quotas}
-    flavors = gpu_flavors(config, team, ask.products) if _gpus(ask) else ()
+    flavors = gpu_flavors(config, team, ask.products, ask.resource) if _gpus(ask) else ()
     flavors = flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
     if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
         return None
@@ -187,7 +198,7 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
     if gpus:
         if ask.resource != GPU_RESOURCE and all(quota.resource != ask.resource for quota in team.quotas):
             return None  # It is told that no quota counts its slices.
-        names = [flavor.name for flavor in gpu_flavors(config, team, ask.products)]
+        names = [flavor.name for flavor in gpu_flavors(config, team, ask.products, ask.resource)]
         wanted = Fraction(gpus * ask.workers)
         most = max((pool.most(team, name, ask.resource) for name in names), default=Fraction(0))
         if wanted > most:
@@ -256,6 +267,8 @@ def _unplaced(ask: _Ask, kinds: _Kinds, team: Team | None) -> tuple[str, str] | 
     )
     if ask.together is not None:
         flavors = [flavor for flavor in flavors if flavor is None or ask.together in flavor.topology]
+    if any(_comes(ask, flavor, node) for flavor in flavors for node in kinds.growth):
+        return None
     best, reasons = 0, Counter[str]()
     for flavor in flavors:
         groups = Counter[str]()
@@ -283,6 +296,16 @@ def _unplaced(ask: _Ask, kinds: _Kinds, team: Team | None) -> tuple[str, str] | 
         return f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes"
     why = "; ".join(f"{count} node{'s' if count != 1 else ''}: {reason}" for reason, count in reasons.most_common(4))
     return "no node takes a worker", why or "no node has the labels of its flavors"
+
+
+def _comes(ask: _Ask, flavor: Flavor | None, node: Node) -> bool:
+    """Whether a node that may be added would take a worker, or all of them where they have to be on one."""
+    if flavor is not None and not node_labels(flavor).items() <= node.labels.items():
+        return False
+    pods = _pods(ask, flavor)
+    return not obstacle(pods, node) and on_node(pods.requests, node, ())[0] >= (
+        ask.workers if ask.together == HOST else 1
+    )
 
 
 def _pods(ask: _Ask, flavor: Flavor | None) -> Pods:

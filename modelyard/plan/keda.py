@@ -54,6 +54,22 @@ def bounds(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | N
     return {one.scaled.name: one.most for one in scalings(targets).values() if one.scaled is not None}
 
 
+def fewest(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | None]]:
+    """The same of the fewest pods, which KEDA leaves however little there is to do."""
+    return {
+        one.scaled.name: (_least(one.scaler.before), _least(one.scaler.after or None))
+        for one in scalings(targets).values()
+        if one.scaled is not None
+    }
+
+
+def _least(body: Mapping[str, Any] | None) -> int | None:
+    most = _most(body)
+    if body is None or most is None or PAUSED_REPLICAS in annotations_of(body):
+        return most
+    return min(most, int((body.get("spec") or {}).get("minReplicaCount", 0)))
+
+
 def _most(body: Mapping[str, Any] | None) -> int | None:
     if body is None:
         return None

@@ -4,11 +4,13 @@ Reads the objects as they will be, whoever sets their fields: a stack file, a pa
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from modelyard.cluster import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
+from modelyard.hardware.partitions import is_slice
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import PRESENT_LABEL, Fit, Room, by_node, fit, obstacle
 from modelyard.plan.keda import bounds
@@ -88,8 +90,13 @@ def _room(
 
 
 def _holds(node: Node, pods: Pods) -> bool:
-    """Whether an empty node takes one pod. Of what the node is not known to have, a pod may ask."""
-    fits = all(amount <= node.allocatable.get(name, amount) for name, amount in pods.requests.items())
+    """Whether an empty node takes one pod. Of what the node is not known to have, a pod may ask, but for slices: the
+    node has them once it is there and divided, and nobody adds a node for what no machine type says.
+    """
+    fits = all(
+        amount <= node.allocatable.get(name, Fraction(0) if is_slice(name) else amount)
+        for name, amount in pods.requests.items()
+    )
     return fits and not obstacle(pods, node)
 
 

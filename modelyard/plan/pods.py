@@ -51,7 +51,9 @@ def pods_of(body: Mapping[str, Any] | None) -> Pods:
 
 
 def pod_spec(body: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The pod template's spec, empty where there is none."""
+    """The pod template's spec, empty where there is none: what a node pool has there is the template of nodes."""
+    if body is not None and body.get("kind") == "NodePool":
+        return _NOTHING
     return (((body or _NOTHING).get("spec") or _NOTHING).get("template") or _NOTHING).get("spec") or _NOTHING
 
 

@@ -1,10 +1,10 @@
 """From a field back to what set it: patches, owners, and the line of the stack file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard import merge
-from modelyard.catalog import Selected, render
+from modelyard.catalog import Selected, render, render_base
 from modelyard.cluster.hiding import HIDDEN, hidden_at
 from modelyard.findings import Finding
 from modelyard.merge import Owner, Path
@@ -59,20 +59,39 @@ def place_field(finding: Finding, stack: Stack) -> Finding:
     return stack.place(finding, *path)
 
 
-def trace(target: TargetPlan, path: Path, schema: merge.Type, stack: Stack, chosen: tuple[Selected, ...]) -> Trace:
+def trace(
+    target: TargetPlan,
+    path: Path,
+    schema: merge.Type,
+    stack: Stack,
+    chosen: tuple[Selected, ...],
+    *,
+    bases: bool = False,
+) -> Trace:
     """Who gives a field its value.
 
     A parameter decides a field when another value for it makes the patch render another value there; so this holds
     for any template, with conditions and arithmetic, and needs no help from the patch's author. What looks like a
     secret is hidden, as in plans.
+
+    Args:
+        target: of a plan.
+        path: of one of its fields.
+        schema: of its kind.
+        stack: of the plan.
+        chosen: its patches.
+        bases: whether a field that no patch sets is looked for in the objects that patches own.
     """
+    settings = tuple(_settings(target, path, schema, stack, chosen, _patched))
+    if bases and not settings and target.managed:
+        settings = tuple(_settings(target, path, schema, stack, chosen, _owned))
     return Trace(
         target,
         path,
         hidden_field(path, _value_at(target.before, path, schema)),
         hidden_field(path, _value_at(target.after, path, schema)),
         merge.owners(target.before, path) if target.before is not None else (),
-        tuple(_without_secrets(path, setting) for setting in _settings(target, path, schema, stack, chosen)),
+        tuple(_without_secrets(path, setting) for setting in settings),
     )
 
 
@@ -86,30 +105,48 @@ def _without_secrets(path: Path, setting: Setting) -> Setting:
     return setting._replace(value=shown, sources=tuple(sources))
 
 
+_Bodies = Callable[[Selected, Mapping[str, Any], TargetPlan], dict[str, Any] | None]
+
+
 def _settings(
-    target: TargetPlan, path: Path, schema: merge.Type, stack: Stack, chosen: tuple[Selected, ...]
+    target: TargetPlan,
+    path: Path,
+    schema: merge.Type,
+    stack: Stack,
+    chosen: tuple[Selected, ...],
+    bodies: _Bodies,
 ) -> Iterator[Setting]:
+    file = "base.yaml.j2" if bodies is _owned else "patch.yaml.j2"
     for one in chosen:
         if one.patch.id not in target.patches:
             continue
-        value = _rendered_value(one, dict(one.params), target.name, path, schema)
-        if value is None or value is merge.ABSENT:
+        body = bodies(one, dict(one.params), target)
+        value = _value_at(body, path, schema)
+        if body is None or value is merge.ABSENT:
             continue
         sources = []
         for name in sorted(one.params):
-            other = {**one.params, name: _another(one.params[name])}
-            if _rendered_value(one, other, target.name, path, schema) not in (value, None):
+            given = one.params[name]
+            other = bodies(one, {**one.params, name: _another(given)}, target)
+            # With another name it is another object; an object is gone where what it is made of is.
+            gone = bodies is _owned and isinstance(given, list)
+            if gone if other is None else _value_at(other, path, schema) != value:
                 where = one.sources.get(name, ())
                 sources.append(Source(name, one.params[name], where, _line(stack, where)))
-        yield Setting(one.patch.id, f"{one.patch.file}/patch.yaml.j2", value, tuple(sources))
+        yield Setting(one.patch.id, f"{one.patch.file}/{file}", value, tuple(sources))
 
 
-def _rendered_value(one: Selected, params: Mapping[str, Any], target: str, path: Path, schema: merge.Type) -> Any:
-    """The value that the patch gives the field, ABSENT where it does not set it, None where it misses the target."""
-    for document in render(one.patch, params).documents:
-        if document.target == target:
-            return _value_at(document.body, path, schema)
-    return None
+def _patched(one: Selected, params: Mapping[str, Any], target: TargetPlan) -> dict[str, Any] | None:
+    """What the patch says of the target, None where it misses it."""
+    return next((each.body for each in render(one.patch, params).documents if each.target == target.name), None)
+
+
+def _owned(one: Selected, params: Mapping[str, Any], target: TargetPlan) -> dict[str, Any] | None:
+    """The object as the patch's base has it, None where it has none such."""
+    documents = render_base(one.patch, params).documents if one.patch.base is not None else ()
+    mine = (target.key.api_version, target.key.kind, target.key.name)
+    named = ((each.body["apiVersion"], each.body["kind"], each.body["metadata"]["name"]) for each in documents)
+    return next((each.body for each, name in zip(documents, named, strict=True) if name == mine), None)
 
 
 def _value_at(body: dict[str, Any] | None, path: Path, schema: merge.Type) -> Any:
@@ -136,6 +173,8 @@ def _another(value: Any) -> Any:
             return value + 1.0
         case str():
             return f"{value}x"
+        case [dict(), *_]:
+            return []
         case list():
             return [*value, "x"]
         case dict():

@@ -31,6 +31,12 @@ TAKEN = (
 """Settings that a promotion takes over unless it is told to keep them."""
 _VERSIONS = ("platform.release", "platform.cuda", "kubernetesVersion")
 """Of these, the ones whose values have an order; the versions of patches have one too."""
+_NAMED: Mapping[str, str] = {
+    **{name: name for name in ("providers", "buckets", "environments", "resources", "jobs", "pipelines")},
+    "nodePools": "node_pools",
+    **{name: name for name in ("flavors", "partitions", "teams", "priorities")},
+}
+"""Sections that are lists of named things, with their names in :class:`Config`."""
 DECISIONS = ("waivers", "policy")
 """Sections that stay where they are, whoever asks."""
 
@@ -156,8 +162,10 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
 
 def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
     """Jobs, teams and the like that differ, or that only one of the two has; each is its own environment's."""
-    for section in ("resources", "jobs", "pipelines", "flavors", "teams", "priorities"):
-        mine, theirs = ({one.name: _said(one) for one in getattr(stack.config, section)} for stack in (source, target))
+    for section, attribute in _NAMED.items():
+        mine, theirs = (
+            {one.name: _said(one) for one in getattr(stack.config, attribute)} for stack in (source, target)
+        )
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):
                 yield Difference(f"{section}.{name}", mine.get(name), theirs.get(name), (), None)
@@ -165,6 +173,8 @@ def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
 
 def _said(value: Any) -> str:
     """What a stack file says of a named thing, in one line; nothing that is as it is when nobody says it."""
+    if isinstance(value, Secret):
+        return repr(value)
     if defaults := getattr(value, "_field_defaults", None):
         parts = {name: part for name, part in value._asdict().items() if name != "name" and part != defaults.get(name)}
         keys = {name: re.sub(r"_(.)", lambda found: found[1].upper(), name) for name in parts}
@@ -177,7 +187,7 @@ def _said(value: Any) -> str:
 
 
 def _inside(value: Any) -> str:
-    return f"({_said(value)})" if isinstance(value, tuple | Mapping) else _said(value)
+    return f"({_said(value)})" if isinstance(value, tuple | Mapping) and not isinstance(value, Secret) else _said(value)
 
 
 def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[Difference]:

@@ -60,6 +60,10 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
         "namespace": cluster.namespace,
         "queue": resource.name if cluster.quota is not None else None,
         "priority": None,
+        # Places and a smaller start are of the platform's queues; a single worker is together, and all there is.
+        "leastWorkers": None,
+        "together": None,
+        "anyPlace": False,
         "image": image,
         # Kubernetes reads $(NAME) as a variable; what it is to leave alone is doubled.
         "command": ["sh", "-c", script.replace("$", "$$")],

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from modelyard import quantity
+from modelyard.cluster.gathered import STAGE
 from modelyard.jobs import Submission
 from modelyard.pipelines import StageSize, Summary
 from modelyard.report.job import submitted_document
@@ -11,9 +12,6 @@ from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import count
 from modelyard.stack import durations
-
-STAGE = "modelyard.dev/stage"
-"""Label of a stage's objects."""
 
 
 def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:
@@ -25,7 +23,7 @@ def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]
         hours = f"{shown.gpu_seconds / 3600:.1f}".removesuffix(".0")
         holds = f"{count(shown.most_gpus, 'GPU')} at a time ({by}), {hours} GPU-hours at the time limits"
     else:
-        holds = "no GPU"
+        holds = "no whole GPU" if any(one.slices for one in shown.stages) else "no GPU"
     lines += ["", *wrapped(holds, 10, style.columns, "at most")]
     lines += wrapped(
         f"{durations.text(shown.longest)} at the time limits, without the time in queues", 10, style.columns, "longest"
@@ -57,6 +55,8 @@ def pipeline_document(stack: str, file: str, shown: Summary) -> dict[str, Any]:
                 "cpu": float(one.cpu),
                 "memory": int(one.memory),
                 "gpus": one.gpus,
+                "slices": one.slices,
+                "slice": one.slice,
                 "timeLimit": one.time_limit,
             }
             for one in shown.stages
@@ -70,7 +70,8 @@ def pipeline_mermaid(shown: Summary) -> list[str]:
     writers = {name: one.stage.name for one in shown.stages for name in one.stage.writes}
     lines = ["flowchart LR"]
     for one in shown.stages:
-        what = f"{count(one.gpus, 'GPU')}" if one.gpus else "roll-out" if one.stage.rollout else "no GPU"
+        held = _gpus(one) if one.slices else count(one.gpus, "GPU") if one.gpus else "no GPU"
+        what = "roll-out" if one.stage.rollout else held
         lines.append(f'    {numbers[one.stage.name]}["{one.stage.name}<br/>{what}"]')
     for one in shown.stages:
         for needed in one.stage.needs:
@@ -111,6 +112,10 @@ def _stages(objects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{body['kind']} {body['metadata']['name']}"
 
 
+def _gpus(one: StageSize) -> str:
+    return f"{one.slices} × {one.slice}" if one.slices else str(one.gpus)
+
+
 def _row(one: StageSize) -> tuple[str, ...]:
     after = ", ".join(one.stage.needs)
     if one.stage.rollout is not None:
@@ -121,7 +126,7 @@ def _row(one: StageSize) -> tuple[str, ...]:
         str(one.workers),
         quantity.cpu(one.cpu),
         memory_text(one.memory),
-        str(one.gpus),
+        _gpus(one),
         durations.text(one.time_limit or 0),
         after,
     )

@@ -54,13 +54,15 @@ def kustomize_files(plan: Plan) -> dict[str, str]:
 
     The base leaves out what the API server adds by itself: status, versions, times. Patches are JSON Patches, because
     kustomize puts new items of a list first and a cluster puts them last, which would be another pod template. Objects
-    that the stack creates are resources of their own, without a patch.
+    that the stack creates are resources of their own, without a patch. Each remote cluster has a kustomization of its
+    own, ``remotes/NAME``.
     """
     files: dict[str, str] = {}
     resources, patches = [], []
     for target in plan.asked:
         kind = target.key.kind
-        stem = f"{target.name}.yaml" if kind == "Deployment" else f"{kind.lower()}-{target.name}.yaml"
+        name = target.key.name
+        stem = f"{name}.yaml" if kind == "Deployment" else f"{kind.lower()}-{name}.yaml"
         if target.before is None:
             resources.append(stem)
             files[stem] = yaml_text(without_ledger(essence(target.after)))
@@ -70,7 +72,7 @@ def kustomize_files(plan: Plan) -> dict[str, str]:
         files[f"base/{stem}"] = yaml_text(before)
         operations = json_patch(before, after)
         if operations:
-            patches.append({"path": f"patches/{stem}", "target": {"kind": kind, "name": target.name}})
+            patches.append({"path": f"patches/{stem}", "target": {"kind": kind, "name": name}})
             files[f"patches/{stem}"] = f"# {', '.join(target.patches)}\n" + yaml_text(operations)
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
@@ -79,4 +81,6 @@ def kustomize_files(plan: Plan) -> dict[str, str]:
         "patches": patches,
     }
     files["kustomization.yaml"] = yaml_text({key: value for key, value in kustomization.items() if value})
+    for one in plan.remotes:
+        files |= {f"remotes/{one.remote}/{name}": text for name, text in kustomize_files(one).items()}
     return files

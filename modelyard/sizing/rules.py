@@ -135,6 +135,8 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     if one.resource.type not in _SERVE:
         summary = f"is of type {one.resource.type}, and a pod that goes takes its work with it"
         problems = {"": (summary, f"drop scale; it is for {' and '.join(_SERVE)}", True)}
+    elif one.resource.remote is not None:
+        problems = {"": ("is remote, and only pods of this cluster are scaled", "drop scale, or remote", True)}
     for key, (summary, remedy, wrong) in problems.items():
         if wrong:
             path = ("resources", index, "scale", key) if key and getattr(scale, key) is not None else None

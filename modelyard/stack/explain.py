@@ -46,6 +46,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "url": ("an address", "write http:// or https://, host and port; credentials come from the environment"),
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
+    "account": ("the number of an account", "write its twelve digits in quotes"),
     "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
     "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),

@@ -143,7 +143,7 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
 
 def _takes_any_place(config: Config, team: str | None, pods: Mapping[str, Any]) -> bool:
     found = next((one for one in config.teams if one.name == team), None)
-    return found is not None and takes_any_place(config, found, pods["gpus"], pods["products"])
+    return found is not None and takes_any_place(config, found, pods["gpus"], pods["products"], pods["gpuResource"])
 
 
 def _scale(config: Config, one: "Sized") -> dict[str, Any] | None:

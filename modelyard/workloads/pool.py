@@ -54,22 +54,30 @@ def has_gpus(flavor: Flavor) -> bool:
     return flavor.gpu is not None or any(label.startswith(_GPU_LABELS) for label in flavor.labels)
 
 
-def gpu_flavors(config: Config, team: Team, cards: Collection[str] = ()) -> tuple[Flavor, ...]:
+def gpu_flavors(
+    config: Config, team: Team, cards: Collection[str] = (), resource: str | None = None
+) -> tuple[Flavor, ...]:
     """The flavors of which a team has GPUs or may borrow some, in the order of its quotas.
 
     Args:
         config: of the stack.
         team: one of its teams.
         cards: what nodes may call the card; none: whatever card.
+        resource: what is asked for, whole GPUs or slices; None: either.
     """
     lent = {
-        quota.flavor
+        (quota.flavor, quota.resource)
         for other in config.teams
         if other.cohort == team.cohort is not None
         for quota in other.quotas
         if quota.gpus and quota.lend != 0
     }
-    names = {quota.flavor for quota in team.quotas if quota.gpus or (quota.borrow != 0 and quota.flavor in lent)}
+    names = {
+        quota.flavor
+        for quota in team.quotas
+        if resource in (None, quota.resource)
+        and (quota.gpus or (quota.borrow != 0 and (quota.flavor, quota.resource) in lent))
+    }
     known = {flavor.name: flavor for flavor in config.flavors}
     ordered = dict.fromkeys(quota.flavor for quota in team.quotas if quota.flavor in names & known.keys())
     return tuple(
@@ -84,12 +92,19 @@ def apart(team: Team) -> frozenset[str]:
     return frozenset(quota.flavor for quota in team.quotas) - {one.flavor for one in team.quotas if one.cpu is not None}
 
 
-def takes_any_place(config: Config, team: Team, gpus: int, cards: Collection[str]) -> bool:
+def takes_any_place(config: Config, team: Team, gpus: int, cards: Collection[str], resource: str) -> bool:
     """Whether pods have to say that any place of a topology will do.
 
     A flavor with a topology takes only pods that ask for a place, unless every flavor of the queue has a topology.
+
+    Args:
+        config: of the stack.
+        team: whose queue they wait in.
+        gpus: of one pod.
+        cards: what nodes may call the card; none: whatever card.
+        resource: by which its GPUs are called.
     """
-    found = gpu_flavors(config, team, cards) if gpus else ()
+    found = gpu_flavors(config, team, cards, resource) if gpus else ()
     return bool(found) and all(flavor.topology for flavor in found)
 
 

@@ -112,3 +112,23 @@ def test_the_document_of_a_part_has_the_published_form(run: Any) -> None:
     assert (memory["before"], memory["after"], memory["patches"]) == ("12Gi", "32Gi", ["ray-worker@v1"])
     memory["owner"] = "x"
     assert list(form.iter_errors(document)) != []
+
+
+def test_blame_of_an_object_that_a_patch_owns(project: Any, run: Any) -> None:
+    project.add(
+        "modelyard:flavors: [{name: a10, gpu: A10}]\n"
+        "modelyard:teams:\n  - {name: vision, quotas: [{flavor: a10, cpu: 1, memory: 1Gi, gpus: 2}]}\n"
+        "modelyard:priorities: [{name: high, value: 10}]"
+    )
+    traced = json.loads(run("blame", "dev", "team-vision", "spec.preemption.withinClusterQueue", "--json").out)
+    (setting,) = traced["settings"]
+    assert (setting["patch"], setting["file"]) == ("team-queues@v1", "patches/team-queues/v1/base.yaml.j2")
+    assert [source["param"] for source in setting["sources"]] == ["teams"]
+    line = (project.root / "stacks/Pulumi.dev.yaml").read_text().splitlines()[setting["sources"][0]["line"] - 1]
+    assert line.strip() == "modelyard:teams:"
+
+
+def test_a_workload_is_its_deployment_also_where_keda_scales_it(project: Any, run: Any) -> None:
+    project.edit(("mode: none", "mode: keda\n    prometheus: http://prometheus.monitoring.svc:9090"))
+    result = run("blame", "dev", "rayWorker", "limits.memory")
+    assert (result.code, result.out.splitlines()[0]) == (0, "deployment-ray-model-training-worker")

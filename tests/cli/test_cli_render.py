@@ -30,6 +30,25 @@ def test_render_as_a_kustomization(project: Any, run: Any) -> None:
     assert len(kustomization["patches"]) == 5
 
 
+def test_each_remote_cluster_has_a_kustomization_of_its_own(project: Any, run: Any) -> None:
+    secrets = "readSecret: reads, writeSecret: writes"
+    cluster = f'{{controller: "https://10.8.0.5:6443", context: far, quota: {{cpu: 8, memory: 32Gi}}, {secrets}}}'
+    places = "data: {shared: {bucket: lake, prefix: datasets}}, model: {bucket: lake, prefix: models}"
+    remote = f"{{cluster: {cluster}, {places}, image: trainer:1, command: [train]}}"
+    project.add(
+        "modelyard:buckets: [{name: lake, url: s3://acme-lake, reachedBy: [platform, far]}]\n"
+        f"modelyard:resources:\n  - {{name: far, type: training, remote: {remote}}}"
+    )
+    assert run("render", "dev", "--format", "kustomize", "--out", "gitops").code == 0
+    folder = project.root / "gitops/dev"
+    assert "remotes" not in (folder / "kustomization.yaml").read_text()
+    there = folder / "remotes/far"
+    names = yaml.safe_load((there / "kustomization.yaml").read_text())["resources"]
+    assert sorted(names) == sorted(path.name for path in there.glob("*.yaml") if path.name != "kustomization.yaml")
+    kinds = {yaml.safe_load((there / name).read_text())["kind"] for name in names}
+    assert kinds == {"Namespace", "ServiceAccount", "ResourceFlavor", "ClusterQueue", "LocalQueue"}
+
+
 def test_render_for_machines_has_the_same_files(project: Any, run: Any, cli: Any) -> None:
     before = cli.tree(project.root)
     printed = json.loads(run("render", "staging", "--json", "--print").out)

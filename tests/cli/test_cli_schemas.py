@@ -52,6 +52,20 @@ def test_plans(run: Any, valid: Any, stack: str) -> None:
     assert valid(json.loads(run("plan", stack, "--json", "--target", "ray-head").out), "plan") == []
 
 
+FAR = """modelyard:resources:
+  - name: far
+    type: training
+    remote: {cluster: {controller: "https://10.8.0.5:6443", context: far, quota: {cpu: 8, memory: 32Gi}}}
+"""
+
+
+def test_plans_with_a_remote_cluster_of_which_nothing_is_known(project: Any, run: Any, valid: Any) -> None:
+    project.add(FAR)
+    document = json.loads(run("plan", "dev", "--json").out)
+    assert [one["cluster"]["identity"] for one in document["remotes"]] == [""]
+    assert valid(document, "plan") == []
+
+
 @pytest.mark.parametrize("form", ["vendor", "kustomize"])
 def test_rendered_files(project: Any, run: Any, valid: Any, form: str) -> None:
     assert valid(json.loads(run("render", "--all", "--format", form, "--json").out), "outputs", "render") == []

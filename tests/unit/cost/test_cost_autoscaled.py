@@ -7,6 +7,8 @@ import pytest
 
 from modelyard.plan.cost import Count, Money
 from modelyard.stack.config import Autoscaling
+from modelyard.stack.jobs import Job, Resource, Runtime, Scale
+from modelyard.stack.nodepools import NodePool
 
 WORKER = "deployment-ray-model-training-worker"
 TASKS = "deployment-model-training-tasks-gpu"
@@ -86,3 +88,21 @@ def test_objects_without_pods_are_not_counted(dev: Any) -> None:
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     assert "PodDisruptionBudget" in {target.key.kind for target in managed.plan().targets}
     assert {target.kind for target in managed.cost().targets} == {"Deployment"}
+
+
+def test_pods_that_follow_their_load_never_are_fewer_than_their_workers(dev: Any) -> None:
+    site = dev.asking(
+        runtime=Runtime("images.example.com/jobs:1.2.3"),
+        resources=(Resource("chat", "serving", 2, "1", "1Gi", gpus=1, scale=Scale(4, cpu=70)),),
+        jobs=(Job("talk", "serving", "chat"),),
+    )
+    chat = site.of("resource-chat")
+    assert (chat.pods, chat.gpus) == ((Count(0, 0), Count(2, 4)), (Count(0, 0), Count(2, 4)))
+    assert chat.usd[1] == money("2.58", "5.16")
+    assert site.applied().cost().delta == (money("0"), Count(0, 0))
+
+
+def test_a_node_pool_has_no_pods_of_its_own(dev: Any) -> None:
+    plain, pool = dev.cost(), dev.asking(node_pools=(NodePool("a10g", "A10G", 8, "gpu"),)).cost()
+    assert [one.name for one in pool.targets] == [one.name for one in plain.targets]
+    assert pool.delta == plain.delta

@@ -1,6 +1,7 @@
 """What a submission makes of a job of the stack file."""
 
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 from modelyard.catalog import Library, load_library
 from modelyard.jobs import Submission, job_submission, run_name
 from modelyard.remote.script import Part, job_script
-from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack
+from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
 from modelyard.stack.jobs import Job, Resource, Runtime
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Remote, RemoteQuota
 
@@ -185,6 +187,21 @@ def test_where_its_flavor_has_a_topology_it_asks_for_a_place(
         assert not any(key.startswith("kueue") for key in head)
 
 
+@pytest.mark.parametrize("levels", [(), ("example.com/rack",)])
+def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places(
+    library: Library, levels: tuple[str, ...]
+) -> None:
+    small = Partition("small", "mig", flavor="a100", gpu="a100-80gb", layout={"1g.10gb": 7})
+    flavors = (Flavor("a10", "A10"), Flavor("a100", labels={"pool": "a100"}, topology=levels))
+    slices = Quota("a100", "16", "64Gi", 7, resource="nvidia.com/mig-1g.10gb")
+    given = {"flavors": flavors, "partitions": (small,), "teams": (VISION._replace(quotas=(*VISION.quotas, slices)),)}
+    resource = DEEP._replace(gpus=None, partition="small", slice="1g.10gb")
+    found = made(library, **given, resources=(resource,)).objects[0]["spec"]["template"]["metadata"]["annotations"]
+    assert ("kueue.x-k8s.io/podset-unconstrained-topology" in found) == bool(levels)
+    whole = made(library, **given).objects[0]["spec"]["template"]["metadata"]["annotations"]
+    assert "kueue.x-k8s.io/podset-unconstrained-topology" not in whole
+
+
 @pytest.mark.parametrize(
     ("job", "changes", "words"),
     [
@@ -200,6 +217,23 @@ def test_what_cannot_be_submitted(library: Library, job: Job, changes: dict[str,
     submission = made(library, job, **changes)
     assert submission.objects == ()
     assert any(words in one.summary for one in submission.findings if one.blocks)
+
+
+CLASH = TRAIN._replace(engine="ray", least_workers=1)
+WAIVED = Waiver("RES211", "the operator is patched", date(2026, 12, 24), by="Ada")
+
+
+def test_what_is_waived_keeps_no_job_back(library: Library) -> None:
+    before, after = date(2026, 12, 24), date(2026, 12, 25)
+    submission = job_submission(stack(CLASH, waivers=(WAIVED,)), library, "train", "train-x7k2p", before)
+    assert submission.objects
+    submission = job_submission(stack(CLASH, waivers=(WAIVED,)), library, "train", "train-x7k2p", after)
+    assert (submission.objects, [one.code for one in submission.findings if one.blocks]) == ((), ["RES211"])
+
+
+def test_an_expired_waiver_of_something_else_keeps_no_job_back(library: Library) -> None:
+    expired = stack(waivers=(Waiver("GPU001", "cards are on order", date(2026, 1, 1), by="Ada"),))
+    assert job_submission(expired, library, "train", "train-x7k2p", date(2026, 12, 24)).objects
 
 
 def test_a_job_that_there_is_not_is_told_with_the_nearest(library: Library) -> None:
@@ -250,6 +284,15 @@ def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(
     parts = Part(bucket, "datasets/churn"), Part(bucket, "models/train")
     assert plain == job_script(ALONE.command, ALONE.time_limit, *parts, serves=False)
     assert "$" not in script.replace("$$", "")
+
+
+def test_a_team_here_says_nothing_about_the_nodes_there(library: Library) -> None:
+    team = VISION._replace(quotas=(*VISION.quotas, Quota("any", "16", "64Gi")))
+    given = {**AWAY, "flavors": (RACKS, ANY), "teams": (team,)}
+    for job in (ALONE._replace(team="vision"), ALONE._replace(team="vision", together="example.com/rack")):
+        (run,) = made(library, job, **given).objects
+        notes = {**run["metadata"].get("annotations", {}), **run["spec"]["template"]["metadata"]["annotations"]}
+        assert not any(key.startswith("kueue") for key in notes)
 
 
 def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library) -> None:

@@ -150,6 +150,19 @@ def test_a_team_needs_a_quota_of_the_slices() -> None:
     assert problem.startswith("team vision has no quota of nvidia.com/gpu.shared")
 
 
+def test_a_quota_is_of_its_flavor_and_of_what_it_counts() -> None:
+    shares = [Quota(flavor, "16", "64Gi", 2, resource="nvidia.com/gpu.shared") for flavor in ("a10", "a30-spot")]
+    stack = pool(partitions=(SHARED,))
+    stack = stack._replace(teams=(Team("speech", (shares[0], Quota("a30-spot", "16", "64Gi", 1))),))
+    (problem,) = problems(stack, flavor="a10")
+    assert problem.startswith("team speech has no whole GPUs of flavor a10; its quotas have whole GPUs of: a30-spot")
+    # Without a flavor named it is the only one with whole GPUs.
+    assert chosen(stack).flavor == A30
+    stack = stack._replace(teams=(Team("speech", (Quota("a10", "16", "64Gi", 2), shares[1])),))
+    (problem,) = problems(stack, flavor="a10", allocation="partial")
+    assert problem.startswith("team speech has no quota of nvidia.com/gpu.shared of flavor a10")
+
+
 def test_everything_is_told_at_once() -> None:
     assert len(problems(pool(), team="visoin", flavor="b10", allocation="partial", priority="x")) == 4
 
@@ -168,7 +181,8 @@ def test_an_offer_has_what_can_be_chosen_and_nothing_else() -> None:
         able = flavor.name in offered.able[team.name]
         for allocation, gpus in offered.allocations:
             found = choose(stack, Choice(flavor.name, None, allocation, team.name, priority))
-            assert isinstance(found, Chosen) == able
+            # Of a10 the team has shares, and no whole GPU.
+            assert isinstance(found, Chosen) == (able and (flavor.name, team.name) != ("a10", "speech"))
             assert not isinstance(found, Chosen) or found.gpus == gpus
         for part in offered.parts[flavor.name]:
             asked = Choice(flavor.name, None, "partial", team.name, priority, part.partition, part.slice)

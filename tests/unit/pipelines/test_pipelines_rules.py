@@ -10,7 +10,7 @@ from modelyard.sizing import sized
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Runtime
 from modelyard.stack.pipelines import Pipeline, Stage
-from modelyard.stack.remote import Place, Remote
+from modelyard.stack.remote import Cluster, Place, Remote
 from tests.unit.pipelines.made import (
     ASSISTANT,
     CHAT,
@@ -115,6 +115,16 @@ def test_a_circle_is_told_once_with_all_of_its_stages() -> None:
 )
 def test_what_stages_run_on_is_held_against_them(changes: dict[str, Any], code: str, words: str) -> None:
     assert any(found == code and words in summary for found, _, summary in told(stack(**changes)))
+
+
+@pytest.mark.parametrize(
+    ("remote", "verb"), [(Remote(provider="lam"), "remote"), (Remote(cluster=Cluster("https://f:6443")), "job submit")]
+)
+def test_a_remote_stage_is_told_once_with_the_verb_that_starts_it(remote: Remote, verb: str) -> None:
+    # Without a team it would be in another namespace than the others, were it here.
+    given = stack(resources=(DEEP._replace(remote=remote, team=None), CHAT))
+    (finding,) = [one for one in check_pipelines(given, sized(given.config)) if one.blocks]
+    assert (finding.code, finding.remedy.rpartition("modelyard ")[2]) == ("PIP003", verb)
 
 
 def test_loading_data_with_gpus_is_a_warning() -> None:

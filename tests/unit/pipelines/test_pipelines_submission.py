@@ -1,6 +1,7 @@
 """What a submission of a pipeline makes."""
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,13 @@ import pytest
 
 from modelyard.catalog import Library, load_library
 from modelyard.jobs import Submission
-from modelyard.pipelines import Since, jumping, pipeline_run_name, pipeline_submission, summary
+from modelyard.pipelines import Since, check_pipelines, jumping, pipeline_run_name, pipeline_submission, summary
+from modelyard.report.pipeline import pipeline_text
 from modelyard.sizing import sized
-from modelyard.stack.config import Stack
-from modelyard.stack.jobs import Spark
+from modelyard.stack.config import Stack, Waiver
+from modelyard.stack.environments import Environment
+from modelyard.stack.jobs import Runtime, Spark
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from tests.unit.pipelines.made import ASSISTANT, CHAT, DEEP, LOAD, NIGHTLY, TRAIN, stack, with_stages
 
@@ -169,6 +173,44 @@ def test_a_spark_job_that_cannot_run_keeps_its_pipeline_back(library: Library) -
     submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))
     assert submission.objects == ()
     assert [one.code for one in submission.findings] == ["RES220"]
+
+
+def test_a_stage_takes_no_whole_gpu_where_its_slice_is_not_there(library: Library) -> None:
+    sliced = {"resources": (DEEP._replace(gpus=None, partition="small", slice="2g.20gb"), CHAT)}
+    given = stack(partitions=(Partition("small", "mig", gpu="a100-80gb", layout={"1g.10gb": 7}),), **sliced)
+    submission = made(library, given)
+    assert (submission.objects, [one.code for one in submission.findings]) == ((), ["PAR011"])
+    # Whoever waives that has no slice either.
+    given = given._replace(config=given.config._replace(waivers=(Waiver("PAR011", "soon", date(2027, 1, 1)),)))
+    submission = pipeline_submission(given, library, NIGHTLY, RUN, today=date(2026, 12, 24))
+    assert (submission.objects, [one.code for one in submission.findings]) == ((), ["RES214"])
+
+
+def test_slices_are_not_counted_as_gpus() -> None:
+    small = Partition("small", "mig", gpu="a100-80gb", layout={"1g.10gb": 7})
+    given = stack(resources=(DEEP._replace(gpus=None, partition="small"), CHAT), partitions=(small,))
+    shown = summary(NIGHTLY, sized(given.config))
+    assert (shown.most_gpus, shown.gpu_seconds) == (0, 0)
+    text = "\n".join(pipeline_text("dev", shown))
+    assert "2 × nvidia.com/mig-1g.10gb" in text
+    assert "no whole GPU" in text
+
+
+def test_what_is_waived_for_a_job_is_waived_for_its_stage(library: Library) -> None:
+    clash = stack(jobs=(LOAD, TRAIN._replace(least_workers=1, engine="ray"), ASSISTANT))
+    assert [one.code for one in made(library, clash).findings] == ["RES211"]
+    waived = clash._replace(config=clash.config._replace(waivers=(Waiver("RES211", "tried", date(2027, 1, 1)),)))
+    assert pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2026, 12, 24)).objects
+    assert not pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2027, 1, 2)).objects
+
+
+def test_the_image_of_an_environment_is_one_for_a_stage_too() -> None:
+    python = Environment("tabular", "3.11", ("six",), image="images.example.com/python:3.11")
+    jobs = (LOAD._replace(environment="tabular"), TRAIN._replace(environment="tabular"), ASSISTANT)
+    given = stack(NIGHTLY._replace(image="python:3.12"), jobs=jobs, environments=(python,), runtime=Runtime())
+    assert [one.summary for one in check_pipelines(given, sized(given.config)) if one.blocks] == [
+        "pipeline nightly has the stage serve, which rolls out to chat, which has no pods"
+    ]
 
 
 def test_what_is_wrong_makes_nothing(library: Library) -> None:

@@ -8,7 +8,9 @@ import pytest
 from modelyard.findings import Severity
 from modelyard.hardware import resolve
 from modelyard.hardware.machines import machines, product_on
+from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.nodepools import NodePool
+from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Quota, Team
 
 A10G = NodePool("a10g", "A10G", 8, "gpu")
@@ -208,3 +210,32 @@ def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_
     (bare, *_) = possible_nodes((L40S,))
     unlabelled = bare._replace(labels={key: value for key, value in bare.labels.items() if "product" not in key})
     assert obstacle(pods_of(worker.after), unlabelled)
+
+
+def test_jobs_run_on_nodes_that_a_pool_may_add(dev: Any) -> None:
+    wide = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=4, gpu="L40S")
+    job = Job("train", "training", "deep", command=("python", "train.py"))
+
+    def told(*wanted: NodePool, **changes: Any) -> list[str]:
+        site = dev.asking(node_pools=wanted, resources=(wide._replace(**changes),), jobs=(job,))
+        return [one.summary for one in site.plan().findings if one.code == "RES212"]
+
+    assert told() == ["job train can never run: no node takes a worker"]
+    assert told(L40S) == []
+    # No machine of the pool has so many.
+    assert told(L40S, gpus=9) == ["job train can never run: no node takes a worker"]
+    assert told(L40S._replace(types=("g6e.xlarge",))) == ["job train can never run: no node takes a worker"]
+
+
+def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:
+    shared = Partition("shared", "time-slicing", gpu="L40S", replicas=4)
+    pool = L40S._replace(labels={"nvidia.com/device-plugin.config": "shared"})
+    site = dev.asking(
+        node_pools=(pool,),
+        partitions=(shared,),
+        runtime=Runtime("images.example.com/jobs:1"),
+        resources=(Resource("chat", "serving", workers=1, cpu="1", memory="1Gi", partition="shared"),),
+        jobs=(Job("talk", "serving", "chat"),),
+    )
+    (finding,) = [one for one in site.plan().findings if (one.code, one.target) == ("RES101", "resource-chat")]
+    assert "the node pool may add" not in finding.remedy

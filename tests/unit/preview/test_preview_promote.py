@@ -184,6 +184,30 @@ def test_resources_and_jobs_are_told_as_a_whole_and_stay() -> None:
     assert not found.taken
 
 
+SECTIONS = {
+    "providers": "{name: lam, kind: lambda, credentials: {secure: v1:AAAA}}",
+    "buckets": "{name: lake, url: s3://acme-lake, reachedBy: [platform]}",
+    "environments": '{name: tabular, python: "3.11", pip: [six], image: "python:3.11"}',
+    "nodePools": "{name: pool, gpu: A10G, gpus: 8, nodeClass: default}",
+    "partitions": "{name: small, mode: mig, gpu: a100-80gb, layout: {1g.10gb: 7}}",
+    "pipelines": "{name: nightly, stages: [{name: fit, job: train}]}",
+    "priorities": "{name: high, value: 10}",
+}
+
+
+@pytest.mark.parametrize("section", sorted(SECTIONS))
+def test_every_list_of_named_things_is_told(section: str) -> None:
+    ahead = read("dev", more("dev", f"modelyard:{section}: [{SECTIONS[section]}]"))
+    (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting.startswith(section)]
+    assert (told.setting.partition(".")[0], told.target, told.path) == (section, None, ())
+
+
+def test_of_credentials_nothing_but_that_they_are_there_is_told() -> None:
+    ahead = read("dev", more("dev", f"modelyard:providers: [{SECTIONS['providers']}]"))
+    (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting == "providers.lam"]
+    assert told.source == "kind lambda, credentials [secret]"
+
+
 def test_teams_are_told_as_a_whole_and_stay() -> None:
     flavor = "modelyard:flavors: [{name: a10, gpu: A10, labels: {zone: a}, tolerations: [{key: t, operator: Exists}]}]"
     quota = "{flavor: a10, cpu: 1, memory: 1Gi, gpus: 2}"

@@ -200,3 +200,9 @@ def test_packages_of_a_cuda_that_dropped_the_card(root: Path) -> None:
     (finding,) = told(root, ("model: A10", "model: V100-SXM2-16GB"), nodes=[Node({})])
     assert finding.code == "ENV007"
     assert "does not run on the V100" in finding.summary
+
+
+def test_a_job_at_another_place_has_no_environment(root: Path) -> None:
+    (finding,) = told(root, ("gpus: 1}", 'gpus: 1, remote: {cluster: {controller: "https://10.8.0.5:6443"}}}'))
+    assert (finding.code, finding.field) == ("ENV006", "jobs[0].environment")
+    assert "job train cannot have an environment: it runs at another place" in finding.summary

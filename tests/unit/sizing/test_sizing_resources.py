@@ -6,6 +6,7 @@ from modelyard.quantity import GI
 from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Config, Gpu, Platform, Stack
 from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale
+from modelyard.stack.remote import Remote
 
 CLICKS = Job("clicks", "dataset", "features", "50M", 40)
 """Needs 2 workers with 8 cores and 39Gi."""
@@ -195,6 +196,10 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
         (Resource("deep", "serving", workers=1, gpus=1, scale=Scale(2)), "its CPU says little of its load"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="1")), "which server to ask"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="0")), "no load for one pod"),
+        (
+            Resource("deep", "serving", workers=1, scale=Scale(2), remote=Remote()),
+            "only pods of this cluster are scaled",
+        ),
     ],
 )
 def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> None:

@@ -1,6 +1,7 @@
 """The published schema agrees with the code around it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -43,6 +44,7 @@ from modelyard.stack.decode import (
     WAIVER,
     WORKER_CLUSTER,
 )
+from modelyard.stack.explain import _FORMS
 from modelyard.stack.jobs import JOB_TYPES, Job, Model, Precision, Resource
 from modelyard.stack.nodepools import NodePool
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
@@ -254,3 +256,10 @@ def test_lists_of_jobs_have_the_same_defaults_and_choices_in_schema_and_code() -
         assert found == {field: value for field, value in code.items() if value is not None}
     assert tuple(SCHEMA["$defs"]["jobType"]["enum"]) == JOB_TYPES
     assert tuple(SCHEMA["$defs"]["model"]["properties"]["precision"]["enum"]) == get_args(Precision) == tuple(WEIGHT)
+
+
+def test_every_form_of_text_has_words_of_its_own() -> None:
+    """What is not known is told as text with control characters in it."""
+    elsewhere = {"count", "duration-text", "finding-code", "quantity", "reason"}
+    formats = set(re.findall(r'"format": "([^"]+)"', schema_text()))
+    assert formats - elsewhere - _FORMS.keys() == set()
