@@ -39,6 +39,7 @@ def run(args: Namespace) -> Exit:
     if job_notebook.is_notebook(args.what):
         return job_notebook.run(args)
     from modelyard.jobs import job_submission, run_name
+    from modelyard.plan.admission import never_admitted
     from modelyard.plan.project import library_of
 
     if idle := [f"--{name}" for name in job_notebook.OPTIONS if getattr(args, name)]:
@@ -48,6 +49,8 @@ def run(args: Namespace) -> Exit:
     stack = chosen_stack(root, args.stack)
     name = run_name(args.what)
     made = job_submission(stack, library_of(root), args.what, name, date.today())
+    if made.objects and not made.remote and (never := never_admitted(stack, {args.what}, date.today())):
+        raise Stop(Exit.FINDINGS, "nothing was submitted", "", never)
     return send(stack, name, made, args)
 
 

@@ -42,6 +42,27 @@ def test_what_cannot_be_submitted(
     assert result.out == ""
 
 
+def test_what_no_quota_ever_holds_is_not_submitted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would wait for ever: neither by itself nor as the stage of a pipeline."""
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    quota = "{flavor: a10, cpu: 64, memory: 512Gi, gpus: 2}"
+    teams = f"""  modelyard:flavors:
+    - {{name: a10, gpu: A10}}
+  modelyard:teams:
+    - {{name: vision, quotas: [{quota}]}}
+  modelyard:pipelines:
+    - {{name: nightly, stages: [{{name: fit, job: train}}]}}
+"""
+    large = JOBS.replace("type: training, cpu", "type: training, team: vision, workers: 4, cpu")
+    project.edit(("config:\n", f"config:{large}{teams}"))
+    for words in (("job", "submit", "dev", "train"), ("pipeline", "submit", "dev", "nightly")):
+        result = run(*words)
+        assert (result.code, result.errors) == (1, ["RES213"]), result.err
+        assert "asks for 4 GPUs at once, and team vision never has more than 2" in result.words
+    project.edit(("workers: 4", "workers: 2"))
+    assert run("job", "submit", "dev", "train").code == 3
+
+
 def test_the_stack_may_be_named_by_the_environment(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODELYARD_STACK", "dev")
     assert "has no command" in " ".join(run("job", "submit", "clicks").err.split())

@@ -1,0 +1,29 @@
+"""Runs that their team's queue would never admit, told before anything is submitted."""
+
+from collections.abc import Collection
+from datetime import date
+
+from modelyard.findings import Finding
+from modelyard.plan.jobs import check_job_room
+from modelyard.plan.partitions import check_slice_quotas
+from modelyard.sizing import sized
+from modelyard.stack import waive
+from modelyard.stack.config import Stack
+
+
+def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[Finding, ...]:
+    """The errors about quotas that keep runs of jobs waiting for ever. Nobody asks what nodes there are.
+
+    Args:
+        stack: whose jobs they are.
+        names: of the jobs that are to run.
+        today: the day on which waivers are looked at.
+    """
+    config = stack.config
+    on = {job.resource for job in config.jobs if job.name in names}
+    mine = {f"jobs[{index}]" for index, job in enumerate(config.jobs) if job.name in names}
+    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
+    everything = sized(config)
+    found = (*check_job_room(stack, everything, ()), *check_slice_quotas(stack, everything))
+    about = [one for one in found if one.blocks and one.field.partition(".")[0] in mine]
+    return tuple(one for one in waive(about, stack, today)[0] if one.blocks)
