@@ -19,7 +19,7 @@ from modelyard.stack.config import Config, Stack
 from modelyard.stack.jobs import Job
 from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads import node_labels
-from modelyard.workloads.jobs import RAY_HEAD
+from modelyard.workloads.jobs import RAY_HEAD, is_deployed
 from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
 from modelyard.workloads.spark import driver_of
 
@@ -60,11 +60,12 @@ def check_job_room(
     config = stack.config
     everything = tuple(everything)
     yield from _on_gpu_nodes(stack, everything)
+    teams = {team.name: team for team in config.teams}
+    pool = Pool(config)
+    yield from _beyond(stack, everything, teams, pool)
     if not any(job.command for job in config.jobs):
         return
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
-    teams = {team.name: team for team in config.teams}
-    pool = Pool(config)
     keys = {PRODUCT_LABEL, CONFIG_LABEL, *(key for flavor in config.flavors for key in node_labels(flavor))}
     kinds = _Kinds(tuple(nodes), frozenset(keys), config.flavors, tuple(growth))
     told: dict[_Ask, tuple[str, str] | None] = {}
@@ -223,6 +224,34 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
                 said = f"{count} {what}{'s' if count != 1 else ''} of {amount(resource, each[resource])} {unit}"
                 return f"{amount(resource, each[resource] * count)} {unit}", amount(resource, most), said, _LESS
     return None
+
+
+def _beyond(stack: Stack, everything: Iterable[Sized], teams: Mapping[str, Team], pool: Pool) -> Iterator[Finding]:
+    """Whether a team can ever have the GPUs of all pods of a resource, each of which Kueue admits for itself."""
+    config = stack.config
+    for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
+        team = teams.get(resource.team or "")
+        if team is None or not one.size.gpus or not is_deployed(config, one):
+            continue
+        name = one.part.resource if one.part is not None else GPU_RESOURCE
+        if name != GPU_RESOURCE and all(quota.resource != name for quota in team.quotas):
+            continue  # It is told that no quota counts its slices.
+        card = resolve(resource.gpu or config.gpu.model) if one.part is None else None
+        flavors = gpu_flavors(config, team, products(card) if isinstance(card, Card) else ())
+        have = sum((pool.most(team, flavor.name, name) for flavor in flavors), Fraction(0))
+        pods = max(one.size.workers, resource.scale.most if resource.scale is not None else 0)
+        wanted = pods * one.size.gpus
+        if wanted > have:
+            what = "GPUs" if name == GPU_RESOURCE else name
+            yield stack.finding(
+                "RES218",
+                Severity.WARNING,
+                ("resources", index),
+                f"the {pods} pods of resource {resource.name} ask for {wanted} {what}, "
+                f"and team {team.name} never has more than {have}",
+                "lower workers or scale.most, raise the team's quota, or let it borrow more",
+                detail="Kueue admits each pod for itself: those beyond the quota stay pending",
+            )
 
 
 def _on_gpu_nodes(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:

@@ -98,6 +98,25 @@ def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_card(dev: Any) -> No
 
 
 @pytest.mark.parametrize(
+    ("workers", "scale", "told"),
+    [
+        (2, None, []),
+        (3, None, ["the 3 pods of resource chat ask for 3 GPUs, and team vision never has more than 2"]),
+        (1, 2, []),
+        (1, 4, ["the 4 pods of resource chat ask for 4 GPUs, and team vision never has more than 2"]),
+    ],
+)
+def test_pods_beyond_their_teams_quota(dev: Any, workers: int, scale: int | None, told: list[str]) -> None:
+    """One of its own, and one that the other team lends."""
+    chat = Resource("chat", "llm-serving", workers=workers, gpus=1, team="vision")
+    chat = chat._replace(scale=Scale(scale, cpu=50) if scale else None)
+    teams = (team("vision", 1, cohort="all"), team("speech", 1, cohort="all"))
+    jobs = (Job("it", "llm-serving", "chat"),)
+    site = dev.asking(runtime=IMAGE, resources=(chat,), jobs=jobs, flavors=(A10,), teams=teams)
+    assert [one.summary for one in site.plan().findings if one.code == "RES218"] == told
+
+
+@pytest.mark.parametrize(
     ("resource", "job", "summary"),
     [
         (DEEP._replace(cpu="400"), TRAIN, "job train can never run: no node takes a worker"),
