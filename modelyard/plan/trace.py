@@ -128,8 +128,9 @@ def _settings(
         for name in sorted(one.params):
             given = one.params[name]
             other = bodies(one, {**one.params, name: _another(given)}, target)
-            # With another name it is another object; an object is gone where what it is made of is.
-            gone = bodies is _owned and isinstance(given, list)
+            # With another name it is another object; an object is gone where what it is made of is. Of an empty list it
+            # is not made: that template only took no item of another kind.
+            gone = bodies is _owned and isinstance(given, list) and given != []
             if gone if other is None else _value_at(other, path, schema) != value:
                 where = one.sources.get(name, ())
                 sources.append(Source(name, one.params[name], where, _line(stack, where)))
