@@ -14,7 +14,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Work(NamedTuple):
-    """A Workload: what Kueue queues for one Job, RayJob or pod group."""
+    """A Workload: what Kueue queues for one Job, RayJob, SparkApplication or pod group."""
 
     body: Mapping[str, Any]
     name: str

@@ -12,7 +12,8 @@ from modelyard.pool.kueue import Queues, Work, least_gpus, owner_name, reason_of
 from modelyard.pool.nodes import Floor, Places
 from modelyard.pool.objects import asks_for, condition
 from modelyard.pool.owners import owner_of_work
-from modelyard.pool.runs import Part, Run, pod_sets
+from modelyard.pool.runs import Part, Run
+from modelyard.pool.states import pod_sets
 from modelyard.pool.times import seconds_since
 from modelyard.pool.values import Owner, QuotaUse
 from modelyard.pool.view import with_flavors
