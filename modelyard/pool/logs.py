@@ -18,7 +18,7 @@ class Source(NamedTuple):
     """Where one worker's lines come from."""
 
     worker: int | None
-    """Its number, or its trial's; None: it is beside them, as what submits to Ray, Ray's head and Spark's driver are."""
+    """Its number, or its trial's; None: it is beside them, like what submits to Ray, Ray's head, Spark's driver."""
     mark: str
     """What its lines begin with, where there are several."""
     pod: str
