@@ -99,7 +99,7 @@ def _labelled(
 
 
 def _makers(config: Config, partition: Partition) -> str:
-    """How nodes that are made get the labels. Karpenter knows machines, and no machine has slices by their own names."""
+    """How nodes that are made get the labels. Karpenter adds none for slices with names of their own."""
     names = sorted({one.resource for one in slices(config, partition).values() if is_slice(one.resource)})
     if not names:
         return "give the labels to its node pool"
