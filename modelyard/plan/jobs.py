@@ -6,11 +6,12 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from modelyard import quantity
-from modelyard.cluster.state import GPU_RESOURCE, Node
+from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, products, resolve
 from modelyard.hardware.partitions import CONFIG_LABEL
-from modelyard.plan.capacity import MANY, PRODUCT_LABEL, amount, obstacle, on_node
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
+from modelyard.plan.capacity import MANY, amount, obstacle, on_node
 from modelyard.plan.pods import Pods
 from modelyard.plan.queues import HOST
 from modelyard.sizing import Sized

@@ -9,9 +9,8 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from modelyard.cluster import ClusterState, Node
-from modelyard.cluster.state import GPU_RESOURCE
 from modelyard.hardware.nodes import node_gpus
-from modelyard.hardware.partitions import is_slice
+from modelyard.names import GPU_RESOURCE, MIG_PREFIX, is_slice
 from modelyard.plan import TargetPlan
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import Room, fit, room_of
@@ -272,7 +271,7 @@ def _asks_for(pods: Pods) -> tuple[str, int]:
 
 def _unit(resource: str, kind: str = "whole") -> Unit:
     """What one of a resource is, on a node of a kind (``hardware.nodes.Kind``) where it is called like a whole GPU."""
-    if resource.startswith("nvidia.com/mig-") or (kind == "mig" and not is_slice(resource)):
+    if resource.startswith(MIG_PREFIX) or (kind == "mig" and not is_slice(resource)):
         return "MIG slice"
     if is_slice(resource) or kind == "shared":
         return "share"
