@@ -1,5 +1,6 @@
-"""Names that several packages read or write: of GPUs and of labels of nodes, as the device plugin and feature discovery
-give them, and of what modelyard notes on objects. What only one package needs has its name there.
+"""Names that several packages read or write: of GPUs, of labels of nodes, of notes on objects.
+
+Those of nodes are given by the device plugin and feature discovery. A name that only one package needs stands there.
 """
 
 from typing import Final

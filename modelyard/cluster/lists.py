@@ -187,7 +187,7 @@ def _wherever(
     everywhere = ask_server(lambda: get(f"{group}/{plural}"), plural)
     if everywhere is not None:
         return everywhere, ()
-    if ask_server(lambda: patiently(lambda: transport(client).get(group), busy), group).status_code == 404:
+    if "." in group and _is_missing(client, group):
         return [], ()
     found: list[dict[str, Any]] = []
     unread = []
@@ -198,3 +198,8 @@ def _wherever(
         else:
             found += theirs
     return (None if len(unread) == len(namespaces) else found), tuple(unread)
+
+
+def _is_missing(client: Client, group: str) -> bool:
+    """Whether the API server has nothing of a group and version, which everybody may ask."""
+    return ask_server(lambda: patiently(lambda: transport(client).get(group), busy), group).status_code == 404
