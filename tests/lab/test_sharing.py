@@ -314,11 +314,11 @@ def test_what_kueue_never_changes_is_replaced(env: Environment) -> None:
 
 
 def test_a_destroy_waits_for_the_run_that_holds_quota_and_leaves_nothing(env: Environment, runs: Runs) -> None:
-    run = runs.submit("single")
-    runs.holds(run, 1)
+    run = runs.submit("sort")
+    env.lab.wait("its pod", lambda: len(pods(env.lab, run)) == 1)
 
     def queue() -> dict[str, Any]:
-        found: dict[str, Any] = env.lab.request("GET", f"{KUEUE}/clusterqueues/team-speech").body["metadata"]
+        found: dict[str, Any] = env.lab.request("GET", f"{KUEUE}/clusterqueues/team-vision").body["metadata"]
         return found
 
     with started(env, "destroy", "dev", "--yes") as destroy:
@@ -326,7 +326,7 @@ def test_a_destroy_waits_for_the_run_that_holds_quota_and_leaves_nothing(env: En
         # Kueue keeps it for the run, which nothing stops, and the engine waits for both.
         assert "kueue.x-k8s.io/resource-in-use" in queue()["finalizers"]
         assert not destroy.over(3)
-        assert nodes_on(env.lab, run) == 1
+        assert len(pods(env.lab, run)) == 1
         env.modelyard("job", "cancel", "dev", run, "--yes")
         code, _, said = destroy.end()
     assert code == 0, said
