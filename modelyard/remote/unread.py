@@ -106,7 +106,7 @@ def _waits(resource: Resource) -> tuple[str, str]:
         return "a machine of its own waits in no team's queue", "drop it"
     return (
         "its cluster knows no teams of this one",
-        "drop it: remote.cluster.quota limits the jobs there; a team with clusters has its jobs elsewhere too",
+        "drop it, and limit its jobs by quota of its cluster; or drop remote, and give the team clusters",
     )
 
 

@@ -295,7 +295,14 @@ def test_what_only_a_teams_queue_gives_is_refused_there_and_not_left_out_silentl
     assert [(one.code, one.field) for one in submission.findings] == [
         ("REM016", f"jobs[0].{key}") for key in ("team", "priority", "leastWorkers", "together")
     ]
-    assert "a team with clusters" in submission.findings[0].remedy
+    assert "give the team clusters" in submission.findings[0].remedy
+
+
+def test_nobody_is_told_to_name_a_team_for_what_no_team_gives_there(library: Library) -> None:
+    given = {**AWAY, "priorities": (Priority("high", 10),)}
+    found = made(library, ALONE._replace(priority="high", together="rack", least_workers=1), **given).findings
+    assert {one.code for one in found} == {"REM016"}
+    assert not any("name a team" in one.remedy for one in found)
 
 
 def test_the_team_of_a_remote_resource_is_refused(library: Library) -> None:
