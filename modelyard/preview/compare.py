@@ -138,6 +138,7 @@ def changes_anything(difference: StackDiff) -> bool:
     return bool(
         difference.status != "changed"
         or difference.targets
+        or difference.submissions
         or difference.new
         or difference.fixed
         or difference.waived

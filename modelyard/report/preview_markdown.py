@@ -134,7 +134,9 @@ def _what(stack: StackDiff) -> str:
     elif stack.status == "added":
         words = f"added, {words}"
     elif not stack.targets:
-        words = "findings only"
+        words = "next submission only" if stack.submissions else "findings only"
+    elif stack.submissions:
+        words += ", next submission"
     return words + (", another recorded platform" if stack.recorded else "")
 
 
