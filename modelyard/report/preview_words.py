@@ -189,8 +189,12 @@ def submission_words(group: SubmissionGroup) -> str:
 
 
 def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
-    """The fields of a submission in rows."""
-    return rows_of(FieldChange(one.path, one.before, one.after, None, (), False) for one in change.fields)
+    """The fields of a submission in rows; of a new one, or one that is gone, in a single row."""
+    rows = rows_of(FieldChange(one.path, one.before, one.after, None, (), False) for one in change.fields)
+    if change.status == "changed":
+        return rows
+    items = (item._replace(name=" ".join(filter(None, (row.label, item.name)))) for row in rows for item in row.items)
+    return (Row("", tuple(items)),)
 
 
 def change_words(group: Group) -> str:
