@@ -82,7 +82,9 @@ def job_template(stack: Stack, library: Library, index: int) -> Selected | None:
     None where there is nothing to submit, whatever is waived.
     """
     job = stack.config.jobs[index]
-    if unfit_for_run(stack, index, job) is not None:
+    # Of two resources with one name nobody knows which is meant.
+    twice = sum(one.name == job.resource for one in stack.config.resources) > 1
+    if twice or unfit_for_run(stack, index, job) is not None:
         return None
     given = job_facts(stack.config, job, job.name, stack.name)
     resource = _resource(stack, job)

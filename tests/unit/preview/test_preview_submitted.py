@@ -151,6 +151,7 @@ def test_no_form_tells_a_secret(work: Any) -> None:
     forms = [str(document), html_page(document, title="x"), "\n".join(preview_text(found)), preview_markdown(found)]
     assert not [form for form in forms if "unheard-of" in form or "as-secret" in form]
     assert all("4711" in form for form in forms)
+    assert 'id="submissions"' in forms[1]
 
 
 def test_alike_changes_of_many_stacks_are_told_once_and_fit(work: Any) -> None:
