@@ -87,6 +87,8 @@ function targetOf([change, pods, replicasBefore, replicasAfter, gpusBefore, gpus
 function submissionOf(number) {
   const copy = $(`#submission-${number}`).cloneNode(true);
   copy.removeAttribute("id");
+  copy.removeAttribute("data-submission");
+  copy.hidden = false;
   $("summary", copy).removeAttribute("data-item");
   $(".where", copy).remove();
   copy.open = true;
