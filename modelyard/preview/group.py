@@ -38,7 +38,7 @@ class Group(NamedTuple):
 
 
 class SubmissionGroup(NamedTuple):
-    """One change for the next submission, and every stack that it happens in."""
+    """One change for the next apply or submission, and every stack that it happens in."""
 
     change: SubmissionDiff
     stacks: tuple[str, ...]
@@ -71,7 +71,7 @@ def grouped(stacks: Iterable[StackDiff]) -> tuple[Group, ...]:
 
 
 def grouped_submissions(stacks: Iterable[StackDiff]) -> tuple[SubmissionGroup, ...]:
-    """The changes for the next submission, alike ones together, in the same order."""
+    """The changes for the next apply or submission, alike ones together, in the same order."""
     found: dict[str, tuple[SubmissionDiff, list[str]]] = {}
     for stack in stacks:
         for change in stack.submissions:

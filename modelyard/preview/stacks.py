@@ -84,11 +84,14 @@ def _planned_twice(base_root: Path, head_root: Path, today: date, job: Job) -> S
 def _submissions(
     base_root: Path, head_root: Path, before: Planned | None, after: Planned | None
 ) -> tuple[SubmissionDiff, ...]:
-    """What differs for the next submission; nothing where one of the files is gone or cannot be read."""
+    """What differs for the next apply or submission; nothing where one of the files is gone or cannot be read."""
     if after is None or after.stack is None or (before is not None and before.stack is None):
         return ()
-    old = {} if before is None or before.stack is None else submitted(before.stack, library_of(base_root))
-    return submissions(old, submitted(after.stack, library_of(head_root)))
+    new = submitted(after.stack, library_of(head_root))
+    if before is None or before.stack is None:
+        # That a new stack is applied in some way is no news.
+        return submissions({}, {key: values for key, values in new.items() if key[0] != "apply"})
+    return submissions(submitted(before.stack, library_of(base_root)), new)
 
 
 def _cost(

@@ -1,8 +1,8 @@
-"""What is submitted rather than applied, at two commits: no plan has it, and the next submission takes it.
+"""What no object shows, at two commits: what is submitted rather than applied, and what an apply goes by.
 
 Jobs with a command and pipelines are compared by what their submission is made from, so a change of a resource, a team
 or the runtime is told where it ends up. Environments, notebooks, remote resources, providers and buckets are compared
-as the stack file, and the lock, say them.
+as the stack file, and the lock, say them; so are the context and the drain of an apply.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from modelyard.stack.plain import plain
 Submitted = Mapping[tuple[SubmissionKind, str], Mapping[merge.Path, Any]]
 """The values of everything that is submitted, or that submissions use, by kind and name."""
 
-_LENGTHS: Final = ("timeLimit", "keep", "within")
+_LENGTHS: Final = ("timeLimit", "keep", "within", "timeout", "quiet")
 """Keys of lengths of time, in seconds."""
 _NAMES: Final = ("name", "job", "stack", "entrypoint")
 """Parameters of a run that say nothing beside the job's name and its command."""
@@ -29,7 +29,7 @@ _TOP: Final = merge.Path()
 
 
 def submitted(stack: Stack, library: Library) -> Submitted:
-    """What a stack has to submit, and what its submissions use; what is not there, or off, has no value.
+    """What a stack has to submit, what its submissions use and its applies go by; what is off or not said has no value.
 
     Args:
         stack: with its environments' files.
@@ -57,6 +57,16 @@ def submissions(before: Submitted, after: Submitted) -> tuple[SubmissionDiff, ..
 
 def _all(stack: Stack, library: Library) -> Iterator[tuple[SubmissionKind, str, Mapping[str, Any]]]:
     config = stack.config
+    yield (
+        "apply",
+        "",
+        {
+            "context": stack.context,
+            "kubernetesVersion": config.kubernetes_version,
+            "drain": plain(config.drain),
+            "installers": list(config.platform.installers),
+        },
+    )
     if any(job.command for job in config.jobs):
         from modelyard.jobs import job_template
 

@@ -9,7 +9,9 @@ from modelyard.preview.topology import Topology
 
 Status = Literal["added", "removed", "changed"]
 TargetStatus = Literal["added", "removed", "changed", "same"]
-SubmissionKind = Literal["job", "pipeline", "environment", "notebooks", "remote resource", "provider", "bucket"]
+SubmissionKind = Literal[
+    "apply", "job", "pipeline", "environment", "notebooks", "remote resource", "provider", "bucket"
+]
 
 
 class FieldDiff(NamedTuple):
@@ -51,7 +53,7 @@ class TargetDiff(NamedTuple):
 
 
 class SubmissionDiff(NamedTuple):
-    """Something that is submitted, or that submissions use, and is another at the head.
+    """Something that is submitted, that submissions use, or that an apply goes by, and is another at the head.
 
     No object of the platform's cluster changes with it. What cannot be submitted at a commit is not there.
     """
@@ -154,7 +156,7 @@ class StackDiff(NamedTuple):
     moved: tuple[Moved, ...] = ()
     """Those of ``still`` whose words differ."""
     submissions: tuple[SubmissionDiff, ...] = ()
-    """What differs for the next submission; nothing of a stack without a file."""
+    """What differs for the next apply or submission; nothing of a stack without a file."""
     held: bool = False
     """Whether an error of the whole project, which no stack's list has, stops its apply."""
 

@@ -29,7 +29,7 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
     """The preview as plain JSON values, in the form that ``modelyard schema preview`` publishes.
 
     A change that happens in many stacks stands once under ``changes``; the stacks point to it by its place there. What
-    differs for the next submission stands once under ``submissions``, which name their stacks.
+    differs for the next apply or submission stands once under ``submissions``, which name their stacks.
 
     Args:
         preview: what to tell.

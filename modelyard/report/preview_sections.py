@@ -40,8 +40,8 @@ Whole = Callable[[list[str], int], str]
 
 
 def sections(preview: Preview, room: int, *, linked: bool) -> list[Section]:
-    """New findings, those that the change waives or no longer checks, changes, what differs for the next submission,
-    then findings that are fixed and still there; sections that are empty are left out.
+    """New findings, those that the change waives or no longer checks, changes, what differs for the next apply or
+    submission, then findings that are fixed and still there; sections that are empty are left out.
 
     Args:
         preview: what to tell.

@@ -36,7 +36,7 @@ WAIVED = "newly waived"
 RELAXED = "no longer checked or milder"
 MOVED = "still there, changed"
 """What became of findings, in words."""
-SUBMITTED = "for the next submission"
+SUBMITTED = "for the next apply or submission"
 _BECOMES = {"added": "new", "removed": "gone", "changed": ""}
 
 

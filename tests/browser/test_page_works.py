@@ -261,7 +261,7 @@ def test_what_the_next_submission_takes_is_told_with_its_stack(
     expect(page.locator("#submissions .target")).to_have_text(["job train", "job tune"])
     page.get_by_role("button", name="prod", exact=True).click()
     detail = page.locator(".detail")
-    expect(detail.get_by_role("heading", name="For the next submission")).to_be_visible()
+    expect(detail.get_by_role("heading", name="For the next apply or submission")).to_be_visible()
     expect(detail.locator(".change").filter(has_text="job train").locator(".after")).to_have_text("4")
     page.get_by_label("Stack name").fill("dev")
     expect(page.locator("#submission-0")).to_be_hidden()

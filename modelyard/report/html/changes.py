@@ -78,7 +78,7 @@ class Change(NamedTuple):
 
 
 class Submission(NamedTuple):
-    """What differs for the next submission, and the stacks that it happens in."""
+    """What differs for the next apply or submission, and the stacks that it happens in."""
 
     title: str
     words: str
@@ -90,7 +90,7 @@ class Submission(NamedTuple):
 
 
 def submissions_of(document: Mapping[str, Any]) -> tuple[Submission, ...]:
-    """What differs for the next submission, in the document's order."""
+    """What differs for the next apply or submission, in the document's order."""
     submissions = document.get("submissions", ())
     return tuple(
         Submission(

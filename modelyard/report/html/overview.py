@@ -50,7 +50,7 @@ class Row(NamedTuple):
     targets: int
     fields: int
     submissions: int
-    """Changes for the next submission."""
+    """Changes for the next apply or submission."""
     pods: int
     gpus: tuple[int, int] | None
     """Of all its targets before and after; None where nobody knows."""

@@ -1,4 +1,4 @@
-"""What a change does to the next submission, of which no plan knows."""
+"""What a change does to the next submission or apply, of which no object tells."""
 
 from typing import Any
 
@@ -83,11 +83,11 @@ def test_what_a_resource_gets_is_told_of_the_job_that_runs_on_it(work: Any) -> N
     assert found.changes
     lines = preview_text(found)
     assert lines[0] == "1 of 3 stacks changes"
-    start = lines.index("For the next submission")
+    start = lines.index("For the next apply or submission")
     assert lines[start + 1 : start + 4] == ["~ job fit", "    in prod", "      gpus  1 → 4"]
-    assert "1 change for the next submission" in " ".join(" ".join(lines[-3:]).split())
+    assert "1 change for the next apply or submission" in " ".join(" ".join(lines[-3:]).split())
     comment = preview_markdown(found)
-    assert "| prod | next submission only |" in comment
+    assert "| prod | no object, 1 for the next apply or submission |" in comment
     assert "<code>job fit</code> in prod" in comment
     assert "| gpus | <code>1</code> | <code>4</code> |" in comment
 
@@ -136,6 +136,24 @@ def test_another_version_of_a_template_is_told_of_the_jobs_made_from_it(work: An
     before, after = fields(changes["job fit"])["template"]
     assert before == "job-run@v1"
     assert after.startswith("job-run@v2 (draft ")
+
+
+def test_where_an_apply_leads_and_how_it_waits(repository: Any) -> None:
+    repository.edit(FILE, "kubernetes:context: prod", "kubernetes:context: dev")
+    repository.edit(FILE, "timeout: 6h30m", "timeout: 5m")
+    changes = told(repository.preview())
+    assert {name: fields(one) for name, one in changes.items()} == {
+        "apply": {"context": ("prod", "dev"), "drain.timeout": ("6h30m", "5m")}
+    }
+
+
+def test_of_a_new_stack_its_jobs_are_told_and_not_how_it_is_applied(work: Any) -> None:
+    text = (work.root / FILE).read_text()
+    work.add("stacks/Pulumi.other.yaml", text)
+    (stack,) = work.preview().stacks
+    assert [one.status for one in stack.submissions] == ["added"] * len(stack.submissions)
+    assert "job fit" in {f"{one.kind} {one.name}" for one in stack.submissions}
+    assert "apply" not in {one.kind for one in stack.submissions}
 
 
 def test_a_comment_in_the_file_is_no_change(work: Any) -> None:

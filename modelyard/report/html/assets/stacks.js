@@ -47,7 +47,7 @@ function detailOf(number) {
     findingsOf(stack, "relaxed"),
     targets.length ? h("h3", {}, count(targets.length, "target")) : "",
     targets,
-    stack.submissions.length ? h("h3", {}, "For the next submission") : "",
+    stack.submissions.length ? h("h3", {}, "For the next apply or submission") : "",
     stack.submissions.map((number) => submissionOf(number)),
     stack.about.length ? h("h3", {}, "Cost") : "",
     stack.about.map((text) => h("p", { class: "where" }, text)),
