@@ -172,7 +172,8 @@ def _applied(plan: Plan) -> Plan:
                 gpus=(target.gpus[1], target.gpus[1]),
             )
             for target in plan.asked
-        )
+        ),
+        remotes=tuple(map(_applied, plan.remotes)),
     )
 
 

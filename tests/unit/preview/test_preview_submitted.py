@@ -156,6 +156,35 @@ def test_of_a_new_stack_its_jobs_are_told_and_not_how_it_is_applied(work: Any) -
     assert "apply" not in {one.kind for one in stack.submissions}
 
 
+FAR = """  modelyard:resources:
+    - name: far
+      type: training
+      remote: {cluster: {controller: "https://10.8.0.5:6443", context: far, quota: {cpu: 8, memory: 32Gi, gpus: 1}}}
+"""
+
+
+def test_the_objects_of_a_remote_cluster_are_told_as_such(repository: Any) -> None:
+    repository.add(FILE, FAR)
+    (added,) = repository.preview().stacks
+    names = {(one.kind, one.name) for one in added.targets}
+    assert ("Namespace", "far/modelyard-remote") in names
+    assert {one.status for one in added.targets} == {"added"}
+    repository.on_main()
+    repository.edit(FILE, "gpus: 1}}}", "gpus: 2}}}")
+    (changed,) = repository.preview().stacks
+    (queue,) = changed.targets
+    assert (queue.kind, queue.name, queue.status) == ("ClusterQueue", "far/remote-far", "changed")
+    (groups,) = queue.fields
+    assert [side[0]["flavors"][0]["resources"][2]["nominalQuota"] for side in (groups.before, groups.after)] == [
+        "1",
+        "2",
+    ]
+    repository.edit(FILE, FAR.replace("gpus: 1}}}", "gpus: 2}}}"), "")
+    (gone,) = repository.preview().stacks
+    assert {(one.kind, one.name) for one in gone.targets} == names
+    assert {one.status for one in gone.targets} == {"removed"}
+
+
 def test_a_comment_in_the_file_is_no_change(work: Any) -> None:
     work.add(FILE, "# nothing\n")
     assert not work.preview().changes
