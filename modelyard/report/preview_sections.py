@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from modelyard import merge
 from modelyard.findings import Finding, Severity, loud
 from modelyard.preview import Group, Preview, SubmissionGroup, grouped, grouped_submissions
+from modelyard.report.fields import Item as Change
 from modelyard.report.fields import Row
 from modelyard.report.fill import Item, Section
 from modelyard.report.finding import tally
@@ -22,6 +23,7 @@ from modelyard.report.preview_words import (
     submission_words,
     version_words,
 )
+from modelyard.report.rows import apart
 from modelyard.report.takeovers import Told, alike
 from modelyard.report.values import NAMES, count, fitted, named
 
@@ -128,15 +130,22 @@ def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
             yield "| Field | Before | After |"
             yield "|---|---|---|"
             for name, item in items[:left]:
-                before, after = (
-                    "" if value is merge.ABSENT else code(fitted(value, _VALUE, item.write))
-                    for value in (item.before, item.after)
-                )
+                before, after = _values(item)
                 yield f"| {text(name)} | {before} | {after} |"
             yield ""
         left -= len(items)
     if left < 0:
         yield f"_{count(-left, 'more field')}._"
+
+
+def _values(item: Change) -> tuple[str, str]:
+    """Both values, of long ones what differs; nothing for what is not there."""
+    if item.before is merge.ABSENT or item.after is merge.ABSENT:
+        sides = (item.before, item.after)
+        before, after = ("" if value is merge.ABSENT else fitted(value, _VALUE, item.write) for value in sides)
+    else:
+        before, after = apart(item, _VALUE)
+    return code(before) if before else "", code(after) if after else ""
 
 
 def _findings(findings: Iterable[Finding], most: int, share: float, whole: Whole, *, noted: bool = False) -> Section:
