@@ -124,6 +124,13 @@ def test_an_image_that_is_none(project: Any, refused: Any, image: str) -> None:
         ("tolerations: [{key: a, operator: Exists, value: b}]", "takes any", "drop the value"),
         ("tolerations: [{operator: Equal, value: b}]", "has no key", "name the key"),
         ("tolerations: [{effect: NoSchedule}]", "has no key", "operator: Exists"),
+        ('tolerations: [{key: "a b"}]', 'tolerations[0].key is "a b", not the key of a label', "kubernetes.io/"),
+        (
+            "tolerations: [{key: a, value: b c}]",
+            'tolerations[0].value is "b c", not the value of a label',
+            "at most 63",
+        ),
+        ("topology: [../rack]", 'topology[0] is "../rack", not the key of a label', "kubernetes.io/hostname"),
     ],
 )
 def test_flavors(project: Any, refused: Any, keys: str, said: str, remedy: str) -> None:
@@ -133,6 +140,16 @@ def test_flavors(project: Any, refused: Any, keys: str, said: str, remedy: str) 
     assert said in result.words
     assert remedy in result.words
     assert f"stacks/Pulumi.dev.yaml:{line_of(project, 'name: a10')}:" in result.text
+
+
+def test_pods_that_nothing_scales_are_told_once(project: Any, refused: Any) -> None:
+    """A GPU is never scaled by CPU, so there is no trigger: no broken object is told beside what is to be done."""
+    chat = "{name: chat, type: llm-serving, gpus: 1, scale: {most: 4}}\nmodelyard:jobs:\n"
+    project.add(
+        f'modelyard:runtime: {{image: "images.example.com/jobs:1"}}\nmodelyard:resources:\n  - {chat}'
+        "  - {name: talk, type: llm-serving, resource: chat}"
+    )
+    assert "PAT008" not in refused("check", "dev", code=1).errors
 
 
 def test_a_command_may_have_lines(project: Any, run: Any) -> None:
