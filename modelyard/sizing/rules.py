@@ -126,6 +126,11 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             "set autoscaling.prometheus: http://prometheus.monitoring.svc:9090",
             scale.query is not None and scaling.prometheus is None,
         ),
+        "": (
+            f"has a name with which its ScaledObject's, resource-{name}, is longer than the 63 letters of a label",
+            f"give it a name of at most {63 - len('resource-')} letters",
+            len(f"resource-{name}") > 63,
+        ),
         "each": (
             "has no load for one pod to have",
             "set each to more than 0",
