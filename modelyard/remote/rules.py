@@ -1,15 +1,15 @@
 """What is wrong with providers, buckets and remote resources, but for their machines (``machines``)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from modelyard.findings import Finding, Severity
 from modelyard.remote.aws_rules import check_aws
 from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
-from modelyard.sizing import sized
+from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.jobs import JobType, Resource
+from modelyard.stack.jobs import Job, JobType, Resource
 from modelyard.stack.names import instead, repeated
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Remote
 
@@ -17,6 +17,13 @@ CODES = tuple(f"REM{number:03}" for number in range(1, 16))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
+_OF_RUNS: Mapping[str, str] = {
+    **{key: key for key in ("command", "image", "environment", "env", "engine", "trials", "together", "retries")},
+    "leastWorkers": "least_workers",
+    "timeLimit": "time_limit",
+    "keep": "keep",
+}
+"""What a job says of its runs in a cluster, by key."""
 _MANY = 3
 """Overlapping places of one resource that are told one by one."""
 
@@ -40,12 +47,59 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
                 f"resource {resource.name} is for {resource.type} jobs, which cannot be remote",
                 f"drop remote, or make it one of {', '.join(ALLOWED)}",
             )
+        else:
+            yield from _without_gpus(stack, index, one)
         yield from _one_place(stack, where, resource, remote, providers)
+        if remote.cluster is None:
+            yield from _unread(stack, one)
         yield from _reached(stack, where, resource, remote)
         if remote.provider in providers and remote.cluster is None:
             yield from check_machine(stack, index, one, own)
             yield from check_aws(stack, index, resource, own)
     yield from _apart(stack)
+
+
+def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """What is remote for GPUs that it neither asks for nor needs."""
+    resource = one.resource
+    if not one.size.gpus:
+        yield stack.finding(
+            "REM003",
+            Severity.WARNING,
+            ("resources", index) if resource.gpus is None else ("resources", index, "gpus"),
+            f"resource {resource.name} is remote, and asks for no GPU",
+            "set gpus, or drop remote: without GPUs its jobs run beside the data",
+        )
+    for job, found in one.jobs:
+        # Of a job without sizes nobody can tell; this one is a dataset in the memory of one pod.
+        if job.type == "training" and job.model.parameters is None and found.need.memory:
+            yield stack.finding(
+                "REM002",
+                Severity.WARNING,
+                ("jobs", _place(stack, job)),
+                f"job {job.name} trains on a dataset in memory as far as its sizes say, and needs no GPU",
+                "set model.parameters where it trains a deep-learning model, or give it a resource that is not remote",
+            )
+
+
+def _unread(stack: Stack, one: Sized) -> Iterator[Finding]:
+    """What jobs say of runs in a cluster, where a machine is rented for each of them."""
+    plain = Job("", one.resource.type)
+    for job, _ in one.jobs:
+        said = [key for key, field in _OF_RUNS.items() if getattr(job, field) != getattr(plain, field)]
+        if said:
+            yield stack.finding(
+                "REM003",
+                Severity.WARNING,
+                ("jobs", _place(stack, job), said[0]),
+                f"job {job.name} says {' and '.join(said)}, and its machine runs what remote of resource "
+                f"{one.resource.name} says",
+                "drop it of the job; command, image and timeLimit of remote are what counts",
+            )
+
+
+def _place(stack: Stack, job: Job) -> int:
+    return next(index for index, known in enumerate(stack.config.jobs) if known is job)
 
 
 def _declared(stack: Stack) -> Iterator[Finding]:
