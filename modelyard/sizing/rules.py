@@ -20,6 +20,8 @@ CODES = (
     *("RES211", "RES217", "PAR011", "PAR012", "PAR013", "PAR014"),
 )
 
+_LONGEST = 63 - len("keda-hpa-")
+"""Letters of a ScaledObject's name: KEDA puts this before it, and the whole into a label."""
 _SERVE = ("serving", "llm-serving")
 """Types whose pods answer requests: one that stops hands them to the others."""
 
@@ -127,9 +129,9 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             scale.query is not None and scaling.prometheus is None,
         ),
         "": (
-            f"has a name with which its ScaledObject's, resource-{name}, is longer than the 63 letters of a label",
-            f"give it a name of at most {63 - len('resource-')} letters",
-            len(f"resource-{name}") > 63,
+            f"has a name with which its ScaledObject's, resource-{name}, is longer than KEDA takes",
+            f"give it a name of at most {_LONGEST - len('resource-')} letters",
+            len(f"resource-{name}") > _LONGEST,
         ),
         "each": (
             "has no load for one pod to have",

@@ -109,6 +109,20 @@ def test_a_variable_whose_name_is_none(project: Any, refused: Any, variable: str
     assert refused("check", "dev", code=2).errors == ["CFG018"]
 
 
+@pytest.mark.parametrize(
+    ("section", "said", "remedy"),
+    [
+        ("notebooks: {path: /home/../etc}", '"/home/../etc", not a folder from the root on', "/home/jovyan/work"),
+        ('environments: [{name: a, python: "2.7", pip: [x]}]', '"2.7", not a version of Python 3', '"3.11"'),
+    ],
+)
+def test_a_folder_and_a_python_that_are_none(project: Any, refused: Any, section: str, said: str, remedy: str) -> None:
+    project.add(f"modelyard:{section}")
+    result = refused("check", "dev", code=2)
+    assert said in result.words
+    assert remedy in result.words
+
+
 @pytest.mark.parametrize("image", ["123", "1e5", "true", "a:", "a/", "a b"])
 def test_an_image_that_is_none(project: Any, refused: Any, image: str) -> None:
     project.add(JOBS.replace("images.example.com/jobs:1", image))

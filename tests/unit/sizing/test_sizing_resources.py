@@ -221,8 +221,8 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
         (Resource("deep", "serving", workers=1, gpus=1, scale=Scale(2)), "its CPU says little of its load"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="1")), "which server to ask"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="0")), "no load for one pod"),
-        # KEDA writes the name of its object into a label.
-        (Resource("x" * 55, "serving", workers=1, scale=Scale(2)), "longer than the 63 letters of a label"),
+        # KEDA writes the name of its object into a label, with more before it.
+        (Resource("x" * 46, "serving", workers=1, scale=Scale(2)), "is longer than KEDA takes"),
         (
             Resource("deep", "serving", workers=1, scale=Scale(2), remote=Remote()),
             "only pods of this cluster are scaled",
@@ -232,3 +232,8 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
 def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> None:
     told = findings(Job("a", resource.type, resource.name), resources=(resource,))
     assert [summary for code, summary in told if code == "RES217" and words in summary]
+
+
+def test_the_longest_name_that_can_follow_its_load() -> None:
+    resource = Resource("x" * 45, "serving", workers=1, scale=Scale(2))
+    assert [code for code, _ in findings(Job("a", "serving", resource.name), resources=(resource,))] == []
