@@ -1,29 +1,23 @@
 """What is wrong with providers, buckets and remote resources, but for their machines (``machines``)."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from modelyard.findings import Finding, Severity
 from modelyard.remote.aws_rules import check_aws
 from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
+from modelyard.remote.unread import check_unread
 from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.jobs import Job, JobType, Resource
+from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, repeated
-from modelyard.stack.remote import PLATFORM, Cluster, Place, Remote
+from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
 
-CODES = tuple(f"REM{number:03}" for number in range(1, 16))
+CODES = tuple(f"REM{number:03}" for number in range(1, 17))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
-_OF_RUNS: Mapping[str, str] = {
-    **{key: key for key in ("command", "image", "environment", "env", "engine", "trials", "together", "retries")},
-    "leastWorkers": "least_workers",
-    "timeLimit": "time_limit",
-    "keep": "keep",
-}
-"""What a job says of its runs in a cluster, by key."""
 _MANY = 3
 """Overlapping places of one resource that are told one by one."""
 
@@ -50,9 +44,8 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
         else:
             yield from _without_gpus(stack, index, one)
         yield from _one_place(stack, where, resource, remote, providers)
-        if remote.cluster is None:
-            yield from _unread(stack, one)
         yield from _reached(stack, where, resource, remote)
+        yield from check_unread(stack, index, one)
         if remote.provider in providers and remote.cluster is None:
             yield from check_machine(stack, index, one, own)
             yield from check_aws(stack, index, resource, own)
@@ -76,30 +69,10 @@ def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             yield stack.finding(
                 "REM002",
                 Severity.WARNING,
-                ("jobs", _place(stack, job)),
+                ("jobs", next(at for at, known in enumerate(stack.config.jobs) if known is job)),
                 f"job {job.name} trains on a dataset in memory as far as its sizes say, and needs no GPU",
                 "set model.parameters where it trains a deep-learning model, or give it a resource that is not remote",
             )
-
-
-def _unread(stack: Stack, one: Sized) -> Iterator[Finding]:
-    """What jobs say of runs in a cluster, where a machine is rented for each of them."""
-    plain = Job("", one.resource.type)
-    for job, _ in one.jobs:
-        said = [key for key, field in _OF_RUNS.items() if getattr(job, field) != getattr(plain, field)]
-        if said:
-            yield stack.finding(
-                "REM003",
-                Severity.WARNING,
-                ("jobs", _place(stack, job), said[0]),
-                f"job {job.name} says {' and '.join(said)}, and its machine runs what remote of resource "
-                f"{one.resource.name} says",
-                "drop it of the job; command, image and timeLimit of remote are what counts",
-            )
-
-
-def _place(stack: Stack, job: Job) -> int:
-    return next(index for index, known in enumerate(stack.config.jobs) if known is job)
 
 
 def _declared(stack: Stack) -> Iterator[Finding]:
@@ -159,7 +132,7 @@ def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Fin
 
 
 def _one_place(
-    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Collection[str]
+    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
 ) -> Iterator[Finding]:
     """Whether it is said where the jobs run, and all of it."""
     name = resource.name
@@ -197,6 +170,16 @@ def _one_place(
                 f"resource {name} has no time limit, and a rented machine costs until it is given back",
                 "set timeLimit to the longest that a job may run, such as 6h",
             )
+    provider = providers.get(remote.provider or "")
+    pulumi = remote.cluster is None and provider is not None and provider.launched_by == "pulumi"
+    if pulumi and resource.type == "llm-serving" and remote.port is None:
+        yield stack.finding(
+            "REM003",
+            Severity.ERROR,
+            where,
+            f"resource {name} does not say on which port its jobs serve, so nobody would reach them",
+            "set port to the one that its command listens on, such as 8000",
+        )
     if remote.model is None and resource.type != "llm-serving":
         yield stack.finding(
             "REM003",

@@ -298,6 +298,7 @@ REMOTE: Final[Fields] = {
     "timeLimit": ("time_limit", _seconds),
     "image": ("image", _same),
     "command": ("command", _items),
+    "port": ("port", _count),
 }
 NODE_POOL: Final[Fields] = {
     "name": ("name", _same),
