@@ -5,6 +5,7 @@ from typing import Any
 
 from modelyard import quantity
 from modelyard.cluster.hiding import hidden_at
+from modelyard.names import GPU_RESOURCE
 from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, table
 from modelyard.report.values import count
@@ -14,7 +15,7 @@ from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.partitions import Partition
 from modelyard.stack.plain import plain
-from modelyard.stack.pool import WHOLE_GPU, Quota
+from modelyard.stack.pool import Quota
 from modelyard.workloads.pool import namespace_of
 from modelyard.workloads.remote import RemoteCluster, remote_clusters
 
@@ -97,7 +98,7 @@ def _size(one: Sized) -> dict[str, Any]:
         "cpu": quantity.cpu(one.size.cpu),
         "memory": memory_text(one.size.memory),
         "gpus": one.size.gpus,
-        "gpuResource": one.part.resource if one.part is not None else WHOLE_GPU,
+        "gpuResource": one.part.resource if one.part is not None else GPU_RESOURCE,
     }
 
 
@@ -169,7 +170,7 @@ def _parts(one: Partition) -> str:
 
 
 def _quota(one: Quota) -> str:
-    gpus = count(one.gpus, "GPU") if one.resource == WHOLE_GPU else f"{one.gpus} × {one.resource}"
+    gpus = count(one.gpus, "GPU") if one.resource == GPU_RESOURCE else f"{one.gpus} × {one.resource}"
     limits = [f"{word} {most}" for word, most in (("borrow", one.borrow), ("lend", one.lend)) if most is not None]
     sizes = [f"{one.cpu} CPU", one.memory or "-"] if one.cpu is not None else []
     return f"{one.flavor}: {', '.join((gpus, *sizes, *limits))}"
