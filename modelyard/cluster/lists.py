@@ -8,13 +8,13 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import ClusterError, ask_server, message, transport
-from modelyard.cluster.gathered import RUN, STACK, PoolObjects, RunObjects
+from modelyard.cluster.gathered import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
+from modelyard.cluster.kinds import KUEUE, RAY, SPARK
 from modelyard.cluster.patience import busy, patiently
 
 PAGE: Final = 500
 """Objects of one answer, as kubectl asks for them."""
-_KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
-_JOB_NAME: Final = "batch.kubernetes.io/job-name"
+_KUEUE: Final = f"/apis/{KUEUE}"
 _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods that hold what they ask for, or wait for it."""
 
@@ -69,7 +69,8 @@ def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
     query = {"labelSelector": STACK}
     with ThreadPoolExecutor(max_workers=8) as pool:
         jobs = pool.submit(_wherever, client, "/apis/batch/v1", "jobs", namespaces, query)
-        ray = pool.submit(_wherever, client, "/apis/ray.io/v1", "rayjobs", namespaces, query)
+        ray = pool.submit(_wherever, client, f"/apis/{RAY}", "rayjobs", namespaces, query)
+        spark = pool.submit(_wherever, client, f"/apis/{SPARK}", "sparkapplications", namespaces, query)
         found, unread = jobs.result()
         if found is None:
             raise ClusterError(
@@ -77,10 +78,12 @@ def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
                 "ask for the right to get and list jobs.batch there",
             )
         rays, unread_ray = ray.result()
+        applications, unread_spark = spark.result()
         return RunObjects(
             tuple({**body, "apiVersion": "batch/v1", "kind": "Job"} for body in found),
-            tuple({**body, "apiVersion": "ray.io/v1", "kind": "RayJob"} for body in rays or ()),
-            (*unread, *unread_ray),
+            tuple({**body, "apiVersion": RAY, "kind": "RayJob"} for body in rays or ()),
+            tuple({**body, "apiVersion": SPARK, "kind": "SparkApplication"} for body in applications or ()),
+            (*unread, *unread_ray, *unread_spark),
         )
 
 
@@ -91,14 +94,14 @@ def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) 
         client: of the cluster.
         namespace: the run's.
         run: its name, which its pods have as a label.
-        names: of its Jobs and RayJobs, whose own pods have no such label.
+        names: of its Jobs, RayJobs and SparkApplications: a Job's own pods, and those have no such label.
 
     Raises:
         ClusterError: the API server does not answer, or not to us.
     """
     path = f"/api/v1/namespaces/{namespace}/pods"
     jobs = tuple(names)
-    selectors = (f"{RUN} in ({','.join({run: 0, **dict.fromkeys(jobs)})})", f"{_JOB_NAME} in ({','.join(jobs)})")
+    selectors = (f"{RUN} in ({','.join({run: 0, **dict.fromkeys(jobs)})})", f"{JOB_NAME} in ({','.join(jobs)})")
     found = [pod for selector in selectors for pod in paged(client, path, {"labelSelector": selector})]
     return sorted({pod["metadata"]["uid"]: pod for pod in found}.values(), key=lambda pod: str(pod["metadata"]["name"]))
 
@@ -165,7 +168,11 @@ def _allowed(
 def _wherever(
     client: Client, group: str, plural: str, namespaces: Collection[str], query: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]] | None, tuple[str, ...]]:
-    """The objects of a kind, and what could not be read; None where nothing could be."""
+    """The objects of a kind, and what could not be read; None where nothing could be.
+
+    None of either where the cluster has no such kind, also for those who might not read it: the API server refuses
+    before it looks for the kind.
+    """
 
     def get(path: str) -> list[dict[str, Any]] | None:
         try:
@@ -180,6 +187,8 @@ def _wherever(
     everywhere = ask_server(lambda: get(f"{group}/{plural}"), plural)
     if everywhere is not None:
         return everywhere, ()
+    if "." in group and _is_missing(client, group):
+        return [], ()
     found: list[dict[str, Any]] = []
     unread = []
     for namespace in sorted(namespaces):
@@ -189,3 +198,8 @@ def _wherever(
         else:
             found += theirs
     return (None if len(unread) == len(namespaces) else found), tuple(unread)
+
+
+def _is_missing(client: Client, group: str) -> bool:
+    """Whether the API server has nothing of a group and version, which everybody may ask."""
+    return ask_server(lambda: patiently(lambda: transport(client).get(group), busy), group).status_code == 404

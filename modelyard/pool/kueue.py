@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from modelyard.cluster.gathered import HELD, RUN, PoolObjects
 from modelyard.cluster.state import amounts
-from modelyard.pool.objects import asks_for, condition, is_gpu, is_true, labels_of, made_by
+from modelyard.names import is_gpu
+from modelyard.pool.objects import asks_for, condition, is_true, labels_of, made_by
 from modelyard.pool.values import QueueUse, QuotaUse
 from modelyard.stack.config import Config
 
@@ -14,7 +15,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Work(NamedTuple):
-    """A Workload: what Kueue queues for one Job, RayJob or pod group."""
+    """A Workload: what Kueue queues for one Job, RayJob, SparkApplication or pod group."""
 
     body: Mapping[str, Any]
     name: str

@@ -6,13 +6,15 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from modelyard.cluster.gathered import PoolObjects
+from modelyard.names import GPU_RESOURCE
 from modelyard.pool.dispatch import asked_clusters, cluster_of, words_of_checks
 from modelyard.pool.ended import WORDS, failed_pods, what_would_help
 from modelyard.pool.kueue import Queues, Work, least_gpus, owner_name, reason_of
 from modelyard.pool.nodes import Floor, Places
 from modelyard.pool.objects import asks_for, condition
 from modelyard.pool.owners import owner_of_work
-from modelyard.pool.runs import Part, Run, pod_sets
+from modelyard.pool.runs import Part, Run
+from modelyard.pool.states import pod_sets
 from modelyard.pool.times import seconds_since
 from modelyard.pool.values import Owner, QuotaUse
 from modelyard.pool.view import with_flavors
@@ -276,7 +278,7 @@ def _named(work: Work, queues: Queues) -> str:
 
 def _gpus(work: Work) -> str:
     return (
-        ", ".join(plural(count, "GPU") if name == "nvidia.com/gpu" else f"{count} {name}" for name, count in work.gpus)
+        ", ".join(plural(count, "GPU") if name == GPU_RESOURCE else f"{count} {name}" for name, count in work.gpus)
         or "no GPU"
     )
 

@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Secret, Stack, Waiver
-from modelyard.stack.decode import DRAIN, JOBS, SECTIONS, TARGETS
+from modelyard.stack.decode import DRAIN, JOBS, SECTIONS, TARGETS, spelled
 from modelyard.stack.edit import with_value
 from modelyard.stack.formatting import formatted, stack_order
 from modelyard.stack.schema import PREFIX
@@ -35,6 +35,7 @@ _NAMED: Mapping[str, str] = {
     **{name: name for name in ("providers", "buckets", "environments", "resources", "jobs", "pipelines")},
     "nodePools": "node_pools",
     **{name: name for name in ("flavors", "partitions", "teams", "priorities")},
+    "workerClusters": "worker_clusters",
 }
 """Sections that are lists of named things, with their names in :class:`Config`."""
 DECISIONS = ("waivers", "policy")
@@ -175,10 +176,11 @@ def _said(value: Any) -> str:
     """What a stack file says of a named thing, in one line; nothing that is as it is when nobody says it."""
     if isinstance(value, Secret):
         return repr(value)
+    if isinstance(value, bool):
+        return str(value).lower()
     if defaults := getattr(value, "_field_defaults", None):
         parts = {name: part for name, part in value._asdict().items() if name != "name" and part != defaults.get(name)}
-        keys = {name: re.sub(r"_(.)", lambda found: found[1].upper(), name) for name in parts}
-        return ", ".join(f"{keys[name]} {_inside(part)}" for name, part in parts.items())
+        return ", ".join(f"{spelled(name)} {_inside(part)}" for name, part in parts.items())
     if isinstance(value, tuple):
         return "; ".join(map(_said, value))
     if isinstance(value, Mapping):

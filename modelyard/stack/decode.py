@@ -1,5 +1,6 @@
 """From config that follows the schema to the frozen values of ``config``. Defaults stand there, and only there."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, Final, TypeVar
@@ -360,6 +361,14 @@ WAIVER: Final[Fields] = {
     "target": ("target", _same),
     "by": ("by", _same),
 }
+
+_OWN_KEYS: Final = {field: key for key, (field, _) in PARTITION.items()}
+"""Keys of the section in which not every field is its key in other letters."""
+
+
+def spelled(field: str) -> str:
+    """The key of a stack file by the name of its field here: ``timeLimit`` for ``time_limit``."""
+    return _OWN_KEYS.get(field) or re.sub(r"_(.)", lambda found: found[1].upper(), field)
 
 
 def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> Config:
