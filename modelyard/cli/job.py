@@ -8,6 +8,7 @@ from modelyard.cli.subverbs import add_subverbs
 
 SUB_VERBS: dict[str, Verb] = {
     "submit": Verb("job_submit", "start a job of a stack, or a notebook as a job"),
+    "render": Verb("job_render", "print what a run of a job would be, without a cluster"),
     "choices": Verb("job_choices", "what a notebook can be submitted with"),
     "list": Verb("job_list", "runs that wait, run, or have ended"),
     "why": Verb("job_why", "why a run waits, or why it failed"),

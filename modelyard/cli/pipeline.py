@@ -8,6 +8,7 @@ from modelyard.cli.subverbs import add_subverbs
 
 SUB_VERBS: dict[str, Verb] = {
     "show": Verb("pipeline_show", "show the stages in order, and what they take"),
+    "render": Verb("pipeline_render", "print what a run of a pipeline would be, without a cluster"),
     "submit": Verb("pipeline_submit", "make a run of a pipeline"),
 }
 """Each with ``configure`` and ``run``, as a verb; the modules import what they work with only when they run."""

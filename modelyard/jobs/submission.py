@@ -15,7 +15,7 @@ from modelyard.jobs.template import Submission, chosen_template, submission
 from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource
-from modelyard.stack.names import fresh, instead
+from modelyard.stack.names import fresh, instead, lasting
 from modelyard.stack.waivers import waive
 from modelyard.workloads import job_facts
 
@@ -25,9 +25,9 @@ LONGEST_RUN: Final = 54
 """Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
 
 
-def run_name(job: str) -> str:
-    """A name for a new run of a job: the job's, and five characters by chance."""
-    return fresh(job, LONGEST_RUN, "run")
+def run_name(job: str, *, shown: bool = False) -> str:
+    """A name for a new run of a job: the job's, and five characters by chance; without them where it is only shown."""
+    return lasting(job, LONGEST_RUN, "run") if shown else fresh(job, LONGEST_RUN, "run")
 
 
 def job_submission(stack: Stack, library: Library, name: str, run: str, today: date | None = None) -> Submission:

@@ -15,7 +15,7 @@ from modelyard.pipelines.rules import check_pipelines
 from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
-from modelyard.stack.names import fresh, instead
+from modelyard.stack.names import fresh, instead, lasting
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.workloads import deployment_of, job_facts, namespace_of_job, namespace_of_resource
 
@@ -39,9 +39,10 @@ class Since(NamedTuple):
     """Name of the earlier run, whose artefacts the others are taken from."""
 
 
-def pipeline_run_name(pipeline: Pipeline) -> str:
-    """A name for a new run, short enough for a stage's name behind it."""
-    return fresh(pipeline.name, _LONGEST - 1 - max(len(stage.name) for stage in pipeline.stages), "run")
+def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:
+    """A name for a new run, short enough for a stage's name behind it; one that lasts where it is only shown."""
+    longest = _LONGEST - 1 - max(len(stage.name) for stage in pipeline.stages)
+    return (lasting if shown else fresh)(pipeline.name, longest, "run")
 
 
 def chosen_pipeline(stack: Stack, name: str) -> Pipeline | Finding:

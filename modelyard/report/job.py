@@ -6,6 +6,7 @@ from typing import Any
 from modelyard.cluster.gathered import QUEUE, STACK
 from modelyard.jobs import Submission
 from modelyard.report.style import PLAIN, Style, safe
+from modelyard.report.unified import yaml_text
 
 
 def submitted_text(
@@ -44,4 +45,22 @@ def submitted_document(
             }
             for body in objects
         ],
+    }
+
+
+def rendered_text(made: Submission) -> list[str]:
+    """The objects as YAML documents, each with the template that it is of."""
+    documents = (yaml_text(body).rstrip("\n") for body in made.objects)
+    return [line for document in documents for line in ("---", f"# {made.template}", document)]
+
+
+def rendered_document(stack: str, run: str, made: Submission) -> dict[str, Any]:
+    """The same as JSON."""
+    return {
+        "formatVersion": 1,
+        "stack": stack,
+        "run": run,
+        "template": made.template,
+        "remote": made.remote or None,
+        "objects": list(made.objects),
     }

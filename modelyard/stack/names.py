@@ -50,6 +50,10 @@ def fresh(text: str, longest: int, nothing: str) -> str:
     # Whoever checks a stack makes no names.
     from secrets import choice
 
-    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or nothing
     ending = "".join(choice(_LETTERS) for _ in range(_ENDING))
-    return f"{stem[: longest - _ENDING - 1].rstrip('-')}-{ending}"
+    return f"{lasting(text, longest - _ENDING - 1, nothing)}-{ending}"
+
+
+def lasting(text: str, longest: int, nothing: str) -> str:
+    """The same without an ending: a text has the same name each time. Arguments as of :func:`fresh`."""
+    return (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or nothing)[:longest].rstrip("-")
