@@ -36,7 +36,7 @@ lint: $(READY) ## ruff, mypy --strict and the import contracts
 	@$(BIN)/lint-imports --no-cache
 
 test: lint ## lint, then the fast tests
-	@$(BIN)/pytest -q -n auto -m "not lab and not browser"
+	@$(BIN)/pytest -q -n auto -m "not lab and not browser" --ignore tests/lab --ignore tests/browser
 
 test-browser: $(READY) ## the tests of pages: the site, and reports in headless Chromium (Debian: apt-get install chromium)
 	@$(BIN)/pytest -q -m browser
