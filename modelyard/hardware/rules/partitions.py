@@ -148,7 +148,7 @@ def _settings(stack: Stack, index: int, partition: Partition) -> Iterator[Findin
                 f"partition {partition.name} has {key}, which {mode} does not know",
                 f"drop it: {mode} has {' and '.join(_OF_MODE[mode])}",
             )
-    if mode == "mps" and not partition.one_each:
+    if mode == "mps" and not partition.fail_requests_greater_than_one:
         yield stack.finding(
             "PAR003",
             Severity.ERROR,

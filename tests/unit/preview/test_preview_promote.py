@@ -192,6 +192,7 @@ SECTIONS = {
     "partitions": "{name: small, mode: mig, gpu: a100-80gb, layout: {1g.10gb: 7}}",
     "pipelines": "{name: nightly, stages: [{name: fit, job: train}]}",
     "priorities": "{name: high, value: 10}",
+    "workerClusters": "{name: east, secret: east-kubeconfig}",
 }
 
 
