@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.gathered import RUN
-from modelyard.pool.objects import INDEX, JOB_NAME, labels_of
+from modelyard.pool.objects import INDEX, JOB_NAME, NOTHING, labels_of
 from modelyard.pool.runs import Run
 
 _RAY_GROUP: Final = "ray.io/group"
 _RAY_TYPE: Final = "ray.io/node-type"
-_NOTHING: Mapping[str, Any] = {}
 
 
 class Source(NamedTuple):
@@ -30,11 +29,11 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
     latest: dict[tuple[int, str], Source] = {}
     numbers = 0
     for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp") or ""), _name(one))):
-        containers = (pod.get("spec") or _NOTHING).get("containers") or ()
+        containers = (pod.get("spec") or NOTHING).get("containers") or ()
         if not containers:
             continue
         labels = labels_of(pod)
-        index = labels.get(INDEX) or (pod["metadata"].get("annotations") or _NOTHING).get(INDEX)
+        index = labels.get(INDEX) or (pod["metadata"].get("annotations") or NOTHING).get(INDEX)
         job = labels.get(JOB_NAME, "")
         kind = labels.get(_RAY_TYPE)
         if stages:

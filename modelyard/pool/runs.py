@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from modelyard.cluster.gathered import HELD, JOB, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STACK, STAGE, RunObjects
 from modelyard.cluster.state import annotations_of
-from modelyard.pool.objects import asks_for, condition, labels_of
+from modelyard.pool.objects import NOTHING, asks_for, condition, labels_of
 
 State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "held", "suspended"]
 """``held``: a stage of a pipeline that waits for those that it needs."""
@@ -21,7 +21,6 @@ _FIRST: Final[Sequence[State]] = (
     "succeeded",
 )
 """Of several parts, the state that their run has: what still goes on before what has ended."""
-_NOTHING: Mapping[str, Any] = {}
 
 
 class Part(NamedTuple):
@@ -148,7 +147,7 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
 
 
 def _part(body: Mapping[str, Any]) -> Part:
-    metadata, status = body["metadata"], body.get("status") or _NOTHING
+    metadata, status = body["metadata"], body.get("status") or NOTHING
     state, reason, message = _ray_state(body) if body["kind"] == "RayJob" else _job_state(body)
     pods = pod_sets(body)
     started = status.get("startTime") if state not in ("queued", "suspended") else None
@@ -175,22 +174,22 @@ def _part(body: Mapping[str, Any]) -> Part:
 
 def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
     """The pod specs of a Job or RayJob, each with how many pods of it there are to be; Ray's head first."""
-    spec = body.get("spec") or _NOTHING
+    spec = body.get("spec") or NOTHING
     if body["kind"] != "RayJob":
         return [(_spec(spec), int(spec.get("parallelism", 1)))]
-    cluster = spec.get("rayClusterSpec") or _NOTHING
-    head = _spec(cluster.get("headGroupSpec") or _NOTHING)
+    cluster = spec.get("rayClusterSpec") or NOTHING
+    head = _spec(cluster.get("headGroupSpec") or NOTHING)
     groups = cluster.get("workerGroupSpecs") or ()
     return [(head, 1), *((_spec(group), int(group.get("replicas", 1))) for group in groups)]
 
 
 def _spec(holder: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (holder.get("template") or _NOTHING).get("spec") or _NOTHING
+    found: Mapping[str, Any] = (holder.get("template") or NOTHING).get("spec") or NOTHING
     return found
 
 
 def _job_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
-    status = body.get("status") or _NOTHING
+    status = body.get("status") or NOTHING
     failed = condition(body, "Failed")
     if condition(body, "Complete").get("status") == "True":
         return "succeeded", "", ""
@@ -198,13 +197,13 @@ def _job_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
         return "failed", str(failed.get("reason") or ""), str(failed.get("message") or "")
     if "deletionTimestamp" in body["metadata"]:
         return "cancelled", "", ""
-    if (body.get("spec") or _NOTHING).get("suspend"):
+    if (body.get("spec") or NOTHING).get("suspend"):
         return _held_back(body), "", ""
     return ("running" if status.get("ready") else "starting"), "", ""
 
 
 def _ray_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
-    status = body.get("status") or _NOTHING
+    status = body.get("status") or NOTHING
     deployment, job = status.get("jobDeploymentStatus") or "", status.get("jobStatus") or ""
     reason, message = str(status.get("reason") or ""), str(status.get("message") or "")
     if deployment == "Complete" and job == "SUCCEEDED":
@@ -213,7 +212,7 @@ def _ray_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
         return "failed", reason or job, message
     if "deletionTimestamp" in body["metadata"]:
         return "cancelled", "", ""
-    if (body.get("spec") or _NOTHING).get("suspend"):
+    if (body.get("spec") or NOTHING).get("suspend"):
         return _held_back(body), "", ""
     return ("running" if deployment == "Running" else "starting"), "", ""
 
