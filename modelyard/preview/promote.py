@@ -16,7 +16,7 @@ from modelyard.stack.edit import with_value
 from modelyard.stack.formatting import formatted, stack_order
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.secret import Secret
-from modelyard.stack.shape import Each, Named, Shape, field_of
+from modelyard.stack.shape import Each, Named, Shape, field_of, spelled
 from modelyard.stack.shapes import CONFIG
 
 TAKEN = (
@@ -178,8 +178,7 @@ def _said(value: Any) -> str:
         return repr(value)
     if defaults := getattr(value, "_field_defaults", None):
         parts = {name: part for name, part in value._asdict().items() if name != "name" and part != defaults.get(name)}
-        keys = {name: re.sub(r"_(.)", lambda found: found[1].upper(), name) for name in parts}
-        return ", ".join(f"{keys[name]} {_inside(part)}" for name, part in parts.items())
+        return ", ".join(f"{spelled(name)} {_inside(part)}" for name, part in parts.items())
     if isinstance(value, tuple):
         return "; ".join(map(_said, value))
     if isinstance(value, Mapping):

@@ -75,6 +75,11 @@ def field_of(key: str) -> str:
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", key)
 
 
+def spelled(field: str) -> str:
+    """The key that fills a field: ``timeLimit`` for ``time_limit``."""
+    return re.sub(r"_(.)", lambda found: found[1].upper(), field)
+
+
 def _held(value: Any, held: Convert | Shape | Each | Named, source: Source, path: Path) -> Any:
     match held:
         case Shape():
