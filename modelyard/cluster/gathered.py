@@ -48,5 +48,6 @@ class RunObjects(NamedTuple):
 
     jobs: Objects
     ray_jobs: Objects
+    spark_applications: Objects = ()
     unread: tuple[str, ...] = ()
     """Lists that these credentials may not read."""

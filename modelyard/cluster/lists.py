@@ -14,6 +14,7 @@ from modelyard.cluster.patience import busy, patiently
 PAGE: Final = 500
 """Objects of one answer, as kubectl asks for them."""
 _KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
+_SPARK: Final = "sparkoperator.k8s.io/v1beta2"
 _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods that hold what they ask for, or wait for it."""
@@ -70,6 +71,7 @@ def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
     with ThreadPoolExecutor(max_workers=8) as pool:
         jobs = pool.submit(_wherever, client, "/apis/batch/v1", "jobs", namespaces, query)
         ray = pool.submit(_wherever, client, "/apis/ray.io/v1", "rayjobs", namespaces, query)
+        spark = pool.submit(_wherever, client, f"/apis/{_SPARK}", "sparkapplications", namespaces, query)
         found, unread = jobs.result()
         if found is None:
             raise ClusterError(
@@ -77,10 +79,12 @@ def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
                 "ask for the right to get and list jobs.batch there",
             )
         rays, unread_ray = ray.result()
+        applications, unread_spark = spark.result()
         return RunObjects(
             tuple({**body, "apiVersion": "batch/v1", "kind": "Job"} for body in found),
             tuple({**body, "apiVersion": "ray.io/v1", "kind": "RayJob"} for body in rays or ()),
-            (*unread, *unread_ray),
+            tuple({**body, "apiVersion": _SPARK, "kind": "SparkApplication"} for body in applications or ()),
+            (*unread, *unread_ray, *unread_spark),
         )
 
 
@@ -91,7 +95,7 @@ def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) 
         client: of the cluster.
         namespace: the run's.
         run: its name, which its pods have as a label.
-        names: of its Jobs and RayJobs, whose own pods have no such label.
+        names: of its Jobs, RayJobs and SparkApplications: a Job's own pods, and those have no such label.
 
     Raises:
         ClusterError: the API server does not answer, or not to us.
@@ -165,7 +169,11 @@ def _allowed(
 def _wherever(
     client: Client, group: str, plural: str, namespaces: Collection[str], query: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]] | None, tuple[str, ...]]:
-    """The objects of a kind, and what could not be read; None where nothing could be."""
+    """The objects of a kind, and what could not be read; None where nothing could be.
+
+    None of either where the cluster has no such kind, also for those who might not read it: the API server refuses
+    before it looks for the kind.
+    """
 
     def get(path: str) -> list[dict[str, Any]] | None:
         try:
@@ -180,6 +188,8 @@ def _wherever(
     everywhere = ask_server(lambda: get(f"{group}/{plural}"), plural)
     if everywhere is not None:
         return everywhere, ()
+    if ask_server(lambda: patiently(lambda: transport(client).get(group), busy), group).status_code == 404:
+        return [], ()
     found: list[dict[str, Any]] = []
     unread = []
     for namespace in sorted(namespaces):

@@ -6,9 +6,9 @@ Owns reading a notebook (``reading``), the rules of the workspace that Jupyter a
 Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster, or render templates.
 """
 
-from modelyard.notebooks.choice import Choice, Chosen, choose, counted
+from modelyard.notebooks.choice import Choice, Chosen, choose
 from modelyard.notebooks.facts import TEMPLATE, notebook_facts
-from modelyard.notebooks.offer import Offer, Part, offer
+from modelyard.notebooks.offer import Held, Offer, Part, offer
 from modelyard.notebooks.parameters import parse_parameters
 from modelyard.notebooks.place import Place, job_name, locate
 from modelyard.notebooks.reading import Notebook, read_notebook
@@ -18,13 +18,13 @@ __all__ = [
     "TEMPLATE",
     "Choice",
     "Chosen",
+    "Held",
     "Notebook",
     "Offer",
     "Part",
     "Place",
     "Problem",
     "choose",
-    "counted",
     "job_name",
     "locate",
     "notebook_facts",

@@ -10,8 +10,9 @@ from modelyard.stack.names import instead
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import WHOLE_GPU, Flavor, Team, Toleration
 from modelyard.workloads.pool import gpu_flavors, teams_here
+from modelyard.workloads.quotas import Quotas
 
-_GPU_NODES = Toleration("nvidia.com/gpu", "Exists", effect="NoSchedule")
+_GPU_NODES = Toleration(WHOLE_GPU, "Exists", effect="NoSchedule")
 """GPU nodes usually have this taint; a stack without flavors says nothing of them."""
 
 
@@ -48,7 +49,7 @@ def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
     problems: list[Problem] = []
     team = _team(config, choice, problems)
     gpus, allocation = _gpus(config, choice, problems)
-    flavor = _flavor(config, choice, team, None if allocation == "partial" else WHOLE_GPU, problems)
+    flavor = _flavor(config, choice, team, None if allocation == "partial" else gpus, problems)
     part = _part(config, choice, flavor, team, problems) if allocation == "partial" else None
     known = [one.name for one in config.priorities]
     if choice.priority is not None and choice.priority not in known:
@@ -80,9 +81,9 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
 
 
 def _flavor(
-    config: Config, choice: Choice, team: Team | None, resource: str | None, problems: list[Problem]
+    config: Config, choice: Choice, team: Team | None, whole: int | None, problems: list[Problem]
 ) -> Flavor | None:
-    """The only flavor that fits what was asked for; ``resource``: of which the team has some, None: of any GPUs."""
+    """The only flavor that fits what was asked for; ``whole``: GPUs that the team can hold of it; None: any part."""
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
         problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
@@ -99,7 +100,7 @@ def _flavor(
         if choice.flavor in (None, flavor.name)
         and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
     ]
-    theirs = gpu_flavors(config, team, (), resource) if team is not None else ()
+    theirs = _theirs(config, team, whole) if team is not None else ()
     mine = [flavor for flavor in able if team is None or flavor in theirs]
     if len(mine) == 1:
         return mine[0]
@@ -109,8 +110,12 @@ def _flavor(
     if mine:
         problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
     elif able and team is not None:
+        if whole is not None and whole > 1 and any(flavor in _theirs(config, team, 1) for flavor in able):
+            summary = f"team {team.name} can never have {whole} GPUs of {what or 'any flavor'} at once"
+            problems.append(Problem(summary, "take --allocation single, or raise its quota"))
+            return None
         have = ", ".join(one.name for one in theirs) or "none"
-        parted = resource is not None and any(flavor in gpu_flavors(config, team) for flavor in able)
+        parted = whole is not None and any(flavor in gpu_flavors(config, team) for flavor in able)
         summary = f"team {team.name} has no {'whole ' * parted}GPUs of {what or 'any flavor'}"
         remedy = f"its quotas have {'whole ' * parted}GPUs of: {have}"
         problems.append(Problem(summary, remedy + "; or take --allocation partial" * parted))
@@ -118,6 +123,15 @@ def _flavor(
         have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no card'})" for one in known.values())
         problems.append(Problem(f"nothing is of {what}", f"there is {have}"))
     return None
+
+
+def _theirs(config: Config, team: Team, whole: int | None) -> tuple[Flavor, ...]:
+    """The flavors of which a team can hold so many whole GPUs at once; None: any GPUs, or parts of them."""
+    if whole is None:
+        return gpu_flavors(config, team)
+    pool = Quotas(config)
+    able = gpu_flavors(config, team, (), WHOLE_GPU)
+    return tuple(flavor for flavor in able if pool.most(team, flavor.name, WHOLE_GPU) >= whole)
 
 
 def _several(what: str) -> str:

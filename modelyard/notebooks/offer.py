@@ -7,6 +7,7 @@ from modelyard.notebooks.choice import flavors, parts
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads.pool import gpu_flavors, teams_here
+from modelyard.workloads.quotas import Quotas
 
 
 class Part(NamedTuple):
@@ -21,8 +22,18 @@ class Part(NamedTuple):
     """GB of 10^9 bytes; None where nobody knows."""
 
 
+class Held(NamedTuple):
+    """What a team can hold of a flavor at once: its own, and what it may borrow."""
+
+    flavor: str
+    resource: str
+    """Whole GPUs or slices, as nodes call them."""
+    most: int
+    """One or more."""
+
+
 class Offer(NamedTuple):
-    """``choose`` takes each of them, where the team has a quota of the flavor's whole GPUs, or of the slice there."""
+    """``choose`` takes each of them that the team can hold."""
 
     flavors: tuple[Flavor, ...]
     """A single nameless one where the stack has none: nodes with the stack's card."""
@@ -33,6 +44,8 @@ class Offer(NamedTuple):
     teams: tuple[Team, ...]
     able: Mapping[str, tuple[str, ...]]
     """By team, the flavors that it has or can borrow GPUs of, whole ones or slices."""
+    holds: Mapping[str, tuple[Held, ...]]
+    """By team, in the order of its quotas."""
     priorities: tuple[str, ...]
     """The most urgent first; of queued jobs only."""
 
@@ -52,7 +65,15 @@ def offer(config: Config) -> Offer:
         },
         teams=teams_here(config),
         able={team.name: tuple(one.name for one in gpu_flavors(config, team)) for team in teams_here(config)},
+        holds={team.name: _holds(config, team) for team in teams_here(config)},
         priorities=tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value))
         if teams_here(config)
         else (),
     )
+
+
+def _holds(config: Config, team: Team) -> tuple[Held, ...]:
+    pool, known = Quotas(config), flavors(config)
+    asked = dict.fromkeys((quota.flavor, quota.resource) for quota in team.quotas if quota.flavor in known)
+    found = (Held(flavor, resource, int(pool.most(team, flavor, resource))) for flavor, resource in asked)
+    return tuple(one for one in found if one.most)

@@ -12,7 +12,6 @@ from modelyard.hardware import Card, products, resolve
 from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.plan.capacity import MANY, PRODUCT_LABEL, amount, obstacle, on_node
 from modelyard.plan.pods import Pods
-from modelyard.plan.pool import Pool
 from modelyard.plan.queues import HOST
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
@@ -21,6 +20,7 @@ from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads import node_labels
 from modelyard.workloads.jobs import RAY_HEAD, is_deployed
 from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
+from modelyard.workloads.quotas import Quotas
 from modelyard.workloads.spark import driver_of
 
 NAMED: Final = 4
@@ -61,7 +61,7 @@ def check_job_room(
     everything = tuple(everything)
     yield from _on_gpu_nodes(stack, everything)
     teams = {team.name: team for team in config.teams}
-    pool = Pool(config)
+    pool = Quotas(config)
     yield from _beyond(stack, everything, teams, pool)
     if not any(job.command for job in config.jobs):
         return
@@ -187,7 +187,7 @@ def _missing_level(config: Config, ask: _Ask, team: Team) -> tuple[str, str] | N
 _LESS: Final = "ask for fewer workers or set leastWorkers, raise the team's quota, or let it borrow more"
 
 
-def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str, str, str] | None:
+def _short(config: Config, pool: Quotas, ask: _Ask, team: Team) -> tuple[str, str, str, str] | None:
     """What a run asks for at once, the most of it that its team can ever have of one flavor, where that is less, why,
     and a remedy.
     """
@@ -226,7 +226,7 @@ def _short(config: Config, pool: Pool, ask: _Ask, team: Team) -> tuple[str, str,
     return None
 
 
-def _beyond(stack: Stack, everything: Iterable[Sized], teams: Mapping[str, Team], pool: Pool) -> Iterator[Finding]:
+def _beyond(stack: Stack, everything: Iterable[Sized], teams: Mapping[str, Team], pool: Quotas) -> Iterator[Finding]:
     """Whether a team can ever have the GPUs of all pods of a resource, each of which Kueue admits for itself."""
     config = stack.config
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):

@@ -93,9 +93,17 @@ def _labelled(
         Severity.WARNING,
         ("partitions", index),
         f"no node has the label of partition {partition.name}, so there are none of its slices",
-        f"drain a node, then kubectl label node NODE {labels}; or give the labels to its node pool",
+        f"drain a node, then kubectl label node NODE {labels}; or {_makers(stack.config, partition)}",
         detail=where + stops,
     )
+
+
+def _makers(config: Config, partition: Partition) -> str:
+    """How nodes that are made get the labels. Karpenter knows machines, and no machine has slices by own names."""
+    names = sorted({one.resource for one in slices(config, partition).values() if is_slice(one.resource)})
+    if not names:
+        return "give the labels to its node pool"
+    return f"give the labels to a node group that keeps its nodes: Karpenter adds none for {' or '.join(names)}"
 
 
 def _made(stack: Stack, index: int, partition: Partition, node: Node) -> Iterator[Finding]:

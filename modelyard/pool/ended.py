@@ -85,7 +85,8 @@ def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator
     reasons = {end.reason for end in ends}
     if "OOMKilled" in reasons:
         yield f"give the job's resource more memory; modelyard size {run.stack} shows what it is estimated to need"
-    if run.reason == "DeadlineExceeded":
+    # Of a SparkApplication only the driver says it.
+    if "DeadlineExceeded" in (run.reason, *reasons):
         yield "raise the job's timeLimit, or have it continue from a checkpoint"
     if reasons & {"Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}:
         yield f"its node took the pods away, so the same may go well again: modelyard job submit {run.stack} {run.job}"

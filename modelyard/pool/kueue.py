@@ -12,7 +12,7 @@ from modelyard.stack.config import Config
 
 
 class Work(NamedTuple):
-    """A Workload: what Kueue queues for one Job, RayJob or pod group."""
+    """A Workload: what Kueue queues for one Job, RayJob, SparkApplication or pod group."""
 
     body: Mapping[str, Any]
     name: str

@@ -7,15 +7,17 @@ from modelyard.cluster.gathered import RUN
 from modelyard.pool.objects import INDEX, JOB_NAME, NOTHING, labels_of
 from modelyard.pool.runs import Run
 
-_RAY_GROUP: Final = "ray.io/group"
 _RAY_TYPE: Final = "ray.io/node-type"
+_SPARK_ROLE: Final = "spark-role"
+_EXECUTOR: Final = "spark-exec-id"
+"""Spark's own labels: ``driver`` or ``executor``, and the executor's number, from 1."""
 
 
 class Source(NamedTuple):
     """Where one worker's lines come from."""
 
     worker: int | None
-    """Its number, or its trial's; None: it is beside the workers, as what submits to Ray and Ray's head are."""
+    """Its number, or its trial's; None: it is beside them, like what submits to Ray, Ray's head, Spark's driver."""
     mark: str
     """What its lines begin with, where there are several."""
     pod: str
@@ -35,7 +37,9 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
         labels = labels_of(pod)
         index = labels.get(INDEX) or (pod["metadata"].get("annotations") or NOTHING).get(INDEX)
         job = labels.get(JOB_NAME, "")
-        kind = labels.get(_RAY_TYPE)
+        kind, executor = labels.get(_RAY_TYPE) or labels.get(_SPARK_ROLE), labels.get(_EXECUTOR)
+        if executor is not None:
+            kind, index = None, executor
         if stages:
             # Several stages have a worker of the same number.
             worker, mark = None, stages.get(job or labels.get(RUN, ""), "stages")
@@ -43,8 +47,8 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
         elif kind == "worker":
             # Ray does not number its workers: in the order in which they were made.
             worker, mark, numbers = numbers, str(numbers), numbers + 1
-        elif kind == "head":
-            worker, mark = None, "head"
+        elif kind in ("head", "driver"):
+            worker, mark = None, kind
         elif job in trials:
             worker, mark = trials[job], str(trials[job])
         elif run.parts[0].kind == "RayJob":

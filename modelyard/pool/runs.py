@@ -1,15 +1,12 @@
 """Runs: what submissions made, put together and told in one state each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.gathered import HELD, JOB, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STACK, STAGE, RunObjects
-from modelyard.cluster.state import annotations_of
-from modelyard.pool.objects import NOTHING, asks_for, condition, labels_of
+from modelyard.cluster.gathered import HELD, JOB, PIPELINE, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE, RunObjects
+from modelyard.pool.objects import asks_for, labels_of
+from modelyard.pool.states import ENDED, State, pod_sets, state_of, times_of
 
-State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "held", "suspended"]
-"""``held``: a stage of a pipeline that waits for those that it needs."""
-ENDED: Final = ("succeeded", "failed")
 _FIRST: Final[Sequence[State]] = (
     "cancelled",
     "running",
@@ -32,7 +29,7 @@ class Part(NamedTuple):
     uid: str
     state: State
     reason: str
-    """Of a failure, as Kubernetes or KubeRay calls it; empty otherwise."""
+    """Of a failure, as Kubernetes or KubeRay calls it; empty otherwise, and of Spark, which has no word for it."""
     message: str
     workers: int
     gpus: int
@@ -128,7 +125,7 @@ class Run(NamedTuple):
 def runs_of(objects: RunObjects) -> tuple[Run, ...]:
     """The runs of every stack, the newest first."""
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for body in (*objects.jobs, *objects.ray_jobs):
+    for body in (*objects.jobs, *objects.ray_jobs, *objects.spark_applications):
         labels, metadata = labels_of(body), body["metadata"]
         name = labels.get(PIPELINE_RUN) or labels.get(RUN) or str(metadata["name"])
         if not (JOB in labels or PIPELINE_RUN in labels):
@@ -147,13 +144,10 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
 
 
 def _part(body: Mapping[str, Any]) -> Part:
-    metadata, status = body["metadata"], body.get("status") or NOTHING
-    state, reason, message = _ray_state(body) if body["kind"] == "RayJob" else _job_state(body)
+    metadata = body["metadata"]
+    state, reason, message = state_of(body)
     pods = pod_sets(body)
-    started = status.get("startTime") if state not in ("queued", "suspended") else None
-    ended = status.get("completionTime") or status.get("endTime")
-    if state == "failed" and not ended:
-        ended = condition(body, "Failed").get("lastTransitionTime")
+    started, ended = times_of(body, state)
     return Part(
         body,
         str(body["kind"]),
@@ -162,65 +156,14 @@ def _part(body: Mapping[str, Any]) -> Part:
         state,
         reason,
         message,
-        # The last set is that of the workers: before it stands Ray's head.
+        # The last set is that of the workers: before it stands Ray's head, or Spark's driver.
         pods[-1][1] if pods else 0,
         sum(sum(asks_for(spec).values()) * count for spec, count in pods),
         str(metadata.get("creationTimestamp") or ""),
-        str(started or ""),
-        str(ended or "") if state in ENDED else "",
+        started,
+        ended,
         labels_of(body).get(STAGE, ""),
     )
-
-
-def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
-    """The pod specs of a Job or RayJob, each with how many pods of it there are to be; Ray's head first."""
-    spec = body.get("spec") or NOTHING
-    if body["kind"] != "RayJob":
-        return [(_spec(spec), int(spec.get("parallelism", 1)))]
-    cluster = spec.get("rayClusterSpec") or NOTHING
-    head = _spec(cluster.get("headGroupSpec") or NOTHING)
-    groups = cluster.get("workerGroupSpecs") or ()
-    return [(head, 1), *((_spec(group), int(group.get("replicas", 1))) for group in groups)]
-
-
-def _spec(holder: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (holder.get("template") or NOTHING).get("spec") or NOTHING
-    return found
-
-
-def _job_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
-    status = body.get("status") or NOTHING
-    failed = condition(body, "Failed")
-    if condition(body, "Complete").get("status") == "True":
-        return "succeeded", "", ""
-    if failed.get("status") == "True":
-        return "failed", str(failed.get("reason") or ""), str(failed.get("message") or "")
-    if "deletionTimestamp" in body["metadata"]:
-        return "cancelled", "", ""
-    if (body.get("spec") or NOTHING).get("suspend"):
-        return _held_back(body), "", ""
-    return ("running" if status.get("ready") else "starting"), "", ""
-
-
-def _ray_state(body: Mapping[str, Any]) -> tuple[State, str, str]:
-    status = body.get("status") or NOTHING
-    deployment, job = status.get("jobDeploymentStatus") or "", status.get("jobStatus") or ""
-    reason, message = str(status.get("reason") or ""), str(status.get("message") or "")
-    if deployment == "Complete" and job == "SUCCEEDED":
-        return "succeeded", "", ""
-    if deployment in ("Complete", "Failed"):
-        return "failed", reason or job, message
-    if "deletionTimestamp" in body["metadata"]:
-        return "cancelled", "", ""
-    if (body.get("spec") or NOTHING).get("suspend"):
-        return _held_back(body), "", ""
-    return ("running" if deployment == "Running" else "starting"), "", ""
-
-
-def _held_back(body: Mapping[str, Any]) -> State:
-    if STAGE in labels_of(body) and RELEASED not in annotations_of(body):
-        return "held"
-    return "queued" if labels_of(body).get(QUEUE) else "suspended"
 
 
 def near_runs(name: str, runs: Iterable[Run]) -> list[str]:

@@ -10,7 +10,8 @@ from modelyard.pool.ended import WORDS, failed_pods, what_would_help
 from modelyard.pool.kueue import Queues
 from modelyard.pool.objects import NOTHING, condition
 from modelyard.pool.room import floor_of, tell_places
-from modelyard.pool.runs import Run, pod_sets
+from modelyard.pool.runs import Run
+from modelyard.pool.states import pod_sets
 from modelyard.pool.times import seconds_since
 from modelyard.pool.told import Known, Told, Why
 from modelyard.pool.waiting import tell_evicted, tell_waiting

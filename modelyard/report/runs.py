@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from modelyard.pool import Run, Why
-from modelyard.pool.runs import State
+from modelyard.pool.states import State
 from modelyard.pool.times import moment, seconds_since
 from modelyard.pool.words import plural, span
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped

@@ -110,7 +110,12 @@ def test_what_can_be_chosen(notebook: Path, run: Any) -> None:
     document = json.loads(run("job", "choices", "dev", "--json").out)
     assert (document["image"], document["environment"]) == ("images.example.com/notebook:1", None)
     assert [(one["name"], one["card"]) for one in document["flavors"]] == [("a10", "A10"), ("a30", "A30")]
-    assert document["teams"] == [{"name": "vision", "flavors": ["a10", "a30"], "resources": ["nvidia.com/gpu"]}]
+    (team,) = document["teams"]
+    assert (team["name"], team["flavors"]) == ("vision", ["a10", "a30"])
+    assert [(one["flavor"], one["resource"]) for one in team["holds"]] == [
+        ("a10", "nvidia.com/gpu"),
+        ("a30", "nvidia.com/gpu"),
+    ]
 
 
 def test_nothing_to_choose_from(run: Any, refused: Any) -> None:

@@ -10,17 +10,21 @@ from lab import Lab
 from tests.lab.environment import Environment
 
 POOL = {
-    "modelyard:flavors": [{"name": "a10", "gpu": "A10"}, {"name": "a30", "gpu": "A30"}],
+    "modelyard:flavors": [{"name": "a10", "gpu": "A10"}, {"name": "a30", "gpu": "A30"}, {"name": "l4", "gpu": "L4"}],
     "modelyard:teams": [
         {
             "name": "vision",
             "quotas": [
                 *({"flavor": name, "cpu": 16, "memory": "128Gi", "gpus": 1} for name in ("a10", "a30")),
                 {"flavor": "a30", "gpus": 2, "resource": "nvidia.com/mig-1g.6gb"},
+                {"flavor": "l4", "cpu": 16, "memory": "128Gi", "gpus": 2, "resource": "nvidia.com/gpu.shared"},
             ],
         }
     ],
-    "modelyard:partitions": [{"name": "small", "mode": "mig", "flavor": "a30", "layout": {"1g.6gb": 4}}],
+    "modelyard:partitions": [
+        {"name": "small", "mode": "mig", "flavor": "a30", "layout": {"1g.6gb": 4}},
+        {"name": "shared", "mode": "time-slicing", "flavor": "l4", "replicas": 4},
+    ],
     "modelyard:priorities": [{"name": "urgent", "value": 1000}],
 }
 

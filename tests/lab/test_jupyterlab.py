@@ -127,6 +127,10 @@ def test_what_is_refused_can_be_corrected_in_the_form(
     page = opened(browser, server, write_notebook(work / "wrong.ipynb", cell("x = 1", tags=["parameters"])))
     page.get_by_role("button", name="Submit Job").click()
     form = page.get_by_role("dialog")
+    # Of this card the team has shares only.
+    form.get_by_label("Flavor").select_option("l4 (L4)")
+    expect(form.get_by_label("Device").locator("option")).to_have_count(1)
+    expect(form.get_by_label("Device")).to_have_value("partial shared")
     form.get_by_label("Flavor").select_option("a30 (A30)")
     form.get_by_label("Parameters").fill("x")
     form.get_by_label("Device").select_option("1g.6gb of one A30, 6 GB: small (partial)")

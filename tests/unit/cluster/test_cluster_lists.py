@@ -1,10 +1,12 @@
 """Lists in pages: all of them, from the beginning again where they have grown too old, and who may not read them."""
 
+from collections.abc import Callable
+
 import httpx2
 import pytest
 
 from modelyard.cluster.connection import ClusterError
-from modelyard.cluster.lists import PAGE, paged, pool_objects
+from modelyard.cluster.lists import PAGE, paged, pool_objects, run_objects
 from tests.unit.cluster.test_cluster_live import client_of
 
 
@@ -62,3 +64,33 @@ def test_without_kueue_and_without_rights_are_told_apart() -> None:
         return httpx2.Response(404, text="404 page not found") if "kueue" in request.url.path else page(range(1))
 
     assert pool_objects(client_of(none)).kueue is False
+
+
+def answers(brought: tuple[str, ...], forbidden: tuple[str, ...] = ()) -> Callable[[httpx2.Request], httpx2.Response]:
+    """An API server with Jobs and what operators brought, of which some may not be listed, whether there or not."""
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        path = request.url.path
+        if any(path.endswith(f"/{plural}") for plural in forbidden):
+            return httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
+        if not any(path.startswith(f"/apis/{group}/") for group in ("batch", *brought)):
+            return httpx2.Response(404, text="404 page not found")
+        return page(range(1)) if path.endswith("s") else httpx2.Response(200, json={})
+
+    return answer
+
+
+def test_applications_of_spark_are_runs_where_the_cluster_has_them() -> None:
+    found = run_objects(client_of(answers(("sparkoperator.k8s.io",))), ("vision",))
+    assert [(body["apiVersion"], body["kind"]) for body in found.spark_applications] == [
+        ("sparkoperator.k8s.io/v1beta2", "SparkApplication")
+    ]
+    assert (found.ray_jobs, found.unread) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("brought", "unread"), [((), ()), (("sparkoperator.k8s.io",), ("sparkapplications of vision",))]
+)
+def test_what_may_not_be_read_is_told_only_where_it_is(brought: tuple[str, ...], unread: tuple[str, ...]) -> None:
+    found = run_objects(client_of(answers(brought, ("sparkapplications", "rayjobs"))), ("vision",))
+    assert (len(found.jobs), found.spark_applications, found.unread) == (1, (), unread)

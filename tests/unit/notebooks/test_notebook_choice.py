@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.notebooks import Choice, Chosen, choose, counted, offer
+from modelyard.notebooks import Choice, Chosen, Held, choose, offer
 from modelyard.notebooks.facts import escaped
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.partitions import Partition
@@ -163,6 +163,20 @@ def test_a_quota_is_of_its_flavor_and_of_what_it_counts() -> None:
     assert problem.startswith("team speech has no quota of nvidia.com/gpu.shared of flavor a10")
 
 
+def test_several_gpus_are_not_taken_where_a_team_never_has_so_many() -> None:
+    one, two = Quota("a10", "16", "64Gi", 1), Quota("a30-spot", "16", "64Gi", 2)
+    stack = pool()._replace(teams=(Team("vision", (one,)),))
+    (problem,) = problems(stack, allocation="multi_gpu")
+    assert problem == (
+        "team vision can never have 2 GPUs of any flavor at once; take --allocation single, or raise its quota"
+    )
+    # Where another flavor has them, it is the one.
+    assert chosen(stack._replace(teams=(Team("vision", (one, two)),)), allocation="multi_gpu").flavor == A30
+    # What it may borrow counts too.
+    lent = (Team("vision", (one,), cohort="all"), Team("speech", (one,), cohort="all"))
+    assert chosen(stack._replace(teams=lent), team="vision", allocation="multi_gpu").gpus == 2
+
+
 def test_everything_is_told_at_once() -> None:
     assert len(problems(pool(), team="visoin", flavor="b10", allocation="partial", priority="x")) == 4
 
@@ -177,16 +191,23 @@ def test_an_offer_has_what_can_be_chosen_and_nothing_else() -> None:
     stack = stack._replace(teams=(*stack.teams, Team("speech", (Quota("a30-spot", "16", "64Gi", 1), shares))))
     offered = offer(stack)
     assert offered.able == {"vision": ("a10",), "cpu": (), "speech": ("a30-spot", "a10")}
+    assert offered.holds == {
+        "vision": (Held("a10", "nvidia.com/gpu", 2),),
+        "cpu": (),
+        "speech": (Held("a30-spot", "nvidia.com/gpu", 1), Held("a10", "nvidia.com/gpu.shared", 2)),
+    }
+
+    def holds(flavor: str, team: str, resource: str, gpus: int = 1) -> bool:
+        return any((flavor, resource) == one[:2] and one.most >= gpus for one in offered.holds[team])
+
     for flavor, team, priority in product(offered.flavors, offered.teams, (None, *offered.priorities)):
-        able = flavor.name in offered.able[team.name]
         for allocation, gpus in offered.allocations:
             found = choose(stack, Choice(flavor.name, None, allocation, team.name, priority))
-            # Of a10 the team has shares, and no whole GPU.
-            assert isinstance(found, Chosen) == (able and (flavor.name, team.name) != ("a10", "speech"))
+            assert isinstance(found, Chosen) == holds(flavor.name, team.name, "nvidia.com/gpu", gpus)
             assert not isinstance(found, Chosen) or found.gpus == gpus
         for part in offered.parts[flavor.name]:
             asked = Choice(flavor.name, None, "partial", team.name, priority, part.partition, part.slice)
-            assert isinstance(choose(stack, asked), Chosen) == (able and part.resource in counted(team))
+            assert isinstance(choose(stack, asked), Chosen) == holds(flavor.name, team.name, part.resource)
     assert [(one.partition, one.slice) for one in offered.parts["a10"]] == [("shared", None)]
     assert [one.slice for one in offered.parts["a30-spot"]] == ["2g.12gb", "1g.6gb"]
 

@@ -359,6 +359,20 @@ def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> No
     assert found(labelled, "PAR015", "PAR016") == []
 
 
+def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
+    def remedy(partition: Partition) -> str:
+        site = dev.asking(partitions=(partition,))
+        (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
+        return str(told.remedy.partition("; or ")[2])
+
+    keeps = "give the labels to a node group that keeps its nodes: Karpenter adds none for "
+    assert remedy(SHARED) == f"{keeps}nvidia.com/gpu.shared"
+    several = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})
+    assert remedy(several) == f"{keeps}nvidia.com/mig-1g.10gb or nvidia.com/mig-3g.40gb"
+    # By the name of whole GPUs they are what machine types have.
+    assert remedy(SHARED._replace(rename=False)) == "give the labels to its node pool"
+
+
 @pytest.mark.parametrize(
     ("partition", "there", "problem"),
     [

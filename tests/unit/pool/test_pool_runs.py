@@ -25,9 +25,22 @@ def ray(name: str, suspend: bool = False, **status: Any) -> dict[str, Any]:
     return body | {"status": status}
 
 
+def spark(name: str, suspend: bool = False, state: str = "", message: str = "", **status: Any) -> dict[str, Any]:
+    """A SparkApplication with three executors of two GPUs."""
+    body = job(name, suspend=suspend)
+    gpu = {"name": "nvidia.com/gpu", "quantity": 2}
+    application = {"state": state, **({"errorMessage": message} if message else {})}
+    return body | {
+        "apiVersion": "sparkoperator.k8s.io/v1beta2",
+        "kind": "SparkApplication",
+        "spec": {"suspend": suspend, "driver": {"cores": 1}, "executor": {"instances": 3, "gpu": gpu}},
+        "status": {**({"applicationState": application} if state else {}), **status},
+    }
+
+
 def runs(*bodies: dict[str, Any]) -> tuple[Run, ...]:
-    jobs = tuple(body for body in bodies if body["kind"] == "Job")
-    return runs_of(RunObjects(jobs, tuple(body for body in bodies if body["kind"] == "RayJob")))
+    kinds = [tuple(body for body in bodies if body["kind"] == kind) for kind in ("Job", "RayJob", "SparkApplication")]
+    return runs_of(RunObjects(*kinds))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +57,15 @@ def runs(*bodies: dict[str, Any]) -> tuple[Run, ...]:
         (ray("a-1", jobDeploymentStatus="Running", jobStatus="RUNNING"), "running", ""),
         (ray("a-1", jobDeploymentStatus="Complete", jobStatus="SUCCEEDED"), "succeeded", ""),
         (ray("a-1", jobDeploymentStatus="Failed", jobStatus="FAILED", reason="AppFailed"), "failed", "AppFailed"),
+        (spark("a-1", suspend=True, state="SUSPENDED"), "queued", ""),
+        (spark("a-1"), "starting", ""),
+        (spark("a-1", state="SUBMITTED"), "starting", ""),
+        (spark("a-1", state="SUBMISSION_FAILED"), "starting", ""),
+        (spark("a-1", state="PENDING_RERUN"), "starting", ""),
+        (spark("a-1", state="RUNNING"), "running", ""),
+        (spark("a-1", state="SUCCEEDING"), "running", ""),
+        (spark("a-1", state="COMPLETED"), "succeeded", ""),
+        (spark("a-1", state="FAILED"), "failed", ""),
     ],
 )
 def test_states(body: dict[str, Any], state: str, reason: str) -> None:
@@ -63,6 +85,35 @@ def test_gpus_of_all_workers_and_of_ray_without_its_head() -> None:
     assert (plain.gpus, plain.holds, plain.parts[0].workers) == (6, 0, 3)
     (on_ray,) = runs(ray("b-1", jobDeploymentStatus="Running"))
     assert (on_ray.gpus, on_ray.holds, on_ray.parts[0].workers) == (2, 2, 2)
+
+
+def test_gpus_and_times_of_sparks_executors() -> None:
+    times = {"lastSubmissionAttemptTime": LONG_AGO, "terminationTime": None}
+    (run,) = runs(spark("c-1", state="RUNNING", **times))
+    assert (run.gpus, run.holds, run.parts[0].workers) == (6, 6, 3)
+    assert (run.started, run.ended) == (LONG_AGO, "")
+    ended = spark("c-1", state="FAILED", message="driver container failed", **times | {"terminationTime": RECENTLY})
+    (run,) = runs(ended)
+    assert (run.ended, run.holds, run.parts[0].message) == (RECENTLY, 0, "driver container failed")
+
+
+def test_executors_that_come_and_go_are_counted_as_they_are() -> None:
+    body = spark("c-1", state="RUNNING")
+    del body["spec"]["executor"]["instances"]
+    body["spec"]["dynamicAllocation"] = {"enabled": True, "initialExecutors": 1, "minExecutors": 1, "maxExecutors": 9}
+    assert runs(body)[0].gpus == 2
+    body["status"]["executorState"] = {"e-1": "RUNNING", "e-2": "PENDING", "e-3": "COMPLETED", "e-4": "FAILED"}
+    assert (runs(body)[0].gpus, runs(body)[0].parts[0].workers) == (4, 2)
+
+
+def test_a_stage_on_spark_waits_for_those_before_it() -> None:
+    body = stage("features", state="held", suspend=True)
+    held = spark("nightly-1-features", suspend=True)
+    held["metadata"] = body["metadata"]
+    (run,) = runs(stage("", **UP), held)
+    assert [(part.kind, part.stage, part.state) for part in run.stages] == [("SparkApplication", "features", "held")]
+    held["metadata"]["annotations"] = {"modelyard.dev/released": "nightly-1"}
+    assert runs(stage("", **UP), held)[0].state == "queued"
 
 
 def test_trials_are_one_run() -> None:
@@ -192,3 +243,26 @@ def test_rays_own_pods_come_before_its_workers() -> None:
         (0, "0", "w1"),
         (1, "1", "w2"),
     ]
+
+
+def sparks(name: str, role: str, number: str = "") -> dict[str, Any]:
+    labels = {"spark-role": role, "modelyard.dev/run": "a-1", **({"spark-exec-id": number} if number else {})}
+    return worker(name, "", LONG_AGO, "", **labels)
+
+
+def test_sparks_driver_comes_before_its_executors_which_have_sparks_numbers() -> None:
+    pods = [sparks("a-1-exec-2", "executor", "2"), sparks("a-1-exec-1", "executor", "1"), sparks("d", "driver")]
+    found = sources(runs(spark("a-1", state="RUNNING"))[0], pods)
+    assert [(one.worker, one.mark, one.pod) for one in found] == [
+        (None, "driver", "d"),
+        (1, "1", "a-1-exec-1"),
+        (2, "2", "a-1-exec-2"),
+    ]
+
+
+def test_lines_of_a_stage_on_spark() -> None:
+    body = spark("a-1", state="RUNNING")
+    body["metadata"] = stage("features", state="on")["metadata"] | {"name": "a-1"}
+    (run,) = runs(stage("", **UP), body)
+    found = sources(run, [sparks("e", "executor", "1"), sparks("d", "driver")])
+    assert [(one.mark, one.pod) for one in found] == [("features/1", "e"), ("features/driver", "d")]

@@ -24,6 +24,7 @@ from tests.pool import (
     workload,
 )
 from tests.unit.environments import environments
+from tests.unit.pool.test_pool_runs import spark
 
 SHORT = (
     "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a10, 1 more needed"
@@ -249,6 +250,25 @@ def test_why_it_failed(ask: Any, pods: list[tuple[str, int]], condition_: str, s
     assert found.summary.startswith("has failed after ")
     assert said in words(found)
     assert any(help_ in text for text in found.helps), found.helps
+
+
+def test_an_application_of_spark_that_ran_too_long(ask: Any) -> None:
+    body = spark("etl-11111", state="FAILED", message="driver pod failed")
+    driver = pod(
+        "etl-11111-driver", "n1", phase="Failed", run="etl-11111", reason="DeadlineExceeded", message="too long"
+    )
+    found = ask(body, [driver])
+    assert "it failed\ndriver pod failed" in words(found)
+    assert "1 pod failed, the first of them etl-11111-driver: DeadlineExceeded (too long)" in words(found)
+    assert found.helps == ("raise the job's timeLimit, or have it continue from a checkpoint",)
+
+
+def test_an_application_of_spark_waits_for_quota_of_all_its_executors(ask: Any) -> None:
+    waiting = spark("etl-11111", suspend=True)
+    work = workload(job("etl-11111", workers=3, wants=spec(2)), waits(SHORT))
+    work["metadata"]["ownerReferences"][0]["uid"] = waiting["metadata"]["uid"]
+    found = ask(waiting, workloads=[work], queues=[cluster_queue("team-vision", 2, 2)])
+    assert "it asks for 6 GPUs" in words(found)
 
 
 def test_a_pod_that_its_node_took_away(ask: Any) -> None:

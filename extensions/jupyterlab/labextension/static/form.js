@@ -39,9 +39,11 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
     }
     const flavor = choices.flavors.find(({ name }) => name === value('flavor'));
     const card = flavor?.card ?? 'GPU';
-    const parts = (flavor?.parts ?? []).filter(({ resource }) => !team || team.resources.includes(resource));
+    const fits = ({ resource, gpus = 1 }) =>
+      !team || team.holds.some((one) => one.flavor === flavor?.name && one.resource === resource && one.most >= gpus);
+    const parts = (flavor?.parts ?? []).filter(fits);
     fill(fields.device.control, [
-      ...choices.allocations.map(({ name, gpus }) => [name, `${gpus} × ${card}: ${GPUS[name]} (${name})`]),
+      ...choices.allocations.filter(fits).map(({ name, gpus }) => [name, `${gpus} × ${card}: ${GPUS[name]} (${name})`]),
       ...parts.map((part) => [deviceOf(part), `${partOf(part, card)} (partial)`]),
       ...(parts.length ? [] : [['partial', `a part of one ${card} (partial): there is none`, true]]),
     ]);

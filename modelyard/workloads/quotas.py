@@ -7,7 +7,7 @@ from modelyard.stack.config import Config
 from modelyard.stack.pool import Quota, Team
 
 
-class Pool:
+class Quotas:
     """The quotas of all teams, by cohort, flavor and resource."""
 
     def __init__(self, config: Config) -> None:
