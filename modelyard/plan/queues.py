@@ -8,7 +8,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, products, resolve
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import WHOLE_GPU, Flavor, Team
 from modelyard.workloads import node_labels
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools
@@ -26,15 +26,7 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
     """The findings about flavors, teams and priorities; without nodes nobody says what they have."""
     config = stack.config
     for section in ("flavors", "teams", "priorities"):
-        names = [one.name for one in getattr(config, section)]
-        for index in repeated(names):
-            yield stack.finding(
-                "QUE001",
-                Severity.ERROR,
-                (section, index, "name"),
-                f"{section} has {names[index]} twice",
-                "give one of them another name, or drop it",
-            )
+        yield from named_twice(stack, "QUE001", section)
     for index, flavor in enumerate(config.flavors):
         yield from _card(stack, index, flavor)
         yield from _topology(stack, index, flavor)

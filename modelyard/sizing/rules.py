@@ -13,7 +13,7 @@ from modelyard.sizing.partitions import slice_findings
 from modelyard.sizing.resources import Sized
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice
 
 CODES = (
     *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
@@ -32,15 +32,8 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         everything: its resources, as ``sized`` gives them.
     """
     config = stack.config
-    for section, named in (("resources", config.resources), ("jobs", config.jobs)):
-        for index in repeated(one.name for one in named):
-            yield stack.finding(
-                "RES207",
-                Severity.ERROR,
-                (section, index, "name"),
-                f"{section} has {named[index].name} twice",
-                "give one of them another name, or drop it",
-            )
+    for section in ("resources", "jobs"):
+        yield from named_twice(stack, "RES207", section)
     resources = {one.name: one for one in config.resources}
     teams, priorities = ({one.name for one in named} for named in (config.teams, config.priorities))
     own = iter([one for one in everything if one.own])
