@@ -12,6 +12,7 @@ from modelyard.stack.jobs import Job, JobType
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.remote import PLATFORM, Place
+from modelyard.stack.words import plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 
 LOADING: tuple[JobType, ...] = ("data-sink", "dataset")
@@ -307,5 +308,4 @@ class _Judge:
 
 
 def _gpus(one: Sized) -> str:
-    count = one.size.gpus * one.size.workers
-    return f"{count} GPU{'s' if count != 1 else ''}"
+    return plural(one.size.gpus * one.size.workers, "GPU")

@@ -10,6 +10,7 @@ from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import WHOLE_GPU, Flavor, Team
+from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools
 from modelyard.workloads.pool import apart, only_elsewhere
@@ -240,5 +241,5 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 ("flavors", index),
                 f"teams have quotas of {promised} {what} of {flavor.name}, and its nodes have {have}",
                 "lower the quotas to what there is; where an autoscaler adds nodes there is nothing to do",
-                detail=f"{names}{more}; {len(fitting)} node{'s' if len(fitting) != 1 else ''}",
+                detail=f"{names}{more}; {plural(len(fitting), 'node')}",
             )

@@ -5,7 +5,8 @@ from modelyard.pool.nodes import Floor, Places
 from modelyard.pool.objects import NOTHING, asks_for
 from modelyard.pool.told import Known, Told
 from modelyard.pool.view import with_flavors
-from modelyard.pool.words import plural, some
+from modelyard.pool.words import some
+from modelyard.stack.words import plural
 
 
 def tell_room(work: Work, told: Told, known: Known) -> None:

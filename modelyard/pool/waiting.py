@@ -12,7 +12,8 @@ from modelyard.pool.runs import Part, Run
 from modelyard.pool.times import seconds_since
 from modelyard.pool.told import Known, Told
 from modelyard.pool.values import Owner, QuotaUse
-from modelyard.pool.words import plural, some, span
+from modelyard.pool.words import some, span
+from modelyard.stack.words import plural
 
 _JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
 

@@ -15,8 +15,9 @@ from modelyard.pool.states import pod_sets
 from modelyard.pool.times import seconds_since
 from modelyard.pool.told import Known, Told, Why
 from modelyard.pool.waiting import tell_evicted, tell_waiting
-from modelyard.pool.words import plural, some, span
+from modelyard.pool.words import some, span
 from modelyard.stack.config import Config
+from modelyard.stack.words import plural
 
 
 def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, config: Config, now: datetime) -> Why:

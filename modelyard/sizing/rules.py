@@ -14,6 +14,7 @@ from modelyard.sizing.resources import Sized
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, named_twice
+from modelyard.stack.words import plural
 
 CODES = (
     *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
@@ -258,7 +259,7 @@ def _gpus(one: Sized) -> str:
     memory = f"{count(Fraction(one.need.gpu_memory, GB))} GB of GPU memory" if one.need.gpu_memory else ""
     if not one.need.gpus:
         return memory
-    number = f"{one.need.gpus} GPU{'s' if one.need.gpus > 1 else ''}"
+    number = plural(one.need.gpus, "GPU")
     return f"{number} ({memory})" if memory else number
 
 
