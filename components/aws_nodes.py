@@ -6,13 +6,13 @@ import pulumi
 from pulumi_aws import ec2, eks, iam
 
 from components.aws_cluster import attached
+from modelyard.names import GPU_RESOURCE, PRESENT_LABEL
 from modelyard.remote.aws_rights import trust
 from modelyard.stack.aws import Aws, NodeGroup
 
 CPU_IMAGE = "AL2023_x86_64_STANDARD"
 GPU_IMAGE = "AL2023_x86_64_NVIDIA"
 """With the NVIDIA driver and container toolkit; the device plugin comes with the platform."""
-GPU_TAINT = "nvidia.com/gpu"
 
 
 def node_role(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> tuple[iam.Role, list[pulumi.Resource]]:
@@ -59,7 +59,7 @@ def node_group(
         tags=dict(aws.tags),
         opts=inside,
     )
-    taints = [eks.NodeGroupTaintArgs(key=GPU_TAINT, value="present", effect="NO_SCHEDULE")]
+    taints = [eks.NodeGroupTaintArgs(key=GPU_RESOURCE, value="present", effect="NO_SCHEDULE")]
     return eks.NodeGroup(
         f"{name}-{group.name}-nodes",
         cluster_name=cluster.name,
@@ -76,7 +76,7 @@ def node_group(
         launch_template=eks.NodeGroupLaunchTemplateArgs(
             id=template.id, version=template.latest_version.apply(lambda version: str(version))
         ),
-        labels={**group.labels, **({"nvidia.com/gpu.present": "true"} if gpus else {})},
+        labels={**group.labels, **({PRESENT_LABEL: "true"} if gpus else {})},
         taints=taints if gpus else None,
         tags=dict(aws.tags),
         # How many there are is an autoscaler's to say once the group is there.

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-STACK: Final = "modelyard.dev/stack"
+from modelyard.names import STACK_NOTE
+
+STACK: Final = STACK_NOTE
 """Label of what a stack submits: the stack's name."""
 JOB: Final = "modelyard.dev/job"
 """Label of the same: the name of the job."""
@@ -19,6 +21,8 @@ STAGE: Final = "modelyard.dev/stage"
 """Label of a stage's objects: the name of the stage; what starts the stages has none."""
 RELEASED: Final = "modelyard.dev/released"
 """Annotation of a stage that may start."""
+JOB_NAME: Final = "batch.kubernetes.io/job-name"
+"""Label of a Job's pods: its name."""
 HELD: Final = "modelyard-held"
 """The queue of stages that wait. No LocalQueue has this name; with none, Kueue might give them its default one."""
 Objects = tuple[Mapping[str, Any], ...]

@@ -8,7 +8,6 @@ they are in no plan, no state, no log and no argument.
 import atexit
 import json
 import os
-import subprocess
 import tempfile
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
@@ -20,11 +19,10 @@ import httpx2
 from yaml import YAMLError, safe_load
 
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
+from modelyard.cluster.engine import EngineError, ask_engine
 from modelyard.stack.config import Stack, dotted
 from modelyard.workloads.remote import RemoteCluster, own_context, remote_clusters
 
-TIMEOUT = 60
-"""Seconds that decrypting one value may take."""
 _PLAIN = ("token", "client-certificate-data", "client-key-data")
 """What is taken of a user. Programs and paths are not: whoever may write a Secret would choose what runs here."""
 _handed: set[tuple[str, str]] = set()
@@ -151,19 +149,9 @@ def _of_kubeconfig(text: str) -> tuple[dict[str, str], dict[str, str]]:
 def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> str:
     """An encrypted value of the stack file, as the engine decrypts it."""
     key = f"modelyard:{dotted(tuple(path))}"
-    command = ("pulumi", "config", "get", "--non-interactive", "--stack", stack.name, "--path", key)
-    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
     try:
-        done = subprocess.run(
-            command,
-            cwd=root,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = ask_engine(root, "config", "get", "--non-interactive", "--stack", stack.name, "--path", key)
+    except EngineError:
         raise ValueError("the Pulumi engine (pulumi) does not run, and decrypts them") from None
     if done.returncode != 0:
         raise ValueError("the Pulumi engine does not decrypt them: check PULUMI_CONFIG_PASSPHRASE")

@@ -5,12 +5,11 @@ for. Nothing of the engine is imported, so that a live plan stays as fast as its
 """
 
 import json
-import os
-import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from modelyard.cluster.engine import EngineError, ask_engine
 from modelyard.cluster.state import Held, ObjectKey, key_of
 
 RECORD = "modelyard:index:Applied"
@@ -19,8 +18,6 @@ LEDGER = "modelyard:Ledger"
 """Type of ``engine.ledger.Ledger`` within the provider for Python resources."""
 REMOTE = "modelyard:index:RemoteCluster"
 """Type of ``components.remote_cluster.RemoteCluster``, the parent of all that is in one, by whose name."""
-TIMEOUT = 60
-"""Seconds that reading the state may take."""
 
 
 class StateError(Exception):
@@ -47,21 +44,9 @@ def held_sides(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
     Raises:
         StateError: there is no engine, no way to the state, or nobody can read it.
     """
-    command = ("pulumi", "stack", "export", "--non-interactive", "--stack", stack)
-    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
     try:
-        done = subprocess.run(
-            command,
-            cwd=root,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise StateError("the Pulumi engine (pulumi) is not on PATH") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = ask_engine(root, "stack", "export", "--non-interactive", "--stack", stack)
+    except EngineError as error:
         raise StateError(str(error)) from error
     if done.returncode != 0:
         said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")

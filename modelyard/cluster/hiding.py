@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from modelyard.names import LEDGER_NOTE
+
 HIDDEN = "(hidden)"
 """Stands for a value that looks like a secret."""
 
@@ -30,7 +32,6 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ADDRESS = re.compile(r"(?<=://)([^\s:/@]*):([^\s/@]+)@")
 _FLAG = re.compile(r"(--?[\w.-]+)(=?)(.*)", re.DOTALL)
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_LEDGER = "modelyard.dev/ledger"
 _VARIABLE = re.compile(r"""\[name="?(?P<name>[^\]"]+)"?\]\.value""")
 
 
@@ -53,7 +54,7 @@ def hidden_at(name: str, value: Any, secret: bool = False) -> Any:
     """The value of a field of that name; ``secret`` says that it is one whatever the field's name."""
     if name == _LAST_APPLIED and isinstance(value, str):
         return _noted(value)
-    if name == _LEDGER and isinstance(value, str):
+    if name == LEDGER_NOTE and isinstance(value, str):
         return _held(value)
     if isinstance(value, str) and value and (secret or is_secret(name)):
         return HIDDEN

@@ -11,6 +11,12 @@ class Kind(NamedTuple):
     namespaced: bool = True
 
 
+KUEUE: Final = "kueue.x-k8s.io/v1beta2"
+RAY: Final = "ray.io/v1"
+SPARK: Final = "sparkoperator.k8s.io/v1beta2"
+KEDA: Final = "keda.sh/v1alpha1"
+"""API versions of what operators bring, as they are read and written here."""
+
 KINDS: Final[Mapping[tuple[str, str], Kind]] = {
     ("apps/v1", "Deployment"): Kind("deployments"),
     ("apps/v1", "StatefulSet"): Kind("statefulsets"),
@@ -27,21 +33,21 @@ KINDS: Final[Mapping[tuple[str, str], Kind]] = {
     ("rbac.authorization.k8s.io/v1", "Role"): Kind("roles"),
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): Kind("rolebindings"),
     ("policy/v1", "PodDisruptionBudget"): Kind("poddisruptionbudgets"),
-    ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"): Kind("resourceflavors", namespaced=False),
-    ("kueue.x-k8s.io/v1beta2", "ClusterQueue"): Kind("clusterqueues", namespaced=False),
-    ("kueue.x-k8s.io/v1beta2", "Cohort"): Kind("cohorts", namespaced=False),
-    ("kueue.x-k8s.io/v1beta2", "LocalQueue"): Kind("localqueues"),
-    ("kueue.x-k8s.io/v1beta2", "Topology"): Kind("topologies", namespaced=False),
-    ("kueue.x-k8s.io/v1beta2", "AdmissionCheck"): Kind("admissionchecks", namespaced=False),
-    ("kueue.x-k8s.io/v1beta2", "MultiKueueCluster"): Kind("multikueueclusters", namespaced=False),
-    ("kueue.x-k8s.io/v1beta2", "MultiKueueConfig"): Kind("multikueueconfigs", namespaced=False),
-    ("kueue.x-k8s.io/v1beta2", "Workload"): Kind("workloads"),
-    ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"): Kind("workloadpriorityclasses", namespaced=False),
-    ("ray.io/v1", "RayCluster"): Kind("rayclusters"),
-    ("ray.io/v1", "RayJob"): Kind("rayjobs"),
-    ("sparkoperator.k8s.io/v1beta2", "SparkApplication"): Kind("sparkapplications"),
-    ("keda.sh/v1alpha1", "ScaledObject"): Kind("scaledobjects"),
-    ("keda.sh/v1alpha1", "TriggerAuthentication"): Kind("triggerauthentications"),
+    (KUEUE, "ResourceFlavor"): Kind("resourceflavors", namespaced=False),
+    (KUEUE, "ClusterQueue"): Kind("clusterqueues", namespaced=False),
+    (KUEUE, "Cohort"): Kind("cohorts", namespaced=False),
+    (KUEUE, "LocalQueue"): Kind("localqueues"),
+    (KUEUE, "Topology"): Kind("topologies", namespaced=False),
+    (KUEUE, "AdmissionCheck"): Kind("admissionchecks", namespaced=False),
+    (KUEUE, "MultiKueueCluster"): Kind("multikueueclusters", namespaced=False),
+    (KUEUE, "MultiKueueConfig"): Kind("multikueueconfigs", namespaced=False),
+    (KUEUE, "Workload"): Kind("workloads"),
+    (KUEUE, "WorkloadPriorityClass"): Kind("workloadpriorityclasses", namespaced=False),
+    (RAY, "RayCluster"): Kind("rayclusters"),
+    (RAY, "RayJob"): Kind("rayjobs"),
+    (SPARK, "SparkApplication"): Kind("sparkapplications"),
+    (KEDA, "ScaledObject"): Kind("scaledobjects"),
+    (KEDA, "TriggerAuthentication"): Kind("triggerauthentications"),
     ("karpenter.sh/v1", "NodePool"): Kind("nodepools", namespaced=False),
     ("karpenter.k8s.aws/v1", "EC2NodeClass"): Kind("ec2nodeclasses", namespaced=False),
 }

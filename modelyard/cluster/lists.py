@@ -8,14 +8,13 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import ClusterError, ask_server, message, transport
-from modelyard.cluster.gathered import RUN, STACK, PoolObjects, RunObjects
+from modelyard.cluster.gathered import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
+from modelyard.cluster.kinds import KUEUE, RAY, SPARK
 from modelyard.cluster.patience import busy, patiently
 
 PAGE: Final = 500
 """Objects of one answer, as kubectl asks for them."""
-_KUEUE: Final = "/apis/kueue.x-k8s.io/v1beta2"
-_SPARK: Final = "sparkoperator.k8s.io/v1beta2"
-_JOB_NAME: Final = "batch.kubernetes.io/job-name"
+_KUEUE: Final = f"/apis/{KUEUE}"
 _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods that hold what they ask for, or wait for it."""
 
@@ -70,8 +69,8 @@ def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
     query = {"labelSelector": STACK}
     with ThreadPoolExecutor(max_workers=8) as pool:
         jobs = pool.submit(_wherever, client, "/apis/batch/v1", "jobs", namespaces, query)
-        ray = pool.submit(_wherever, client, "/apis/ray.io/v1", "rayjobs", namespaces, query)
-        spark = pool.submit(_wherever, client, f"/apis/{_SPARK}", "sparkapplications", namespaces, query)
+        ray = pool.submit(_wherever, client, f"/apis/{RAY}", "rayjobs", namespaces, query)
+        spark = pool.submit(_wherever, client, f"/apis/{SPARK}", "sparkapplications", namespaces, query)
         found, unread = jobs.result()
         if found is None:
             raise ClusterError(
@@ -82,8 +81,8 @@ def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
         applications, unread_spark = spark.result()
         return RunObjects(
             tuple({**body, "apiVersion": "batch/v1", "kind": "Job"} for body in found),
-            tuple({**body, "apiVersion": "ray.io/v1", "kind": "RayJob"} for body in rays or ()),
-            tuple({**body, "apiVersion": _SPARK, "kind": "SparkApplication"} for body in applications or ()),
+            tuple({**body, "apiVersion": RAY, "kind": "RayJob"} for body in rays or ()),
+            tuple({**body, "apiVersion": SPARK, "kind": "SparkApplication"} for body in applications or ()),
             (*unread, *unread_ray, *unread_spark),
         )
 
@@ -102,7 +101,7 @@ def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) 
     """
     path = f"/api/v1/namespaces/{namespace}/pods"
     jobs = tuple(names)
-    selectors = (f"{RUN} in ({','.join({run: 0, **dict.fromkeys(jobs)})})", f"{_JOB_NAME} in ({','.join(jobs)})")
+    selectors = (f"{RUN} in ({','.join({run: 0, **dict.fromkeys(jobs)})})", f"{JOB_NAME} in ({','.join(jobs)})")
     found = [pod for selector in selectors for pod in paged(client, path, {"labelSelector": selector})]
     return sorted({pod["metadata"]["uid"]: pod for pod in found}.values(), key=lambda pod: str(pod["metadata"]["name"]))
 
@@ -188,7 +187,7 @@ def _wherever(
     everywhere = ask_server(lambda: get(f"{group}/{plural}"), plural)
     if everywhere is not None:
         return everywhere, ()
-    if ask_server(lambda: patiently(lambda: transport(client).get(group), busy), group).status_code == 404:
+    if "." in group and _is_missing(client, group):
         return [], ()
     found: list[dict[str, Any]] = []
     unread = []
@@ -199,3 +198,8 @@ def _wherever(
         else:
             found += theirs
     return (None if len(unread) == len(namespaces) else found), tuple(unread)
+
+
+def _is_missing(client: Client, group: str) -> bool:
+    """Whether the API server has nothing of a group and version, which everybody may ask."""
+    return ask_server(lambda: patiently(lambda: transport(client).get(group), busy), group).status_code == 404

@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 from modelyard import quantity
 from modelyard.cluster.kinds import is_namespaced
 
-GPU_RESOURCE = "nvidia.com/gpu"
 SCALED_OBJECT = "ScaledObject"
 """KEDA's kind."""
 PAUSED = "autoscaling.keda.sh/paused"

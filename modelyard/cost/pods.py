@@ -11,14 +11,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from modelyard.cluster import ClusterState, Node
-from modelyard.cluster.state import GPU_RESOURCE
 from modelyard.cost.delta import Load, delta, usd
 from modelyard.cost.prices import LIST, Prices, cpu_price, gpu_price
 from modelyard.hardware import resolve
 from modelyard.hardware.mig import resource_compute
-from modelyard.hardware.partitions import is_slice
+from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
-from modelyard.plan.capacity import PRESENT_LABEL, PRODUCT_LABEL, obstacle
+from modelyard.plan.capacity import obstacle
 from modelyard.plan.cost import Count, Price, StackCost, TargetCost, stack_cost
 from modelyard.plan.keda import bounds, fewest
 from modelyard.plan.pods import Pods, pod_spec, pods_of, replicas_of

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cluster import Node
 from modelyard.hardware.nodes import node_gpus
+from modelyard.names import MACHINE_LABEL
 from modelyard.plan.cost import Price
 
 if TYPE_CHECKING:
     from modelyard.hardware.instances import Instance
 
-TYPE_LABEL = "node.kubernetes.io/instance-type"
+TYPE_LABEL = MACHINE_LABEL
 REGION_LABEL = "topology.kubernetes.io/region"
 NO_CARD = "none"
 """Instead of a card: only machines without GPUs."""

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from modelyard.hardware.cards import Card, rows
+from modelyard.names import MIG_PREFIX
 
 _PROFILE: Final = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z.]+)?")
 
@@ -33,7 +34,7 @@ class Profile(NamedTuple):
     @property
     def resource(self) -> str:
         """The resource that nodes advertise it as (NVIDIA/k8s-device-plugin v0.17.4 internal/rm/rm.go)."""
-        return f"nvidia.com/mig-{self.name.replace('+', '.')}"
+        return f"{MIG_PREFIX}{self.name.replace('+', '.')}"
 
 
 class Mig(NamedTuple):
@@ -59,8 +60,8 @@ def variants_with_mig(card: Card) -> tuple[str, ...]:
 
 def resource_compute(resource: str) -> int:
     """Compute slices of the profile behind a resource's name, 1 for resources that are no profile's."""
-    found = _PROFILE.match(resource.removeprefix("nvidia.com/mig-"))
-    return int(found[1]) if found is not None and resource.startswith("nvidia.com/mig-") else 1
+    found = _PROFILE.match(resource.removeprefix(MIG_PREFIX))
+    return int(found[1]) if found is not None and resource.startswith(MIG_PREFIX) else 1
 
 
 def fits(found: Mig, layout: Mapping[str, int]) -> bool | None:

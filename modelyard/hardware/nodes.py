@@ -13,12 +13,12 @@ from modelyard.hardware import cuda as toolkits
 from modelyard.hardware.cards import Card, by_id, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA
 from modelyard.hardware.rules.shared import card_of, falls_short, least_gi, spelled
+from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, MIG_PREFIX, PRODUCT_LABEL, REPLICAS_LABEL
 from modelyard.quantity import GB, parse
 from modelyard.stack.config import Stack
 
 Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 
-GPU = "nvidia.com/gpu"
 _MIB = 2**20
 # Drivers and ECC take a few per cent of the nominal memory; the smallest fractions on the market take half.
 _WHOLE_MEMORY = 0.9
@@ -69,13 +69,13 @@ def node_gpus(node_labels: Mapping[str, str], allocatable: Mapping[str, Fraction
         node_labels: ``metadata.labels`` of the node.
         allocatable: ``status.allocatable`` of the node as exact numbers.
     """
-    count = int(allocatable.get(GPU, 0))
+    count = int(allocatable.get(GPU_RESOURCE, 0))
     slices = tuple(
         (name, int(amount))
         for name, amount in sorted(allocatable.items())
-        if name.startswith(("nvidia.com/mig-", f"{GPU}.")) and amount >= 1
+        if name.startswith((MIG_PREFIX, f"{GPU_RESOURCE}.")) and amount >= 1
     )
-    product = node_labels.get("nvidia.com/gpu.product", "")
+    product = node_labels.get(PRODUCT_LABEL, "")
     base = product.partition("-MIG-")[0].removesuffix("-SHARED")
     card = resolve(base) if base else None
     if card is None and not base:
@@ -122,7 +122,7 @@ def _driver_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
     ours = set(products(card))
     found: dict[DriverVerdict, list[str]] = {}
     for node in nodes:
-        if node.labels.get("nvidia.com/gpu.product") in ours:
+        if node.labels.get(PRODUCT_LABEL) in ours:
             verdict = driver_verdict(node.labels, stack.config.platform.cuda)
             if verdict.runs is False or verdict.minor_only:
                 found.setdefault(verdict, []).append(node.name)
@@ -153,7 +153,7 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
         return []
     found: dict[int, list[str]] = {}
     for node in nodes:
-        own = node_gpus(node.labels, node.allocatable).card if node.allocatable.get(GPU) else None
+        own = node_gpus(node.labels, node.allocatable).card if node.allocatable.get(GPU_RESOURCE) else None
         if own is not None and own.id in card.members:
             found.setdefault(own.memory_gb, []).append(node.name)
     config = stack.config
@@ -222,7 +222,7 @@ def _kind(node_labels: Mapping[str, str], card: Card | None, product: str, count
 
 
 def _shared(node_labels: Mapping[str, str], product: str) -> bool:
-    replicas = node_labels.get("nvidia.com/gpu.replicas", "")
+    replicas = node_labels.get(REPLICAS_LABEL, "")
     return (
         product.endswith("-SHARED")
         or (replicas.isdigit() and int(replicas) > 1)
@@ -244,7 +244,7 @@ def _by_cloud(node_labels: Mapping[str, str]) -> tuple[str, Card | None]:
     for key in ("cloud.google.com/gke-accelerator", "karpenter.azure.com/sku-gpu-name"):
         if name := node_labels.get(key, ""):
             return name, resolve(name)
-    machine = node_labels.get("node.kubernetes.io/instance-type", "")
+    machine = node_labels.get(MACHINE_LABEL, "")
     if machine:
         from modelyard.hardware.instances import by_type  # a table that few clusters need
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from modelyard.hardware.cards import Card, Version, resolve
 from modelyard.hardware.mig import Profile, mig
+from modelyard.names import GPU_RESOURCE, SHARED_RESOURCE
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
 from modelyard.stack.partitions import Partition
@@ -18,8 +19,6 @@ CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
 """The label by which a node says which configuration its device plugin takes."""
 MIG_LABEL: Final = "nvidia.com/mig.config"
 """The label by which a node says which layout its MIG manager makes."""
-WHOLE: Final = "nvidia.com/gpu"
-SHARED: Final = "nvidia.com/gpu.shared"
 MPS_CLIENTS: Final = 48
 MPS_CLIENTS_BELOW: Final[tuple[Version, int]] = ((7, 5), 16)
 """Compute capability below which the device plugin takes fewer clients, and how many."""
@@ -74,7 +73,7 @@ def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:
     """The slices of a partition by name: the MIG profile, else the mode."""
     card = partition_card(config, partition)
     if partition.mode != "mig":
-        name = SHARED if partition.rename else WHOLE
+        name = SHARED_RESOURCE if partition.rename else GPU_RESOURCE
         memory = card.memory_gb if card is not None else None
         if memory is not None and partition.mode == "mps" and partition.replicas:
             memory //= partition.replicas
@@ -85,7 +84,7 @@ def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:
         profile = found.profiles.get(name) if found is not None else None
         if profile is None:
             continue  # It is told that the card has no such profile.
-        resource = WHOLE if partition.strategy == "single" else profile.resource
+        resource = GPU_RESOURCE if partition.strategy == "single" else profile.resource
         made[name] = Slice(partition, resource, profile.memory_gb, card, profile)
     return made
 
@@ -119,8 +118,3 @@ def mps_clients(card: Card) -> int:
         return 0
     below, fewer = MPS_CLIENTS_BELOW
     return fewer if card.compute < below else MPS_CLIENTS
-
-
-def is_slice(resource: str) -> bool:
-    """Whether a resource's name is that of a part of a GPU: of a MIG slice, or of a shared GPU that is called so."""
-    return resource.startswith(("nvidia.com/mig-", f"{WHOLE}."))

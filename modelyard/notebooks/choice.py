@@ -4,15 +4,16 @@ from typing import NamedTuple
 
 from modelyard.hardware import near_cards, resolve
 from modelyard.hardware.partitions import Slice, partition_card, slices
+from modelyard.names import GPU_RESOURCE
 from modelyard.notebooks.values import Problem
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
 from modelyard.stack.partitions import Partition
-from modelyard.stack.pool import WHOLE_GPU, Flavor, Team, Toleration
+from modelyard.stack.pool import Flavor, Team, Toleration
 from modelyard.workloads.pool import gpu_flavors, teams_here
 from modelyard.workloads.quotas import Quotas
 
-_GPU_NODES = Toleration(WHOLE_GPU, "Exists", effect="NoSchedule")
+_GPU_NODES = Toleration(GPU_RESOURCE, "Exists", effect="NoSchedule")
 """GPU nodes usually have this taint; a stack without flavors says nothing of them."""
 
 
@@ -130,8 +131,8 @@ def _theirs(config: Config, team: Team, whole: int | None) -> tuple[Flavor, ...]
     if whole is None:
         return gpu_flavors(config, team)
     pool = Quotas(config)
-    able = gpu_flavors(config, team, (), WHOLE_GPU)
-    return tuple(flavor for flavor in able if pool.most(team, flavor.name, WHOLE_GPU) >= whole)
+    able = gpu_flavors(config, team, (), GPU_RESOURCE)
+    return tuple(flavor for flavor in able if pool.most(team, flavor.name, GPU_RESOURCE) >= whole)
 
 
 def _several(what: str) -> str:

@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from modelyard import quantity
 from modelyard.hardware import products, resolve
-from modelyard.hardware.partitions import WHOLE
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.notebooks.choice import Chosen
 from modelyard.notebooks.place import Place
 from modelyard.stack.config import Stack
 from modelyard.workloads import node_labels
 from modelyard.workloads.environments import image_with, run_environment
-from modelyard.workloads.pool import PRODUCT, namespace_of
+from modelyard.workloads.pool import namespace_of
 
 TEMPLATE: Final = "job-notebook"
 """Name of the patch."""
@@ -44,7 +44,7 @@ def notebook_facts(
             "cpu": config.notebooks.cpu,
             "memory": quantity.times(config.notebooks.memory, chosen.gpus),
             "gpus": chosen.gpus,
-            "gpuResource": chosen.part.resource if chosen.part is not None else WHOLE,
+            "gpuResource": chosen.part.resource if chosen.part is not None else GPU_RESOURCE,
             "timeLimit": config.notebooks.time_limit,
             "keep": config.notebooks.keep,
             "arguments": [escaped(one) for one in _arguments(place, parameters)],
@@ -57,7 +57,7 @@ def _nodes(chosen: Chosen) -> dict[str, str]:
     labels = node_labels(chosen.flavor) if chosen.flavor.name else {}
     if chosen.part is None:
         return labels
-    return {**{key: value for key, value in labels.items() if key != PRODUCT}, **chosen.part.nodes}
+    return {**{key: value for key, value in labels.items() if key != PRODUCT_LABEL}, **chosen.part.nodes}
 
 
 def _products(chosen: Chosen) -> list[str]:

@@ -5,7 +5,8 @@ from datetime import date
 from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
-from modelyard.cluster.gathered import HELD, PIPELINE_RUN, QUEUE, RELEASED, STAGE
+from modelyard.cluster.gathered import HELD, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, STAGE
+from modelyard.cluster.kinds import KINDS, RAY, SPARK
 from modelyard.findings import Finding, Severity
 from modelyard.jobs import TEMPLATES, Submission, errors_about, job_environment, submission, unfit_for_run
 from modelyard.pipelines.artifacts import Run, artifact, variables
@@ -24,12 +25,8 @@ MODEL: Final = "modelyard.dev/model"
 """Annotation of the pods that serve a model: its address."""
 _LONGEST: Final = 54
 """Characters of the longest name of a stage's run, as of every job's."""
-_PLURALS: Final[Mapping[str, tuple[str, str]]] = {
-    "Job": ("batch/v1", "jobs"),
-    "RayJob": ("ray.io/v1", "rayjobs"),
-    "SparkApplication": ("sparkoperator.k8s.io/v1beta2", "sparkapplications"),
-    "Deployment": ("apps/v1", "deployments"),
-}
+_STARTED: Final = (("batch/v1", "Job"), (RAY, "RayJob"), (SPARK, "SparkApplication"), ("apps/v1", "Deployment"))
+_PLURALS: Final[Mapping[str, tuple[str, str]]] = {one[1]: (one[0], KINDS[one].plural) for one in _STARTED}
 """API version and plural of what is started or rolled out, by kind."""
 
 
@@ -205,7 +202,7 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
 def _of_run(body: dict[str, Any], pipeline: Pipeline, stage: Stage, run: str) -> dict[str, Any]:
     labels = {
         **body["metadata"].get("labels", {}),
-        "modelyard.dev/pipeline": pipeline.name,
+        PIPELINE: pipeline.name,
         PIPELINE_RUN: run,
         STAGE: stage.name,
     }

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from modelyard import quantity
-from modelyard.cluster.state import GPU_RESOURCE
 from modelyard.hardware import Card, products, resolve
+from modelyard.names import GPU_RESOURCE
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job

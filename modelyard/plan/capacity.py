@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.cluster import ClusterState, Node
-from modelyard.cluster.state import GPU_RESOURCE, Quota
+from modelyard.cluster.state import Quota
+from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.plan.pods import Pods
 
-PRODUCT_LABEL = "nvidia.com/gpu.product"
-PRESENT_LABEL = "nvidia.com/gpu.present"
 MANY = 1_000_000
 """Pods that nothing limits."""
 NAMED = 6

@@ -8,6 +8,7 @@ from modelyard.catalog import Library
 from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.cluster.connection import ClusterError, connect
 from modelyard.cluster.dryrun import dry_run
+from modelyard.cluster.kinds import KUEUE
 from modelyard.cluster.live import identity, objects_of, serves, snapshot, state_of
 from modelyard.cluster.state import Held
 from modelyard.findings import Finding
@@ -19,9 +20,6 @@ from modelyard.workloads.remote import RemoteCluster, queue_of, remote_clusters
 
 if TYPE_CHECKING:
     from lightkube import Client
-
-KUEUE = "kueue.x-k8s.io/v1beta2"
-"""What keeps to a quota."""
 
 
 def live_remotes(

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cluster.state import GPU_RESOURCE, Node
+from modelyard.cluster.state import Node
 from modelyard.hardware.partitions import CONFIG_LABEL
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
-from modelyard.plan.capacity import MANY, PRODUCT_LABEL, amount, obstacle, on_node
+from modelyard.plan.capacity import MANY, amount, obstacle, on_node
 from modelyard.plan.pods import Pods
 from modelyard.plan.queues import HOST
 from modelyard.stack.pool import Flavor, Team

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from modelyard.cluster.state import GPU_RESOURCE
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, products, resolve
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
-from modelyard.plan.capacity import PRODUCT_LABEL, amount
+from modelyard.plan.capacity import amount
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Team

@@ -9,6 +9,7 @@ from modelyard.merge.fieldset import FieldSet
 from modelyard.merge.managed import UNTRACKED
 from modelyard.merge.typed import UnfitError, by_element, field_set
 from modelyard.merge.typed import merge as laid_over
+from modelyard.names import LEDGER_NOTE
 from modelyard.plan.ledger import (
     Ledger,
     covered,
@@ -25,7 +26,7 @@ from modelyard.plan.ledger import (
     with_owners,
     write_ledger,
 )
-from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER, LEDGER_ANNOTATION
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER
 from modelyard.plan.returning import NOTES, due, finished, partial, undo
 
 _NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in (*NOTES, *ENGINE_ANNOTATIONS)))
@@ -140,7 +141,7 @@ def _settled(live: dict[str, Any], request: dict[str, Any], schema: merge.Type) 
 def with_note(request: Mapping[str, Any], text: str) -> dict[str, Any]:
     """A request that carries a ledger."""
     metadata = request["metadata"]
-    annotations = {**(metadata.get("annotations") or {}), LEDGER_ANNOTATION: text}
+    annotations = {**(metadata.get("annotations") or {}), LEDGER_NOTE: text}
     return {**request, "metadata": {**metadata, "annotations": annotations}}
 
 

@@ -13,10 +13,11 @@ from modelyard.catalog.library import Phase
 from modelyard.cluster import Answer, ClusterState, Deletion, ObjectKey, Question
 from modelyard.cluster.state import Held, annotations_of
 from modelyard.findings import Finding
+from modelyard.names import STACK_NOTE
 from modelyard.plan.foresight import foresee, undeletable
 from modelyard.plan.keeping import gets_back
 from modelyard.plan.ledger import known_ledger, ours
-from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION, STACK_ANNOTATION
+from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.pods import pods_of, replicas_of
 from modelyard.plan.returning import Undo, finished, undo
 from modelyard.plan.undoing import let_go, stranger, two_states
@@ -127,7 +128,7 @@ def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) 
     names = [
         key.name
         for key in sorted(wanted & state.objects.keys() - (state.held or {}).keys())
-        if annotations_of(state.objects[key]).get(STACK_ANNOTATION) == stack.full_name and ours(state.objects[key])
+        if annotations_of(state.objects[key]).get(STACK_NOTE) == stack.full_name and ours(state.objects[key])
     ]
     if state.held is not None and names:
         yield two_states(stack, names)

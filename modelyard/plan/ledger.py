@@ -12,7 +12,8 @@ from modelyard.cluster.state import annotations_of
 from modelyard.merge import Key, Owner, Path, fieldset
 from modelyard.merge.fieldset import FieldSet
 from modelyard.merge.managed import entries, identity, owner_of
-from modelyard.plan.ownership import FIELD_MANAGER, LEDGER_ANNOTATION
+from modelyard.names import LEDGER_NOTE
+from modelyard.plan.ownership import FIELD_MANAGER
 
 FORMAT_VERSION = 1
 
@@ -125,14 +126,14 @@ def known_ledger(body: Mapping[str, Any], noted: str = "") -> Ledger:
 
 def ledger_text(body: Mapping[str, Any]) -> str:
     """The ledger that an object carries, as text; empty where it carries none."""
-    return str(annotations_of(body).get(LEDGER_ANNOTATION) or "")
+    return str(annotations_of(body).get(LEDGER_NOTE) or "")
 
 
 def without_ledger(body: dict[str, Any]) -> dict[str, Any]:
     """The object without its ledger, for who shows or hands out the object itself."""
     if not ledger_text(body):
         return body
-    annotations = {name: text for name, text in annotations_of(body).items() if name != LEDGER_ANNOTATION}
+    annotations = {name: text for name, text in annotations_of(body).items() if name != LEDGER_NOTE}
     return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
 
 

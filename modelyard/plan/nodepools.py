@@ -4,17 +4,18 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from fractions import Fraction
 
-from modelyard.cluster.state import GPU_RESOURCE, Node
+from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, near_cards, products, resolve
 from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on
 from modelyard.hardware.regions import region_names
+from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.nodepools import NodePool
-from modelyard.workloads.nodepools import POOL, TYPE, gives, is_for_pools, own_labels, types_of
-from modelyard.workloads.pool import PRODUCT, node_labels, only_elsewhere
+from modelyard.workloads.nodepools import POOL, gives, is_for_pools, own_labels, types_of
+from modelyard.workloads.pool import node_labels, only_elsewhere
 
 
 def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
@@ -43,7 +44,7 @@ def possible_nodes(pools: Iterable[NodePool]) -> tuple[Node, ...]:
             one = by_type().get(name)
             if one is None or one.gpus is None or one.vcpu is None or one.memory_gib is None or one.gpus > pool.gpus:
                 continue
-            labels = {**own_labels(pool), POOL: pool.name, TYPE: name}
+            labels = {**own_labels(pool), POOL: pool.name, MACHINE_LABEL: name}
             amounts = {"cpu": one.vcpu, "memory": int(one.memory_gib * 2**30), GPU_RESOURCE: one.gpus}
             found.append(
                 Node(f"{pool.name}/{name}", labels, taints, {key: Fraction(value) for key, value in amounts.items()})
@@ -79,13 +80,13 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
         )
         return
     yield from _types(stack, pool, where, card, {one.type for one in there}, place)
-    if PRODUCT not in pool.labels and product_on(pool.cloud, card) is None:
+    if PRODUCT_LABEL not in pool.labels and product_on(pool.cloud, card) is None:
         yield stack.finding(
             "QUE021",
             Severity.ERROR,
             (*where, "gpu"),
             f"nodes call the {card.short} by {len(products(card))} names, and a pool has one",
-            f"name the variant, or one of them in the pool's labels: {PRODUCT}",
+            f"name the variant, or one of them in the pool's labels: {PRODUCT_LABEL}",
             detail=f"names of the product label: {', '.join(products(card)) or 'none that is known'}",
         )
 

@@ -14,6 +14,7 @@ from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.merge import Owner
 from modelyard.merge.managed import ownership
+from modelyard.names import STACK_NOTE
 from modelyard.plan.values import FieldChange
 
 FIELD_MANAGER = "modelyard"
@@ -21,9 +22,6 @@ FIELD_MANAGER = "modelyard"
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
-STACK_ANNOTATION = "modelyard.dev/stack"
-"""The stack that applied an object, ``project/stack``."""
-LEDGER_ANNOTATION = "modelyard.dev/ledger"
 ENGINE_ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/patchForce": "true"}
 """What Pulumi's provider looks for on an object: our name, and leave to take fields over. It sends them along, so they
 are part of the request. Force is for the whole request; findings tell every field that it takes."""
@@ -186,7 +184,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
 
 def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | None:
     """The finding where another stack than ``stack`` has applied the object."""
-    holder = annotations_of(live).get(STACK_ANNOTATION)
+    holder = annotations_of(live).get(STACK_NOTE)
     # A copy of an object has the note too, and nothing of ours.
     if holder in (None, stack) or not any(owner.owner.manager == FIELD_MANAGER for owner in ownership(live)):
         return None

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from modelyard.cluster import ClusterState, Node
-from modelyard.cluster.state import GPU_RESOURCE
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
-from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, is_slice, partition_card, slices
-from modelyard.plan.capacity import PRODUCT_LABEL
+from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_card, slices
+from modelyard.names import PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.partitions import Partition
@@ -81,7 +80,7 @@ def _labelled(
     if partition.mode == "mig":
         labels += f" {MIG_LABEL}={partition.name}"
     names = [node.name for node in fitting]
-    busy = [pod for pod in state.pods if pod.node in names and any(_is_gpu(key) for key in pod.requests)]
+    busy = [pod for pod in state.pods if pod.node in names and any(is_gpu(key) for key in pod.requests)]
     where = f"nodes that could: {_some(names)}" if names else "no node has its card or its flavor's labels"
     stops = (
         f"; {len(busy)} pod{'s run' if len(busy) != 1 else ' runs'} on their GPUs now, and would not outlive it"
@@ -99,7 +98,7 @@ def _labelled(
 
 
 def _makers(config: Config, partition: Partition) -> str:
-    """How nodes that are made get the labels. Karpenter knows machines, and no machine has slices by own names."""
+    """How nodes that are made get the labels. Karpenter adds none for slices with names of their own."""
     names = sorted({one.resource for one in slices(config, partition).values() if is_slice(one.resource)})
     if not names:
         return "give the labels to its node pool"
@@ -109,7 +108,7 @@ def _makers(config: Config, partition: Partition) -> str:
 def _made(stack: Stack, index: int, partition: Partition, node: Node) -> Iterator[Finding]:
     """Whether a node that is to be divided is, and so."""
     wanted = {one.resource for one in slices(stack.config, partition).values()}
-    have = {name: amount for name, amount in node.allocatable.items() if _is_gpu(name) and amount}
+    have = {name: amount for name, amount in node.allocatable.items() if is_gpu(name) and amount}
     labels = node.labels
     problem = remedy = ""
     if partition.mode == "mig" and labels.get(MIG_LABEL) != partition.name:
@@ -157,10 +156,6 @@ def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
                     f"tell their flavors' nodes apart, such as by the label {CONFIG_LABEL}",
                     detail="The device plugin takes one configuration for a node, and MPS needs GPUs without MIG.",
                 )
-
-
-def _is_gpu(resource: str) -> bool:
-    return resource == GPU_RESOURCE or is_slice(resource)
 
 
 def _amounts(have: Mapping[str, Any]) -> str:

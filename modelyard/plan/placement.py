@@ -10,9 +10,9 @@ from typing import Any
 from modelyard.cluster import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
-from modelyard.hardware.partitions import is_slice
+from modelyard.names import PRESENT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import PRESENT_LABEL, Fit, Room, by_node, fit, obstacle
+from modelyard.plan.capacity import Fit, Room, by_node, fit, obstacle
 from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.plan.values import TargetPlan

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from modelyard import quantity
-from modelyard.cluster.state import GPU_RESOURCE
+from modelyard.names import GPU_RESOURCE
 
 _NOTHING: Mapping[str, Any] = {}
 _ZERO = Fraction(0)

@@ -6,10 +6,11 @@ from typing import Any, Final
 from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, products, resolve
+from modelyard.names import GPU_RESOURCE
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice, repeated
-from modelyard.stack.pool import WHOLE_GPU, Flavor, Team
+from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools
@@ -162,7 +163,7 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
                 instead(quota.flavor, known, "flavors"),
             )
         if (quota.flavor, quota.resource) in flavors:
-            counted = f", each of {quota.resource}" if quota.resource != WHOLE_GPU else ""
+            counted = f", each of {quota.resource}" if quota.resource != GPU_RESOURCE else ""
             yield stack.finding(
                 "QUE003",
                 Severity.ERROR,
@@ -228,13 +229,13 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                     shares.setdefault(quota.resource, []).append((team.name, quota.gpus))
         for resource, theirs in shares.items():
             have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
-            have += sum(pool.gpus for pool in pools) if resource == WHOLE_GPU else 0
+            have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0
             promised = sum(gpus for _, gpus in theirs)
             if promised <= have:
                 continue
             names = ", ".join(f"{name} {gpus}" for name, gpus in theirs[:MANY])
             more = f" and {len(theirs) - MANY} more" if len(theirs) > MANY else ""
-            what = "GPUs" if resource == WHOLE_GPU else resource
+            what = "GPUs" if resource == GPU_RESOURCE else resource
             yield stack.finding(
                 "QUE006",
                 Severity.WARNING,

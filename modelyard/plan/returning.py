@@ -13,16 +13,11 @@ from modelyard.cluster.state import annotations_of
 from modelyard.merge import Key, Owner, Path, fieldset
 from modelyard.merge.fieldset import FieldSet
 from modelyard.merge.managed import entries, identity, with_entries
+from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan.ledger import Ledger, has, in_items, items, leaves, others, ours, write_ledger
-from modelyard.plan.ownership import (
-    FIELD_MANAGER,
-    LEDGER_ANNOTATION,
-    MODE_ANNOTATION,
-    PATCHES_ANNOTATION,
-    STACK_ANNOTATION,
-)
+from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
 
-NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_ANNOTATION, LEDGER_ANNOTATION)
+NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
 """Annotations that are nobody's but ours."""
 
 
@@ -133,7 +128,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
     metadata = {name: body["metadata"][name] for name in names if name in body["metadata"]}
     more = request.pop("metadata", {})
     # Until everything is back, the object says what it is that is to go back.
-    notes = {**more.pop("annotations", {}), LEDGER_ANNOTATION: write_ledger(ledger)}
+    notes = {**more.pop("annotations", {}), LEDGER_NOTE: write_ledger(ledger)}
     return Undo(
         {
             "apiVersion": body["apiVersion"],

@@ -8,6 +8,7 @@ from modelyard.catalog import Document, PatchVersion
 from modelyard.catalog.library import Phase
 from modelyard.cluster import Answer, ClusterState, ObjectKey
 from modelyard.findings import Finding, Severity
+from modelyard.names import STACK_NOTE
 from modelyard.plan.compose import Composed, compose, first_phase
 from modelyard.plan.foresight import foresee
 from modelyard.plan.keeping import Kept, keep
@@ -17,7 +18,6 @@ from modelyard.plan.ownership import (
     FIELD_MANAGER,
     MODE_ANNOTATION,
     PATCHES_ANNOTATION,
-    STACK_ANNOTATION,
     mode_switch,
     other_stack,
     take_over,
@@ -197,7 +197,7 @@ def _request(
     patches = composed.patches if base is None else tuple(dict.fromkeys((base[0].id, *composed.patches)))
     annotations[PATCHES_ANNOTATION] = ",".join(patches)
     annotations[MODE_ANNOTATION] = "existing" if base is None else "managed"
-    annotations[STACK_ANNOTATION] = stack
+    annotations[STACK_NOTE] = stack
     annotations |= ENGINE_ANNOTATIONS
     place = {"namespace": key.namespace} if key.namespace else {}
     metadata |= {"name": key.name, **place, "annotations": annotations}

@@ -11,6 +11,7 @@ from typing import Any, Final
 from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding
 from modelyard.hardware.rules import Applied, check_applied
+from modelyard.names import GPU_RESOURCE
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
 from modelyard.plan.sizes import wanted_sizes
@@ -36,8 +37,6 @@ CODES: Final[Mapping[str, Level]] = {
     **dict.fromkeys(("AUT030", "AUT031", "AUT032"), "advisory"),
 }
 """By code, the level of its gravest findings."""
-
-_GPU = "nvidia.com/gpu"
 
 
 def of_stack(stack: Stack) -> tuple[Finding, ...]:
@@ -96,7 +95,7 @@ def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: App
         amounts.get("cpu", wanted.cpu),
         amounts.get("memory", wanted.memory),
         amounts.get("ephemeral-storage", wanted.volume) if workload.volume is not None else wanted.volume,
-        pods.gpus if _GPU in pods.requests else wanted.gpus,
+        pods.gpus if GPU_RESOURCE in pods.requests else wanted.gpus,
         grace_of(body) if limited else wanted.grace_period,
     )
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from modelyard.cluster.gathered import HELD, RUN, PoolObjects
 from modelyard.cluster.state import amounts
-from modelyard.pool.objects import NOTHING, asks_for, condition, is_gpu, is_true, labels_of, made_by
+from modelyard.names import is_gpu
+from modelyard.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by
 from modelyard.pool.values import QueueUse, QuotaUse
 from modelyard.stack.config import Config
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.gathered import RUN
-from modelyard.pool.objects import INDEX, JOB_NAME, NOTHING, labels_of
+from modelyard.cluster.gathered import JOB_NAME, RUN
+from modelyard.pool.objects import INDEX, NOTHING, labels_of
 from modelyard.pool.runs import Run
 
 _RAY_TYPE: Final = "ray.io/node-type"

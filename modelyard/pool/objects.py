@@ -4,20 +4,14 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from modelyard.cluster.state import GPU_RESOURCE
+from modelyard.names import is_gpu
 from modelyard.plan.pods import pods_of
 
 LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
 """Label by which Kueue says the same of the pods that it starts."""
-JOB_NAME: Final = "batch.kubernetes.io/job-name"
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 NOTHING: Final[Mapping[str, Any]] = {}
 """A part that an object does not have."""
-
-
-def is_gpu(resource: str) -> bool:
-    """Whether a resource is GPUs, or parts of GPUs."""
-    return resource.startswith(("nvidia.com/mig-", f"{GPU_RESOURCE}.")) or resource == GPU_RESOURCE
 
 
 def gpus_of(amounts: Mapping[str, Fraction]) -> dict[str, int]:

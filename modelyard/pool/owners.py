@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard.cluster.gathered import JOB, QUEUE, RUN, STACK
+from modelyard.cluster.gathered import JOB, JOB_NAME, QUEUE, RUN, STACK
 from modelyard.pool.kueue import Queues, Work, owner_name
-from modelyard.pool.objects import JOB_NAME, LOCAL_QUEUE, labels_of, made_by, workload_name
+from modelyard.pool.objects import LOCAL_QUEUE, labels_of, made_by, workload_name
 from modelyard.pool.values import Owner
 
 

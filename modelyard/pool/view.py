@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from modelyard.cluster import Node
 from modelyard.cluster.gathered import PoolObjects
-from modelyard.cluster.state import GPU_RESOURCE, node_of
-from modelyard.plan.capacity import PRODUCT_LABEL, obstacle
+from modelyard.cluster.state import node_of
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL, REPLICAS_LABEL
+from modelyard.plan.capacity import obstacle
 from modelyard.plan.pods import Pods
 from modelyard.pool.kueue import Queues, Work, reason_of
 from modelyard.pool.objects import NOTHING, asks_for, condition, gpus_of, is_true
@@ -17,7 +18,6 @@ from modelyard.pool.usage import Known, Usage
 from modelyard.pool.values import Idle, NodeState, NodeUse, Owner, ProductUse, QueueUse, Taker, Waiter
 from modelyard.stack.config import Config
 
-_REPLICAS = "nvidia.com/gpu.replicas"
 _KUEUE_GATE = "kueue.x-k8s.io/"
 
 
@@ -121,7 +121,8 @@ def _held(pod: Mapping[str, Any], queues: Queues, usage: Usage | None, now: date
 
 def _is_shared(node: Node) -> bool:
     """Whether ``nvidia.com/gpu`` is a share there, so that a GPU's number is of several pods."""
-    return node.labels.get(PRODUCT_LABEL, "").endswith("-SHARED") or node.labels.get(_REPLICAS, "1") not in ("0", "1")
+    shares = node.labels.get(REPLICAS_LABEL, "1") not in ("0", "1")
+    return shares or node.labels.get(PRODUCT_LABEL, "").endswith("-SHARED")
 
 
 def _long_there(since: str, minutes: int, now: datetime) -> bool:

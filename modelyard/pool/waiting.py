@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from modelyard.names import GPU_RESOURCE
 from modelyard.pool.dispatch import asked_clusters, words_of_checks
 from modelyard.pool.kueue import Queues, Work, least_gpus, owner_name, reason_of
 from modelyard.pool.objects import NOTHING, condition
@@ -144,7 +145,7 @@ def _named(work: Work, queues: Queues) -> str:
 
 def _gpus(work: Work) -> str:
     return (
-        ", ".join(plural(count, "GPU") if name == "nvidia.com/gpu" else f"{count} {name}" for name, count in work.gpus)
+        ", ".join(plural(count, "GPU") if name == GPU_RESOURCE else f"{count} {name}" for name, count in work.gpus)
         or "no GPU"
     )
 

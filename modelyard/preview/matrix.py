@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from modelyard import merge
+from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import Plan
-from modelyard.plan.ownership import ENGINE_ANNOTATIONS, LEDGER_ANNOTATION, MODE_ANNOTATION, STACK_ANNOTATION
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION
 from modelyard.plan.starting import hidden_field
 
 Field = tuple[str, str]
 """Name of the target, path of the field."""
-_NOT_COMPARED = (*ENGINE_ANNOTATIONS, MODE_ANNOTATION, STACK_ANNOTATION, LEDGER_ANNOTATION)
+_NOT_COMPARED = (*ENGINE_ANNOTATIONS, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
 _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 
 

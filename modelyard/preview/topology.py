@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from modelyard.cluster import ClusterState, Node
-from modelyard.cluster.state import GPU_RESOURCE
 from modelyard.hardware.nodes import node_gpus
+from modelyard.names import GPU_RESOURCE, MIG_PREFIX, is_slice
 from modelyard.plan import TargetPlan
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import Room, fit, room_of
@@ -24,22 +24,30 @@ MANY_NODES = 16
 """Nodes that are told one by one; of more, alike ones are told together."""
 
 Backend = Literal["ray", "celery"]
+Unit = Literal["GPU", "MIG slice", "share", "fraction"]
+"""What one of a resource is."""
 _Taken = dict[str, dict[str, Mapping[str, Fraction]]]
 """Node, then owner of the pods, then resource: what is left of a node's room."""
 
 
 class Place(NamedTuple):
-    """A node, or the alike nodes of a large cluster."""
+    """A node's GPUs of one name, or those of the alike nodes of a large cluster. A divided node is several places: one
+    for each kind of slice, and one for the GPUs that are left whole.
+    """
 
     name: str
     nodes: int
     product: str
     """What names the GPUs of a node, such as ``NVIDIA-A30``; empty for nodes without."""
     gpus: int
-    """What the nodes offer as ``nvidia.com/gpu`` together."""
+    """What the nodes offer of the resource together."""
     others: int
-    """GPUs that pods of nobody in the picture hold."""
+    """Of these, what pods of nobody in the picture hold."""
     cordoned: bool
+    resource: str = GPU_RESOURCE
+    """What pods ask for to get one; empty for nodes without GPUs."""
+    unit: Unit = "GPU"
+    """What a pod gets that asks for one, whatever its name is."""
 
 
 class Running(NamedTuple):
@@ -52,11 +60,15 @@ class Running(NamedTuple):
     most: int | None
     """Pods that an autoscaler may go up to; None where no autoscaler sets the number."""
     gpus: int
-    """GPUs of one pod."""
+    """GPUs of one pod, or slices."""
     on: tuple[tuple[int, int], ...]
     """Index of a place, and pods there."""
     pending: int
     """Pods that no node has room for."""
+    resource: str = GPU_RESOURCE
+    """What ``gpus`` counts, as pods ask for it."""
+    unit: Unit = "GPU"
+    """The same in a word."""
 
 
 class Queue(NamedTuple):
@@ -188,19 +200,26 @@ def _scene(
     state: ClusterState,
     room: Room,
     names: Collection[str],
-    index: Mapping[str, int],
+    index: Mapping[tuple[str, str], int],
 ) -> Scene | None:
     if side.stack is None:
         return None
     found = _placed(wanted, state, room, names)
+    first: dict[str, int] = {}
+    for (node, _), place in index.items():
+        first[node] = min(place, first.get(node, place))
     running = []
     for one in wanted:
         at: dict[int, int] = {}
+        resource, each = _asks_for(one.pods)
         for node, count in found[one.name].items():
-            at[index[node]] = at.get(index[node], 0) + count
+            # Who asks for no GPU is somewhere on the node.
+            place = index[node, resource] if each else first[node]
+            at[place] = at.get(place, 0) + count
         pending = one.number - sum(at.values())
         on = tuple(sorted(at.items()))
-        running.append(Running(one.name, one.role, one.number, one.most, one.pods.gpus, on, pending))
+        unit = _unit(resource)
+        running.append(Running(one.name, one.role, one.number, one.most, each, on, pending, resource, unit))
     return Scene(tuple(_queues(side.stack.config)), tuple(running))
 
 
@@ -243,33 +262,78 @@ def _queues(config: Config) -> Iterator[Queue]:
     yield Queue(targets.ray_head.deployment, "ray", targets.ray_worker.deployment, config.training == "ray")
 
 
-def _likeness(node: Node) -> tuple[str, int, bool]:
-    count = int(node.allocatable.get(GPU_RESOURCE, 0))
-    return node_gpus(node.labels, node.allocatable).product if count else "", count, node.schedulable
+def _asks_for(pods: Pods) -> tuple[str, int]:
+    """The resource of which a pod has GPUs, or slices, and how many; whole ones where it has both."""
+    parts = sorted(name for name, amount in pods.requests.items() if is_slice(name) and amount)
+    name = GPU_RESOURCE if pods.gpus or not parts else parts[0]
+    return name, int(pods.requests.get(name, 0))
 
 
-def _index(nodes: tuple[Node, ...]) -> dict[str, int]:
-    """Node to the place it belongs to; nodes with GPUs come first."""
+def _unit(resource: str, kind: str = "whole") -> Unit:
+    """What one of a resource is, on a node of a kind (``hardware.nodes.Kind``) where it is called like a whole GPU."""
+    if resource.startswith(MIG_PREFIX) or (kind == "mig" and not is_slice(resource)):
+        return "MIG slice"
+    if is_slice(resource) or kind == "shared":
+        return "share"
+    return "fraction" if kind == "fraction" else "GPU"
+
+
+class _Offer(NamedTuple):
+    """What nodes have of one resource; nodes with GPUs stand first, and alike offers are one place."""
+
+    bare: bool
+    product: str
+    resource: str
+    gpus: int
+    cordoned: bool
+    node: str
+    """Empty where alike nodes are told together."""
+    unit: Unit = "GPU"
+
+
+def _offers(node: Node, several: bool) -> list[_Offer]:
+    found = node_gpus(node.labels, node.allocatable)
+    whole = int(node.allocatable.get(GPU_RESOURCE, 0))
+    amounts = [*([(GPU_RESOURCE, whole)] if whole else []), *found.slices]
+    name = "" if several else node.name
+    if not amounts:
+        return [_Offer(True, "", "", 0, not node.schedulable, name)]
+    return [
+        _Offer(False, found.product, resource, count, not node.schedulable, name, _unit(resource, found.kind))
+        for resource, count in amounts
+    ]
+
+
+def _index(nodes: tuple[Node, ...]) -> dict[tuple[str, str], int]:
+    """Node and resource to the place that they belong to; nodes with GPUs come first."""
     several = len(nodes) > MANY_NODES
-    keys = {}
-    for node in nodes:
-        product, gpus, schedulable = _likeness(node)
-        keys[node.name] = (not gpus, product, gpus, not schedulable, "" if several else node.name)
-    at = {key: number for number, key in enumerate(sorted(set(keys.values())))}
-    return {name: at[key] for name, key in keys.items()}
+    found = {(node.name, one.resource): one for node in nodes for one in _offers(node, several)}
+    at = {offer: number for number, offer in enumerate(sorted(set(found.values())))}
+    return {key: at[offer] for key, offer in found.items()}
 
 
-def _places(room: Room, index: Mapping[str, int], names: Collection[str]) -> Iterator[Place]:
-    members: dict[int, list[Node]] = {}
-    for node in room.nodes:
-        members.setdefault(index[node.name], []).append(node)
+def _places(room: Room, index: Mapping[tuple[str, str], int], names: Collection[str]) -> Iterator[Place]:
+    nodes = {node.name: node for node in room.nodes}
+    members: dict[int, list[tuple[Node, str]]] = {}
+    for (name, resource), at in index.items():
+        members.setdefault(at, []).append((nodes[name], resource))
     for _, alike in sorted(members.items()):
-        product, gpus, schedulable = _likeness(alike[0])
+        node, resource = alike[0]
+        (offer,) = [one for one in _offers(node, False) if one.resource == resource]
         held = [
-            requests.get(GPU_RESOURCE, Fraction(0))
-            for node in alike
-            for owner, requests in room.taken.get(node.name, {}).items()
+            requests.get(resource, Fraction(0))
+            for one, _ in alike
+            for owner, requests in room.taken.get(one.name, {}).items()
             if owner not in names
         ]
-        name = alike[0].name if len(alike) == 1 else f"{len(alike)} nodes"
-        yield Place(name, len(alike), product, gpus * len(alike), int(sum(held)), not schedulable)
+        name = node.name if len(alike) == 1 else f"{len(alike)} nodes"
+        yield Place(
+            name,
+            len(alike),
+            offer.product,
+            offer.gpus * len(alike),
+            int(sum(held)),
+            offer.cordoned,
+            resource,
+            offer.unit,
+        )

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from modelyard.names import GPU_RESOURCE
 from modelyard.notebooks import Offer, Part
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, safe, wrapped
 from modelyard.stack import Stack
-from modelyard.stack.pool import WHOLE_GPU
 from modelyard.workloads.environments import image_with
 
 _INDENT = 14
@@ -49,7 +49,7 @@ def choices_document(stack: Stack, offered: Offer) -> dict[str, Any]:
             {"name": one.name or None, "card": one.gpu, "parts": [record(part) for part in offered.parts[one.name]]}
             for one in offered.flavors
         ],
-        "allocations": [{"name": name, "resource": WHOLE_GPU, "gpus": gpus} for name, gpus in offered.allocations],
+        "allocations": [{"name": name, "resource": GPU_RESOURCE, "gpus": gpus} for name, gpus in offered.allocations],
         "teams": [
             {
                 "name": one.name,

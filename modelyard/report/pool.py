@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from modelyard.names import GPU_RESOURCE
 from modelyard.pool import PoolView
 from modelyard.pool.times import seconds_since
 from modelyard.pool.usage import METRIC, Usage
@@ -127,7 +128,7 @@ def _queues(queues: Iterable[QueueUse]) -> list[tuple[str, ...]]:
             rows.append(
                 (
                     "" if number else queue.team or queue.name,
-                    quota.flavor + ("" if quota.resource == "nvidia.com/gpu" else f" {quota.resource}"),
+                    quota.flavor + ("" if quota.resource == GPU_RESOURCE else f" {quota.resource}"),
                     str(quota.nominal),
                     str(quota.used),
                     str(quota.borrowed),
@@ -197,7 +198,7 @@ def _who(owner: Owner) -> str:
 
 
 def _amount(count: int, resource: str) -> str:
-    return str(count) if resource == "nvidia.com/gpu" else f"{count} {resource.removeprefix('nvidia.com/')}"
+    return str(count) if resource == GPU_RESOURCE else f"{count} {resource.removeprefix('nvidia.com/')}"
 
 
 def _idle(idle: Idle, taken: int) -> str:

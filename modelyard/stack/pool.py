@@ -3,10 +3,9 @@ clusters to which their jobs go.
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-WHOLE_GPU: Final = "nvidia.com/gpu"
-"""The resource of which a pod asks for whole GPUs."""
+from modelyard.names import GPU_RESOURCE
 
 Reclaim = Literal["any", "lower", "never"]
 Within = Literal["lower", "never"]
@@ -47,7 +46,7 @@ class Quota(NamedTuple):
     """GPUs that it may take from others of its cohort when they are free; None: all that are."""
     lend: int | None = None
     """GPUs that others may take when they are free; None: all of its own."""
-    resource: str = WHOLE_GPU
+    resource: str = GPU_RESOURCE
     """What ``gpus``, ``borrow`` and ``lend`` count: whole GPUs, or slices of them."""
 
 

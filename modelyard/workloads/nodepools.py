@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from modelyard.hardware import resolve
+from modelyard.names import MACHINE_LABEL, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Config
 from modelyard.stack.nodepools import Capacity, Cloud, NodePool
-from modelyard.workloads.pool import PRODUCT
 
 NODE_CLASSES: Final[Mapping[Cloud, tuple[str, str]]] = {
     "aws": ("karpenter.k8s.aws", "EC2NodeClass"),
@@ -19,9 +19,7 @@ CAPACITIES: Final[Mapping[Capacity, tuple[str, ...]]] = {
     "spot": ("spot",),
     "any": ("on-demand", "spot"),
 }
-PRESENT: Final = "nvidia.com/gpu.present"
-"""The label by which CPU pods keep away from nodes with GPUs."""
-CAPACITY, TYPE, ZONE = "karpenter.sh/capacity-type", "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
+CAPACITY, ZONE = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone"
 POOL: Final = "karpenter.sh/nodepool"
 """The label that Karpenter gives each node."""
 
@@ -61,7 +59,7 @@ def own_labels(pool: NodePool) -> dict[str, str]:
 
     card = resolve(pool.gpu)
     product = product_on(pool.cloud, card) if card is not None else None
-    return {PRESENT: "true", **({PRODUCT: product} if product is not None else {}), **pool.labels}
+    return {PRESENT_LABEL: "true", **({PRODUCT_LABEL: product} if product is not None else {}), **pool.labels}
 
 
 def choices(pool: NodePool) -> dict[str, tuple[str, ...]]:
@@ -69,7 +67,7 @@ def choices(pool: NodePool) -> dict[str, tuple[str, ...]]:
     found = {
         CAPACITY: CAPACITIES[pool.capacity],
         "kubernetes.io/os": ("linux",),
-        TYPE: types_of(pool),
+        MACHINE_LABEL: types_of(pool),
     }
     return {**found, ZONE: pool.zones} if pool.zones else found
 
@@ -89,5 +87,5 @@ def is_for_pools(wanted: Mapping[str, str], pools: Iterable[NodePool]) -> bool:
     """Whether nodes with these labels are meant to come from a pool: it is named, or one has the same card."""
     if POOL in wanted:
         return True
-    card = {key: value for key, value in wanted.items() if key == PRODUCT}
+    card = {key: value for key, value in wanted.items() if key == PRODUCT_LABEL}
     return bool(card) and any(gives(pool, card) for pool in pools)

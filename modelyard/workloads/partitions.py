@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from modelyard.hardware.partitions import RESERVED, WHOLE, Slice
+from modelyard.hardware.partitions import RESERVED, Slice
+from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Config
 from modelyard.stack.partitions import Partition, PartitionMode
 
@@ -25,7 +26,7 @@ def partition_facts(config: Config) -> dict[str, Any]:
 def gpu_facts(found: Slice | None) -> dict[str, Any]:
     """By which name pods ask for their GPUs, and on which nodes; whole GPUs where they have no slice."""
     if found is None:
-        return {"gpuResource": WHOLE, "nodes": {}}
+        return {"gpuResource": GPU_RESOURCE, "nodes": {}}
     return {"gpuResource": found.resource, "nodes": found.nodes}
 
 

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from modelyard.hardware import products, resolve
+from modelyard.names import PRODUCT_LABEL
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Flavor, Quota, Reclaim, Team, Within
 
-PRODUCT: Final = "nvidia.com/gpu.product"
-"""The label by which nodes say which card they have."""
 _GPU_LABELS: Final = "nvidia.com/gpu."
 _RECLAIM: Final[Mapping[Reclaim | Within, str]] = {"any": "Any", "lower": "LowerPriority", "never": "Never"}
 
@@ -40,7 +39,7 @@ def node_labels(flavor: Flavor) -> dict[str, str]:
     """The labels of a flavor's nodes. A card that nodes call by several names has to be named in ``labels``."""
     card = resolve(flavor.gpu) if flavor.gpu is not None else None
     names = products(card) if card is not None else ()
-    told = {PRODUCT: names[0]} if len(names) == 1 else {}
+    told = {PRODUCT_LABEL: names[0]} if len(names) == 1 else {}
     return {**told, **flavor.labels}
 
 
@@ -83,7 +82,7 @@ def gpu_flavors(
     return tuple(
         flavor
         for flavor in map(known.__getitem__, ordered)
-        if not cards or node_labels(flavor).get(PRODUCT) in (None, *cards)
+        if not cards or node_labels(flavor).get(PRODUCT_LABEL) in (None, *cards)
     )
 
 

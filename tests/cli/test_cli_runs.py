@@ -253,6 +253,35 @@ def test_logs_of_one_worker_and_of_all(cluster: ApiServer, run: Any) -> None:
         assert part in query
 
 
+def test_an_application_of_spark_is_a_run_as_every_other(cluster: ApiServer, run: Any, schema: Any) -> None:
+    name = "etl-fgh67"
+    body = job(name, startTime=LONG_AGO)
+    del body["apiVersion"], body["kind"]  # As the items of a list are.
+    gpu = {"name": "nvidia.com/gpu", "quantity": 1}
+    body["spec"] = {"suspend": False, "driver": {}, "executor": {"instances": 2, "gpu": gpu}}
+    body["status"] = {"applicationState": {"state": "RUNNING"}, "lastSubmissionAttemptTime": LONG_AGO}
+    cluster.objects["sparkapplications"] = [body]
+    roles = {"driver": "", "exec-1": "1", "exec-2": "2"}
+    for role, number in roles.items():
+        one = pod(f"{name}-{role}", "n1", spec(0), run=name)
+        one["metadata"]["labels"] |= (
+            {"spark-role": "executor", "spark-exec-id": number} if number else {"spark-role": "driver"}
+        )
+        cluster.objects["pods"].append(one)
+        cluster.logs[f"{name}-{role}"] = [f"of {role}\n".encode()]
+
+    assert rows(run("job", "list", "dev").out)[name][1:4] == ["running", "vision", "2"]
+    document = json.loads(run("job", "why", "dev", name, "--json").out)
+    assert schema(document, "jobWhy") == []
+    assert document["run"]["parts"][0]["kind"] == "SparkApplication"
+    assert run("job", "logs", "dev", name).out == "[driver] of driver\n[1] of exec-1\n[2] of exec-2\n"
+    assert run("job", "logs", "dev", name, "--worker", "2").out == "of exec-2\n"
+    said = run("job", "cancel", "dev", name, "--yes").words
+    assert "2 GPUs of it come free" in said
+    assert f"SparkApplication {name}" in said
+    assert [one[:2] for one in cluster.deleted] == [("sparkapplications", name)]
+
+
 def test_what_a_container_wrote_cannot_steer_a_terminal(cluster: ApiServer, run: Any) -> None:
     lines = [
         f"{EVIL}\n".encode(),

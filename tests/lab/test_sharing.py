@@ -11,6 +11,7 @@ import pytest
 
 from lab import Lab, install
 from tests.lab.environment import Environment, comparable, environment
+from tests.lab.started import started
 from tests.lab.test_pool import config, pool
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -312,7 +313,22 @@ def test_what_kueue_never_changes_is_replaced(env: Environment) -> None:
     assert [one["metadata"]["name"] for one in items(env.lab, f"{KUEUE}/topologies")] == ["topology-a30-2"]
 
 
-def test_a_destroy_leaves_nothing(env: Environment) -> None:
-    env.modelyard("destroy", "dev", "--yes")
+def test_a_destroy_waits_for_the_run_that_holds_quota_and_leaves_nothing(env: Environment, runs: Runs) -> None:
+    run = runs.submit("sort")
+    env.lab.wait("its pod", lambda: len(pods(env.lab, run)) == 1)
+
+    def queue() -> dict[str, Any]:
+        found: dict[str, Any] = env.lab.request("GET", f"{KUEUE}/clusterqueues/team-vision").body["metadata"]
+        return found
+
+    with started(env, "destroy", "dev", "--yes") as destroy:
+        env.lab.wait("the delete of the queue", lambda: "deletionTimestamp" in queue())
+        # Kueue keeps it for the run, which nothing stops, and the engine waits for both.
+        assert "kueue.x-k8s.io/resource-in-use" in queue()["finalizers"]
+        assert not destroy.over(3)
+        assert len(pods(env.lab, run)) == 1
+        env.modelyard("job", "cancel", "dev", run, "--yes")
+        code, _, said = destroy.end()
+    assert code == 0, said
     for plural in ("topologies", "resourceflavors", "clusterqueues", "localqueues", "workloads"):
         assert items(env.lab, f"{KUEUE}/{plural}") == []

@@ -11,11 +11,11 @@ from modelyard.hardware.partitions import (
     MIG_LABEL,
     MPS_CLIENTS,
     RESERVED,
-    WHOLE,
     card_name,
     mps_clients,
     partition_card,
 )
+from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.partitions import Partition, PartitionMode
@@ -159,7 +159,8 @@ def _named(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
             "PAR010",
             Severity.WARNING,
             ("partitions", index, "strategy" if partition.mode == "mig" else "rename"),
-            f"slices of partition {partition.name} are called {WHOLE}: quotas and limits count them as whole GPUs",
+            f"slices of partition {partition.name} are called {GPU_RESOURCE}: "
+            "quotas and limits count them as whole GPUs",
             "set strategy to mixed" if partition.mode == "mig" else "drop rename: false",
         )
 

@@ -9,10 +9,10 @@ import pytest
 from modelyard import merge
 from modelyard.cluster import ObjectKey
 from modelyard.merge import ABSENT, Path, fieldset
+from modelyard.names import LEDGER_NOTE
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.drift import Applied, FieldDrift, TargetDrift, compare, kept
 from modelyard.plan.ledger import Ledger, write_ledger
-from modelyard.plan.ownership import LEDGER_ANNOTATION
 
 CPU = Path.parse("spec.template.spec.containers[name=model-service].resources.limits.cpu")
 REPLICAS = Path.parse("spec.replicas")
@@ -142,7 +142,7 @@ def test_a_field_that_was_only_set_back_is_its_earlier_owners(dev: Any) -> None:
     target = target_of(dev)
     ledger = Ledger(returning=fieldset.of(REPLICAS))
     metadata = target.applied["metadata"]
-    notes = {**metadata["annotations"], LEDGER_ANNOTATION: write_ledger(ledger)}
+    notes = {**metadata["annotations"], LEDGER_NOTE: write_ledger(ledger)}
     back = target._replace(applied={**target.applied, "metadata": {**metadata, "annotations": notes}})
     live = edited(target, replicas=7)
     live["metadata"]["annotations"] = notes

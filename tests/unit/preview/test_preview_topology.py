@@ -96,6 +96,74 @@ def test_alike_nodes_of_a_large_cluster_are_one_place(prod: Planned) -> None:
     assert cards[0].name == f"{MANY_NODES + 3} nodes"
 
 
+def divided(node: Node, labels: dict[str, str], **offers: int) -> Node:
+    """The node with other GPU resources: ``gpu``, ``shared`` and MIG profiles by their last name."""
+    names = {"gpu": "nvidia.com/gpu", "shared": "nvidia.com/gpu.shared"}
+    rest = {name: amount for name, amount in node.allocatable.items() if not name.startswith("nvidia.com")}
+    own = {
+        names.get(name, f"nvidia.com/mig-{name[1:].replace('_', '.')}"): Fraction(count)
+        for name, count in offers.items()
+    }
+    return node._replace(labels={**node.labels, **labels}, allocatable={**rest, **own})
+
+
+def on_divided(prod: Planned, labels: dict[str, str], *pods: Pod, **offers: int) -> Topology:
+    """The picture in which prod-gpu-01 is divided."""
+
+    def change(state: ClusterState) -> ClusterState:
+        nodes = (divided(node, labels, **offers) if node.name == "prod-gpu-01" else node for node in state.nodes)
+        return state._replace(nodes=tuple(nodes), pods=(*state.pods, *pods))
+
+    return drawn(prod, change)
+
+
+def test_each_kind_of_slice_is_a_place_of_its_own(prod: Planned) -> None:
+    holder = Pod("prod-gpu-01", "notebook", {"nvidia.com/mig-1g.6gb": Fraction(2)})
+    picture = on_divided(prod, {}, holder, gpu=1, m1g_6gb=4, m2g_12gb=1)
+    found = [(one.resource, one.unit, one.gpus, one.others) for one in picture.places if one.name == "prod-gpu-01"]
+    assert found == [
+        ("nvidia.com/gpu", "GPU", 1, 0),
+        ("nvidia.com/mig-1g.6gb", "MIG slice", 4, 2),
+        ("nvidia.com/mig-2g.12gb", "MIG slice", 1, 0),
+    ]
+    # Whole GPUs are still what the workers ask for.
+    assert on(picture, CELERY) == {"prod-gpu-01": 1, "prod-gpu-02": 2}
+
+
+@pytest.mark.parametrize(
+    ("labels", "offers", "place"),
+    [
+        ({}, {"shared": 8}, ("nvidia.com/gpu.shared", "share", 8)),
+        ({"nvidia.com/gpu.replicas": "4"}, {"gpu": 8}, ("nvidia.com/gpu", "share", 8)),
+        ({"nvidia.com/gpu.product": "NVIDIA-A30-MIG-1g.6gb"}, {"gpu": 8}, ("nvidia.com/gpu", "MIG slice", 8)),
+    ],
+)
+def test_slices_are_called_what_they_are(
+    prod: Planned, labels: dict[str, str], offers: dict[str, int], place: tuple[str, str, int]
+) -> None:
+    picture = on_divided(prod, labels, **offers)
+    (found,) = [one for one in picture.places if one.name == "prod-gpu-01"]
+    assert (found.resource, found.unit, found.gpus) == place
+
+
+def test_pods_on_slices_are_drawn_on_the_slices(prod: Planned) -> None:
+    assert prod.plan is not None
+
+    def sliced(target: Any) -> Any:
+        if target.name != CELERY:
+            return target
+        text = json.dumps(target.after).replace('"nvidia.com/gpu": "1"', '"nvidia.com/gpu.shared": "1"')
+        assert "gpu.shared" in text
+        return target._replace(after=json.loads(text))
+
+    plan = prod.plan._replace(targets=tuple(map(sliced, prod.plan.targets)))
+    picture = on_divided(prod._replace(plan=plan), {}, shared=8)
+    workers = running(picture.after, CELERY)
+    assert (workers.resource, workers.unit, workers.gpus, workers.pending) == ("nvidia.com/gpu.shared", "share", 1, 0)
+    (place,) = [picture.places[at] for at, _ in workers.on]
+    assert (place.name, place.resource, place.gpus) == ("prod-gpu-01", "nvidia.com/gpu.shared", 8)
+
+
 def test_new_jobs_go_to_the_queue_of_the_active_side(repository: Repository) -> None:
     repository.edit("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray")
     picture = repository.preview().stacks[0].topology

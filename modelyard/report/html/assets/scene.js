@@ -38,11 +38,17 @@ function podsWords(one, was) {
   const pods =
     one.most === null ? count(one.pods, "pod") : `${one.pods} to ${count(Math.max(one.most, one.pods), "pod")}`;
   const before = was !== undefined && was !== one.pods ? `, was ${was}` : "";
-  return pods + (one.gpus ? ` × ${count(one.gpus, "GPU")}` : "") + before;
+  return pods + (one.gpus ? ` × ${count(one.gpus, one.unit)}` : "") + before;
+}
+
+/** The card, and of a slice with a name of its own that name. */
+function cardWords(load, without) {
+  const own = load.resource === "nvidia.com/gpu" ? "" : ` ${load.resource.replace(/^nvidia\.com\//, "")}`;
+  return (load.product || without) + own;
 }
 
 function usedWords(load, was) {
-  return `${load.used} of ${count(load.gpus, "GPU")} used${was !== undefined && was !== load.used ? `, was ${was}` : ""}`;
+  return `${load.used} of ${count(load.gpus, load.unit)} used${was !== undefined && was !== load.used ? `, was ${was}` : ""}`;
 }
 
 function queueWords(queue) {
@@ -174,7 +180,7 @@ function placeBox(load, other, columns) {
   const was = other?.loads.find((before) => before.at === load.at)?.used;
   const lines = [
     line(load.name, "name"),
-    line((load.product || "unknown card") + (load.cordoned ? ", cordoned" : ""), "small"),
+    line(cardWords(load, "unknown card") + (load.cordoned ? ", cordoned" : ""), "small"),
     ...facts(usedWords(load, was), "fact", columns.place),
   ];
   return { kind: `place ${other && was !== load.used ? "differs" : ""}`, lines, load };
@@ -230,7 +236,7 @@ function edge([x, y], [toX, toY], kind, label) {
   return s("g", {}, path, s("text", { class: "label", x: toX - 6, y: toY - 5, "text-anchor": "end" }, label));
 }
 
-/** A square a GPU with the letter of who holds it; of many, shares of a bar. */
+/** A square a GPU, or slice, with the letter of who holds it; of many, shares of a bar. */
 function slots(load, x, y, width) {
   if (load.gpus * (SLOT + 1) > width) return share(load, x, y, width);
   const holders = load.parts.flatMap((part) => Array(part.gpus).fill(part));
@@ -278,6 +284,6 @@ function sentences({ queues, workloads, loads }) {
     ),
     ...loads
       .filter((load) => load.gpus)
-      .map((load) => `${load.name} with ${load.product || "unknown cards"}: ${usedWords(load)}.`),
+      .map((load) => `${load.name} with ${cardWords(load, "unknown cards")}: ${usedWords(load)}.`),
   ];
 }

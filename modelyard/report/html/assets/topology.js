@@ -111,8 +111,8 @@ function numbers(before, after) {
             ["Nodes", "Card", "GPUs", "Used before", "Used after"],
             cards.map((load) => [
               load.name,
-              load.product || "unknown",
-              String(load.gpus),
+              cardWords(load, "unknown"),
+              load.unit === "GPU" ? String(load.gpus) : count(load.gpus, load.unit),
               used(before, load.at),
               used(after, load.at),
             ]),
