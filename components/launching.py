@@ -43,4 +43,6 @@ def launch(file: Path) -> RemoteInstance:
     pulumi.export("instance", machine.instance)
     pulumi.export("model", job.model.url)
     pulumi.export("deadline", job.deadline.isoformat())
+    if machine.reach is not None:
+        pulumi.export("reach", machine.reach)
     return machine

@@ -6,12 +6,11 @@ from base64 import b64encode
 import pulumi
 from pulumi_aws import cloudwatch, ec2, iam, scheduler
 
-from modelyard.remote.aws_job import RemoteJob, problems
+from modelyard.remote.aws_job import JOB_TAG, RemoteJob, problems
+from modelyard.remote.aws_reach import agent_rights, reach_command
 from modelyard.remote.aws_rights import allow, document, reading, trust, writing
 from modelyard.remote.aws_script import log_group, user_data
 
-JOB_TAG = "modelyard:job"
-"""By this tag, and no other way, AWS may end a machine."""
 RETENTION = 30
 """Days that a job's log is kept."""
 
@@ -61,9 +60,17 @@ class RemoteInstance(pulumi.ComponentResource):
         )
         self._ending(name, machine)
         self.instance = machine.id
-        self.register_outputs(
-            {"instance": machine.id, "model": job.model.url, "logs": logs.name, "deadline": job.deadline.isoformat()}
-        )
+        self.reach: pulumi.Output[str] | None = None
+        """What forwards the port of a job that serves; None: it has none."""
+        outputs = {
+            "instance": machine.id,
+            "model": job.model.url,
+            "logs": logs.name,
+            "deadline": job.deadline.isoformat(),
+        }
+        if job.port is not None:
+            self.reach = outputs["reach"] = machine.id.apply(lambda one: reach_command(job, one))
+        self.register_outputs(outputs)
 
     def _template(self, name: str, script: str) -> ec2.LaunchTemplate:
         job = self._job
@@ -120,7 +127,9 @@ class RemoteInstance(pulumi.ComponentResource):
         )
 
     def _profile(self, name: str) -> iam.InstanceProfile:
-        """What the machine may do: read its data, add its model, pull its image, write its log."""
+        """What the machine may do: read its data, add its model, pull its image, write its log, and let whoever uses a
+        job that serves come through a session.
+        """
         job = self._job
         logs = f"arn:{job.partition}:logs:{job.region}:{job.account}:log-group:{log_group(job)}:log-stream:*"
         pull = ("ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
@@ -131,6 +140,8 @@ class RemoteInstance(pulumi.ComponentResource):
             allow(["ecr:GetAuthorizationToken"], ["*"]),
             allow(["logs:CreateLogStream", "logs:PutLogEvents"], [logs]),
         ]
+        if job.port is not None:
+            rights += agent_rights()
         if job.key is not None:
             through = {"StringEquals": {"kms:ViaService": f"s3.{job.region}.amazonaws.com"}}
             rights.append(allow(["kms:Decrypt", "kms:GenerateDataKey"], [job.key], through))

@@ -104,7 +104,12 @@ def errors_about(
     mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name in names}
     mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
     known = sized(config) if everything is None else everything
-    everything_wrong = (*check_jobs(stack, known), *check_spark(stack, known), *check_dispatch(stack, known))
+    everything_wrong = [*check_jobs(stack, known), *check_spark(stack, known), *check_dispatch(stack, known)]
+    if any(one.remote is not None for one in config.resources):
+        from modelyard.remote.unread import check_unread
+
+        for index, _ in enumerate(config.resources):
+            everything_wrong += check_unread(stack, index, known[index])
     found = [one for one in everything_wrong if one.blocks]
     about = [one for one in found if one.field.partition(".")[0] in mine]
     return tuple(about if today is None else waive(about, stack, today)[0])

@@ -9,11 +9,10 @@ from fractions import Fraction
 
 from modelyard import merge
 from modelyard.catalog import Selected
-from modelyard.catalog.places import line_of
 from modelyard.findings import Finding
 from modelyard.hardware.rules import Applied, check, check_applied
 from modelyard.plan.pods import container_requests, grace_of, pods_of
-from modelyard.plan.trace import Trace, trace
+from modelyard.plan.trace import Trace, trace, written_at
 from modelyard.plan.values import TargetPlan
 from modelyard.quantity import parse
 from modelyard.stack.config import Stack
@@ -91,9 +90,9 @@ def _explained(
         return finding
     path = merge.Path.parse(field.format(container=workload.container))
     schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
-    who, remedy, file, line = _giver(trace(target, path, schema, stack, chosen), stack)
+    who, remedy, file, line = _giver(trace(target, path, schema, stack, chosen, bases=True), stack)
     if file and not line:
-        line = next((line_of(one.patch.template, path) for one in chosen if file.startswith(f"{one.patch.file}/")), 0)
+        line = written_at(file, path, chosen)
     return finding._replace(
         detail=f"{who}, whatever {section}.{last} says. {finding.detail}",
         remedy=remedy or finding.remedy,

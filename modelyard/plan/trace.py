@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.catalog import Selected, render, render_base
+from modelyard.catalog.library import BASE, TEMPLATE
+from modelyard.catalog.places import line_of
 from modelyard.cluster.hiding import HIDDEN, hidden_at
 from modelyard.findings import Finding
 from modelyard.merge import Owner, Path
@@ -95,6 +97,21 @@ def trace(
     )
 
 
+def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
+    """The line of a field in a :class:`Setting`'s file, template or base; 0 where it is not written plainly.
+
+    Args:
+        file: of the setting.
+        path: of the field.
+        chosen: the stack's patches.
+    """
+    for one in chosen:
+        for text, name in ((one.patch.template, TEMPLATE), (one.patch.base or "", BASE)):
+            if file == f"{one.patch.file}/{name}":
+                return line_of(text, path)
+    return 0
+
+
 def _without_secrets(path: Path, setting: Setting) -> Setting:
     """The setting without a secret, nor the parameter that it came from."""
     shown = hidden_field(path, setting.value)
@@ -116,7 +133,7 @@ def _settings(
     chosen: tuple[Selected, ...],
     bodies: _Bodies,
 ) -> Iterator[Setting]:
-    file = "base.yaml.j2" if bodies is _owned else "patch.yaml.j2"
+    file = BASE if bodies is _owned else TEMPLATE
     for one in chosen:
         if one.patch.id not in target.patches:
             continue

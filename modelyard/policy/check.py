@@ -6,10 +6,9 @@ from pathlib import Path
 
 from modelyard import merge
 from modelyard.catalog import Selected
-from modelyard.catalog.places import line_of
 from modelyard.findings import Finding, ordered
 from modelyard.plan.project import chosen_patches, library_of
-from modelyard.plan.trace import Trace, trace
+from modelyard.plan.trace import Trace, trace, written_at
 from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.judging import judge
@@ -96,7 +95,7 @@ def _traced(field: str, target: TargetPlan, stack: Stack, chosen: tuple[Selected
     try:
         path = merge.Path.parse(field)
         schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version)
-        return trace(target, path, schema.of(target.key.api_version, target.key.kind), stack, chosen)
+        return trace(target, path, schema.of(target.key.api_version, target.key.kind), stack, chosen, bases=True)
     except (ValueError, KeyError):
         # No path of this kind, or a kind whose schema is not shipped: then only the stack is known.
         return None
@@ -113,6 +112,6 @@ def _at(finding: Finding, stack: Stack, traced: Trace | None, chosen: Iterable[S
     setting = traced.settings[-1]
     source = next((one for one in setting.sources if one.line), None)
     if source is None:
-        patch = next(one.patch for one in chosen if one.patch.id == setting.patch)
-        return finding._replace(stack=stack.name, file=setting.file, line=line_of(patch.template, traced.path))
+        line = written_at(setting.file, traced.path, chosen)
+        return finding._replace(stack=stack.name, file=setting.file, line=line)
     return finding._replace(stack=stack.name, file=stack.file, line=source.line)

@@ -14,6 +14,9 @@ MOST_LIMIT: Final = 14 * 24 * 3600
 LEAST_DISK: Final = 75
 """GiB: the Deep Learning Base AMI's snapshot has 75 (unverified), and a root disk cannot be smaller than that."""
 
+JOB_TAG: Final = "modelyard:job"
+"""By this tag, and no other way, AWS may end a machine; and by it whoever uses a job is let to its machine."""
+
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"([A-Za-z0-9_.-]+/)+")
@@ -75,6 +78,8 @@ class RemoteJob(NamedTuple):
     """SHA-256 of the manifest of the data, as the export said it; empty: the one that is there counts."""
     serves: bool = False
     """Whether it serves a model, and so leaves none."""
+    port: int | None = None
+    """On which a job that serves listens in its container; None: nobody reaches it."""
 
     @property
     def model(self) -> Place:
@@ -134,6 +139,8 @@ def problems(job: RemoteJob) -> Iterator[str]:
         yield f"disk is {job.disk} GiB: the machine's image alone needs {LEAST_DISK}"
     if not job.machine_image.startswith(("ami-", "/")):
         yield f"machine_image is {job.machine_image!r}: an AMI, or the path of an SSM parameter"
+    if job.port is not None and not (job.serves and 0 < job.port < 65536):
+        yield f"port is {job.port}: from 1 to 65535, of a job that serves"
     if taken := sorted(key for key in job.tags if key.startswith(("modelyard:", "aws:"))):
         yield f"tags have {', '.join(taken)}, which are not free"
 

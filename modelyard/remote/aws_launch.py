@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from modelyard.remote.aws_job import GPU_IMAGE, Place, RemoteJob
+from modelyard.remote.aws_reach import reach_rights
 from modelyard.remote.naming import machine_name
 from modelyard.remote.offers import Offer
 from modelyard.remote.script import Part, export_script, import_script
@@ -42,11 +43,14 @@ _PROJECT: Final = """# {form}, job {job} of resource {resource}: {type} in {regi
 # pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
 # pulumi config set dataManifest SHA256        # where export.sh has said one
 # pulumi up
-# When import.sh has fetched the model: pulumi destroy
-name: {name}
+{more}name: {name}
 description: One remote job
 runtime: python
 """
+_MODEL: Final = "# When import.sh has fetched the model: pulumi destroy\n"
+_ENDS: Final = "# When nobody needs it any more: pulumi destroy\n"
+_SERVES: Final = f"""# Say what reaches it, for whoever has the rights in reach.rights.json: pulumi stack output reach
+{_ENDS}"""
 
 
 def partition_of(region: str) -> str:
@@ -86,6 +90,7 @@ def aws_job(
         account.key,
         partition_of(offer.region),
         serves=resource.type == "llm-serving",
+        port=remote.port if resource.type == "llm-serving" else None,
     )
 
 
@@ -104,12 +109,15 @@ def aws_files(job: RemoteJob, launch: "Launch") -> dict[str, str]:
         "region": job.region,
         "limit": str(job.limit),
         "account": job.account,
+        "more": _MODEL if not launch.serves else _SERVES if job.port is not None else _ENDS,
     }
     made = {
         "Pulumi.yaml": _PROJECT.format(**words),
         "__main__.py": _PROGRAM.format(**words),
         "job.json": json.dumps(job_to_json(job), indent=2, ensure_ascii=False) + "\n",
     }
+    if job.port is not None:
+        made["reach.rights.json"] = reach_rights(job)
     if launch.data is not None and launch.transfer:
         made["export.sh"] = export_script(launch.data)
     if launch.model is not None and not launch.serves:

@@ -9,6 +9,16 @@ Conditions = Mapping[str, Mapping[str, str | list[str]]]
 
 UNSCOPED: Final[Mapping[str, str]] = {
     "ecr:GetAuthorizationToken": "a token is of the account's registry, and IAM knows no resource for it",
+    "ssm:UpdateInstanceInformation": "the machine reports itself, and has no name before it is there",
+    **dict.fromkeys(
+        (
+            "ssmmessages:CreateControlChannel",
+            "ssmmessages:CreateDataChannel",
+            "ssmmessages:OpenControlChannel",
+            "ssmmessages:OpenDataChannel",
+        ),
+        "IAM knows no resource for the channels of a machine",
+    ),
 }
 """Actions that AWS gives on ``*`` only, and why; no other statement of this project has that resource."""
 

@@ -48,7 +48,7 @@ rm -f "${HOME:-/root}/.docker/config.json"
 
 step=run
 docker run --rm --gpus all --shm-size=8g --cap-drop=ALL --security-opt=no-new-privileges \
-  --volume "$work/data:/data:ro" --volume "$work/model:/model" \
+  --volume "$work/data:/data:ro" --volume "$work/model:/model" "${publish[@]}" \
   --log-driver=awslogs --log-opt "awslogs-region=$region" --log-opt "awslogs-group=$logs" \
   --log-opt "awslogs-stream=$job" "$image" "${command[@]}"
 
@@ -97,6 +97,8 @@ def user_data(job: RemoteJob) -> str:
             f"shutdown -P +{minutes} 'the time limit of the job has passed' || poweroff --force",
             *(f"{name}={shlex.quote(value)}" for name, value in values.items()),
             f"command=({' '.join(map(shlex.quote, job.command))})",
+            # To the machine itself only, where sessions end.
+            f"publish=({'' if job.port is None else f'--publish 127.0.0.1:{job.port}:{job.port}'})",
         )
     )
     script += f"\n{checksums()}{_STEPS}"

@@ -38,8 +38,13 @@ def run(launch: Launch) -> str:
     }
     if not gpu:
         del body["resources"]
+    if launch.port is not None:
+        # Forwarded to whoever attaches, and open to nobody.
+        body["ports"] = [launch.port]
     head = (
         f"# {FORM}, job {launch.job} of resource {launch.resource}. The secrets come from the environment:\n"
         "# dstack apply --yes --detach --file task.dstack.yml\n"
     )
+    if launch.port is not None:
+        head += f"# What reaches it, at port {launch.port} of localhost: dstack attach {launch.name}\n"
     return head + text_of(body)

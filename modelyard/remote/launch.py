@@ -36,6 +36,8 @@ class Launch(NamedTuple):
     """What the machine runs."""
     secrets: tuple[str, ...]
     """Environment variables that whoever launches sets."""
+    port: int | None = None
+    """On which it serves; None: nobody said, or it does not serve."""
     aws: RemoteJob | None = None
     """What Pulumi launches; None: another does, or the provider does not say enough."""
 
@@ -73,6 +75,7 @@ def launches(stack: str, config: Config, resource: Resource, own: Own | None = N
             model,
             job_script(remote.command, remote.time_limit, data, model, serves),
             secrets_of(data, model),
+            remote.port if serves else None,
             None if provider.aws is None else aws_job(stack, provider.aws, resource, job, found[0], data, result),
         )
 

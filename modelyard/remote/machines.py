@@ -98,14 +98,6 @@ def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[
             "choose a larger machine",
             detail=f"modelyard size {stack.name} {one.resource.name} shows every number",
         )
-    if size.workers > 1:
-        yield stack.finding(
-            "REM006",
-            Severity.ERROR,
-            where,
-            f"resource {one.resource.name} gets {size.workers} workers, and a remote job has one machine",
-            "set workers to 1 and choose a machine that is large enough",
-        )
 
 
 def _region(

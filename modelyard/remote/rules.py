@@ -1,19 +1,20 @@
 """What is wrong with providers, buckets and remote resources, but for their machines (``machines``)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 
 from modelyard.findings import Finding, Severity
 from modelyard.remote.aws_rules import check_aws
 from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
+from modelyard.remote.unread import check_unread
 from modelyard.sizing import sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice
-from modelyard.stack.remote import PLATFORM, Cluster, Place, Remote
+from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
 
-CODES = tuple(f"REM{number:03}" for number in range(1, 16))
+CODES = tuple(f"REM{number:03}" for number in range(1, 17))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
@@ -42,6 +43,7 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
             )
         yield from _one_place(stack, where, resource, remote, providers)
         yield from _reached(stack, where, resource, remote)
+        yield from check_unread(stack, index, one)
         if remote.provider in providers and remote.cluster is None:
             yield from check_machine(stack, index, one, own)
             yield from check_aws(stack, index, resource, own)
@@ -98,7 +100,7 @@ def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Fin
 
 
 def _one_place(
-    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Collection[str]
+    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
 ) -> Iterator[Finding]:
     """Whether it is said where the jobs run, and all of it."""
     name = resource.name
@@ -136,6 +138,16 @@ def _one_place(
                 f"resource {name} has no time limit, and a rented machine costs until it is given back",
                 "set timeLimit to the longest that a job may run, such as 6h",
             )
+    provider = providers.get(remote.provider or "")
+    pulumi = remote.cluster is None and provider is not None and provider.launched_by == "pulumi"
+    if pulumi and resource.type == "llm-serving" and remote.port is None:
+        yield stack.finding(
+            "REM003",
+            Severity.ERROR,
+            where,
+            f"resource {name} does not say on which port its jobs serve, so nobody would reach them",
+            "set port to the one that its command listens on, such as 8000",
+        )
     if remote.model is None and resource.type != "llm-serving":
         yield stack.finding(
             "REM003",

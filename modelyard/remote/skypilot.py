@@ -40,6 +40,9 @@ def task(launch: Launch) -> str:
         f"# sky launch --yes --down --idle-minutes-to-autostop {IDLE_MINUTES} --cluster {launch.name}{given}"
         " skypilot.yaml\n"
     )
+    if launch.port is not None:
+        # Its own ports would be open to everybody; whoever launched it may log in.
+        head += f"# What reaches it: ssh -N -L {launch.port}:localhost:{launch.port} {launch.name}\n"
     return head + text_of(body)
 
 

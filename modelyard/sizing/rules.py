@@ -207,6 +207,8 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
     """Whether what a job says of its runs can be had together, on its resource."""
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
+    # Of remote jobs it is told that no team's queue holds them.
+    free = team is None and (resource is None or resource.remote is None)
     clashes = (
         (
             "trials",
@@ -225,9 +227,9 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
             job.least_workers is not None and workers is not None and job.least_workers > workers,
             f"its resource has {workers} workers",
         ),
-        ("leastWorkers", job.least_workers is not None and team is None, "only a team's queue starts fewer workers"),
-        ("priority", job.priority is not None and team is None, "only a team's queue knows priorities"),
-        ("together", job.together is not None and team is None, "only a team's queue places workers together"),
+        ("leastWorkers", job.least_workers is not None and free, "only a team's queue starts fewer workers"),
+        ("priority", job.priority is not None and free, "only a team's queue knows priorities"),
+        ("together", job.together is not None and free, "only a team's queue places workers together"),
     )
     for key, clash, why in clashes:
         if clash:

@@ -132,4 +132,6 @@ class Remote(NamedTuple):
     """Seconds after which the machine is given back whatever the job does; None: nobody said, which is an error."""
     image: str | None = None
     command: tuple[str, ...] = ()
+    port: int | None = None
+    """On which the command of a serving job listens; None: nobody said, or it does not serve."""
     data: Data = Data()

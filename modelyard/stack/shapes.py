@@ -241,6 +241,7 @@ REMOTE: Final = Shape(
         "timeLimit": seconds,
         "image": same,
         "command": items,
+        "port": count,
         "data": DATA,
     },
 )

@@ -34,7 +34,7 @@ def test_each_remote_cluster_has_a_kustomization_of_its_own(project: Any, run: A
     secrets = "readSecret: reads, writeSecret: writes"
     cluster = f'{{controller: "https://10.8.0.5:6443", context: far, quota: {{cpu: 8, memory: 32Gi}}, {secrets}}}'
     places = "data: {shared: {bucket: lake, prefix: datasets}}, model: {bucket: lake, prefix: models}"
-    remote = f"{{cluster: {cluster}, {places}, image: trainer:1, command: [train]}}"
+    remote = f"{{cluster: {cluster}, {places}, image: trainer:1}}"
     project.add(
         "modelyard:buckets: [{name: lake, url: s3://acme-lake, reachedBy: [platform, far]}]\n"
         f"modelyard:resources:\n  - {{name: far, type: training, remote: {remote}}}"

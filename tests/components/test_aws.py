@@ -4,11 +4,13 @@ import asyncio
 import inspect
 import json
 import re
+import shlex
 import subprocess
 import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from pulumi.runtime.settings import SETTINGS
 from components.aws_base import AwsBase, kubeconfig
 from components.aws_network import ranges
 from components.remote_instance import RemoteInstance
+from modelyard.remote.aws_reach import reach_rights
 from modelyard.remote.aws_rights import UNSCOPED
 from modelyard.remote.aws_script import user_data
 from modelyard.stack.aws import Access, Aws, NodeGroup
@@ -37,10 +40,12 @@ AWS = Aws(
     tags={"team": "vision"},
 )
 JOB_WITH_KEY = JOB._replace(key="arn:aws:kms:eu-west-1:123456789012:key/0a1b", tags={"team": "vision"})
+SERVING = JOB._replace(name="chat-7", serves=True, port=8000)
 DECLARED: Mapping[str, Callable[[], object]] = {
     "base": lambda: AwsBase("base", AWS),
     "subnets": lambda: AwsBase("base", AWS._replace(zones=(), subnets=("subnet-1", "subnet-2"), public=())),
     "job": lambda: RemoteInstance("job", JOB_WITH_KEY),
+    "serving": lambda: RemoteInstance("serving", SERVING),
 }
 CONDITIONS = {
     # An instance's role is bound by its profile; EC2 offers no condition for it.
@@ -391,6 +396,52 @@ def test_a_job_may_read_and_add_its_own_and_nothing_else(engines: Mapping[str, E
     assert given["ecr:BatchGetImage"][0] == ["arn:aws:ecr:eu-central-1:210987654321:repository/team/train"]
     (logs,) = given["logs:PutLogEvents"][0]
     assert logs == "arn:aws:logs:eu-west-1:123456789012:log-group:/modelyard/jobs/train-7:log-stream:*"
+
+
+SESSIONS = {
+    "ssm:UpdateInstanceInformation",
+    *(f"ssmmessages:{verb}{kind}Channel" for verb in ("Create", "Open") for kind in ("Control", "Data")),
+}
+
+
+def test_only_a_job_that_serves_may_take_sessions_and_nothing_else_of_their_service(
+    engines: Mapping[str, Engine],
+) -> None:
+    given = {
+        name: {
+            action
+            for statement in statements(one(engines, name, "RolePolicy", "rights").inputs["policy"])
+            for action in statement["Action"]
+        }
+        for name in ("job", "serving")
+    }
+    assert given["serving"] - given["job"] == SESSIONS
+    assert not [action for action in given["job"] if action.startswith(("ssm", "ec2messages"))]
+
+
+def test_a_job_that_serves_says_what_reaches_it_and_opens_no_port(engines: Mapping[str, Engine]) -> None:
+    outputs = engines["serving"].outputs["serving"]
+    words = shlex.split(outputs["reach"])
+    assert words[:3] == ["aws", "ssm", "start-session"]
+    given = dict(pairwise(words[3:]))
+    assert (given["--region"], given["--target"]) == ("eu-west-1", "serving-machine-id")
+    assert given["--document-name"] == "AWS-StartPortForwardingSession"
+    assert json.loads(given["--parameters"]) == {"portNumber": ["8000"], "localPortNumber": ["8000"]}
+    assert one(engines, "serving", "SecurityGroup").inputs["ingress"] == []
+    assert "reach" not in engines["job"].outputs["job"]
+
+
+def test_who_uses_a_job_gets_its_port_and_no_shell() -> None:
+    start, document, own = statements(reach_rights(SERVING))
+    assert start["Resource"] == ["arn:aws:ec2:eu-west-1:123456789012:instance/*"]
+    assert start["Condition"]["StringEquals"] == {"ssm:resourceTag/modelyard:job": "chat-7"}
+    # Of the documents, this one alone; and which one it is, is asked for both.
+    assert document["Resource"] == ["arn:aws:ssm:eu-west-1::document/AWS-StartPortForwardingSession"]
+    for statement in (start, document):
+        assert statement["Action"] == ["ssm:StartSession"]
+        assert statement["Condition"]["BoolIfExists"] == {"ssm:SessionDocumentAccessCheck": "true"}
+    assert own["Resource"] == ["arn:aws:ssm:eu-west-1:123456789012:session/${aws:userid}-*"]
+    assert {"ssm:StartSession", "ssm:SendCommand"}.isdisjoint(own["Action"])
 
 
 def test_a_machine_ends_by_itself_and_from_outside(engines: Mapping[str, Engine]) -> None:

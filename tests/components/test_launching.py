@@ -164,6 +164,28 @@ def test_what_the_machine_runs_is_the_stacks_and_knows_the_manifest(engine: _See
     )
 
 
+def test_a_job_that_serves_is_written_with_its_way_and_says_it_when_it_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported: dict[str, Any] = {}
+    monkeypatch.setattr(pulumi, "export", exported.__setitem__)
+    text = STACK.replace("type: training", "type: llm-serving")
+    text = text.replace("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: 8000\n")
+    stack, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+    assert stack is not None, findings
+    (made,) = launches("dev", stack.config, stack.config.resources[0])
+    files = launch_files(made)
+    assert set(files) == {f"churn/{name}" for name in ("Pulumi.yaml", "__main__.py", "job.json", "reach.rights.json")}
+    assert "pulumi stack output reach\n" in files["churn/Pulumi.yaml"]
+    assert "import.sh" not in files["churn/Pulumi.yaml"]
+    (tmp_path / "job.json").write_text(files["churn/job.json"])
+    found = run(tmp_path / "job.json", CONFIG)
+    assert set(exported) == {"instance", "model", "deadline", "reach"}
+    assert found.outputs["dev-churn"]["reach"].startswith(
+        "aws ssm start-session --region us-west-2 --target dev-churn-machine-id "
+    )
+
+
 @pytest.mark.parametrize(
     ("config", "words"),
     [

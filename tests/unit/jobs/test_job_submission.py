@@ -286,13 +286,31 @@ def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(
     assert "$" not in script.replace("$$", "")
 
 
-def test_a_team_here_says_nothing_about_the_nodes_there(library: Library) -> None:
+def test_what_only_a_teams_queue_gives_is_refused_there_and_not_left_out_silently(library: Library) -> None:
     team = VISION._replace(quotas=(*VISION.quotas, Quota("any", "16", "64Gi")))
-    given = {**AWAY, "flavors": (RACKS, ANY), "teams": (team,)}
-    for job in (ALONE._replace(team="vision"), ALONE._replace(team="vision", together="example.com/rack")):
-        (run,) = made(library, job, **given).objects
-        notes = {**run["metadata"].get("annotations", {}), **run["spec"]["template"]["metadata"]["annotations"]}
-        assert not any(key.startswith("kueue") for key in notes)
+    given = {**AWAY, "flavors": (RACKS, ANY), "teams": (team,), "priorities": (Priority("high", 10),)}
+    job = ALONE._replace(team="vision", together="example.com/rack", priority="high", least_workers=1)
+    submission = made(library, job, **given)
+    assert submission.objects == ()
+    assert [(one.code, one.field) for one in submission.findings] == [
+        ("REM016", f"jobs[0].{key}") for key in ("team", "priority", "leastWorkers", "together")
+    ]
+    assert "give the team clusters" in submission.findings[0].remedy
+
+
+def test_nobody_is_told_to_name_a_team_for_what_no_team_gives_there(library: Library) -> None:
+    given = {**AWAY, "priorities": (Priority("high", 10),)}
+    found = made(library, ALONE._replace(priority="high", together="rack", least_workers=1), **given).findings
+    assert {one.code for one in found} == {"REM016"}
+    assert not any("name a team" in one.remedy for one in found)
+
+
+def test_the_team_of_a_remote_resource_is_refused(library: Library) -> None:
+    (resource,) = AWAY["resources"]
+    given = {**AWAY, "resources": (resource._replace(team="vision"),), "flavors": (RACKS, ANY), "teams": (VISION,)}
+    submission = made(library, ALONE, **given)
+    assert submission.objects == ()
+    assert [(one.code, one.field) for one in submission.findings] == [("REM016", "resources[0].team")]
 
 
 def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library) -> None:
@@ -303,23 +321,42 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
 
 
 @pytest.mark.parametrize(
-    ("changes", "job", "words"),
+    ("changes", "job", "words", "code"),
     [
-        (away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)), ALONE, "no credentials for it"),
-        (away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)), ALONE, "no credentials for its model"),
-        (away(model=Place("pond", "models")), ALONE, "bucket pond, which there is not"),
-        (AWAY, ALONE._replace(trials=3), "several workers"),
-        (AWAY, ALONE._replace(engine="ray"), "several workers"),
-        (away(cluster=None, provider="lam"), ALONE, "a machine for each job and no cluster"),
+        (
+            away(cluster=FAR.cluster and FAR.cluster._replace(read_secret=None)),
+            ALONE,
+            "no credentials for it",
+            "RES214",
+        ),
+        (
+            away(cluster=FAR.cluster and FAR.cluster._replace(write_secret=None)),
+            ALONE,
+            "no credentials for its model",
+            "RES214",
+        ),
+        (away(model=Place("pond", "models")), ALONE, "bucket pond, which there is not", "RES214"),
+        (AWAY, ALONE._replace(trials=3), "a remote job is one run", "REM016"),
+        (AWAY, ALONE._replace(engine="ray"), "a remote job has one worker", "REM016"),
+        (
+            {**AWAY, "resources": (AWAY["resources"][0]._replace(workers=2),)},
+            *(ALONE, "resource deep gets 2 workers, and a remote job has one pod", "REM006"),
+        ),
+        (away(cluster=None, provider="lam"), ALONE, "a machine for each job and no cluster", "RES214"),
         # The machine's command is the resource's: nobody is asked for another one.
-        (away(cluster=None, provider="lam"), ALONE._replace(command=()), "a machine for each job and no cluster"),
+        (
+            away(cluster=None, provider="lam"),
+            ALONE._replace(command=()),
+            "a machine for each job and no cluster",
+            "RES214",
+        ),
     ],
 )
 def test_what_cannot_run_there_is_told_and_not_made(
-    library: Library, changes: dict[str, Any], job: Job, words: str
+    library: Library, changes: dict[str, Any], job: Job, words: str, code: str
 ) -> None:
     submission = made(library, job, **changes)
     (finding,) = submission.findings
     assert submission.objects == ()
-    assert finding.code == "RES214"
+    assert finding.code == code
     assert words in finding.summary

@@ -1,11 +1,15 @@
 """The hardware rules hold for what pods really get, not only for what the stack file says."""
 
+from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 
+from modelyard.catalog import load_library
 from modelyard.findings import Severity
 from modelyard.stack.config import PatchChoice
+from tests.unit.environments import ROOT
 
 RAY = "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"
@@ -55,6 +59,25 @@ def test_a_dropped_patch_leaves_the_platforms_own_sizes_and_they_are_judged(dev:
     finding = by_code(plan)["RES001"]
     assert "is 12Gi (12.88 GB) per GPU" in finding.summary
     assert finding.detail.startswith(f"{RAY} has it of its own: no patch sets spec.template")
+
+
+def test_a_size_that_only_the_base_of_an_owned_object_says_names_its_patch(dev: Any, tmp_path: Path) -> None:
+    """A patch that owns its Deployment may say a size in the object itself: nobody else can correct it."""
+    copytree(ROOT / "patches", tmp_path / "patches")
+    folder = tmp_path / "patches/ray-worker/v1"
+    patch, base = folder / "patch.yaml.j2", folder / "base.yaml.j2"
+    patch.write_text(patch.read_text().replace("              memory: {{ memory }}\n", ""))
+    resources = "          resources: {requests: {memory: 1Gi}, limits: {memory: 1Gi}}\n"
+    base.write_text(base.read_text().replace("          imagePull", f"{resources}          imagePull", 1))
+    site = dev.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    site = site._replace(library=load_library(tmp_path)._replace(findings=()), state=dev.state._replace(objects={}))
+    finding = by_code(site.plan())["RES001"]
+    assert finding.detail.startswith("ray-worker@v1 gives it, whatever rayWorker.memory says.")
+    assert finding.remedy == "correct ray-worker@v1"
+    assert (finding.file, finding.line) == (
+        "patches/ray-worker/v1/base.yaml.j2",
+        1 + base.read_text().splitlines().index(resources.rstrip()),
+    )
 
 
 def test_what_the_stack_file_says_wrong_is_told_once(dev: Any) -> None:

@@ -68,6 +68,40 @@ def test_a_field_that_no_patch_sets_is_the_platforms_own(project: Project) -> No
     assert one.file == "stacks/Pulumi.dev.yaml"
 
 
+def own_the_head(project: Project) -> None:
+    """The stack makes the head itself, as it is not there yet."""
+    project.edit("mode: existing", "mode: managed")
+    (project.root / "stacks/recorded/dev/deployment.ml-platform.deployment-ray-head.json").unlink()
+
+
+def test_a_field_of_an_object_that_a_patch_owns_leads_to_its_parameter(project: Project) -> None:
+    """In mode managed the image is of the patch's base; its value stands in the stack file."""
+    own_the_head(project)
+    project.rule(
+        "if subject.name == 'deployment-ray-head': "
+        "yield subject.finding('no', field='spec.template.spec.containers[name=ray-head].image', remedy='do')"
+    )
+    (one,) = (finding for finding in project.check() if finding.code == "POL901")
+    lines = (project.root / one.file).read_text().splitlines()
+    assert one.detail == ""
+    assert (one.file, lines[one.line - 1].strip()) == (
+        "stacks/Pulumi.dev.yaml",
+        "image: images.example.com/ml-platform/ray-head:23.10.4",
+    )
+
+
+def test_a_field_that_only_the_base_says_leads_to_its_line_there(project: Project) -> None:
+    own_the_head(project)
+    project.rule(
+        "if subject.name == 'deployment-ray-head': "
+        "yield subject.finding('no', field='spec.revisionHistoryLimit', remedy='do')"
+    )
+    (one,) = (finding for finding in project.check() if finding.code == "POL901")
+    lines = (project.root / one.file).read_text().splitlines()
+    assert (one.detail, one.file) == ("", "patches/ray-head/v1/base.yaml.j2")
+    assert lines[one.line - 1].strip() == "revisionHistoryLimit: 3"
+
+
 def test_a_namespace_is_the_stack_files(project: Project) -> None:
     project.own()
     project.add(NAMESPACE)

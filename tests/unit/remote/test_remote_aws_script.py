@@ -108,6 +108,23 @@ def test_the_end_is_armed_before_anything_else(tmp_path: Path) -> None:
     assert ran.calls[0] == ["shutdown", "-P", "+61", "the time limit of the job has passed"]
 
 
+def test_a_job_that_serves_is_published_to_its_machine_only_and_others_not_at_all(tmp_path: Path) -> None:
+    for name, job in {"serves": JOB._replace(serves=True, port=8000), "trains": JOB}.items():
+        (tmp_path / name).mkdir()
+        ran = run(tmp_path / name, job)
+        assert ran.code == 0
+        (call,) = ran.named("docker", "run")
+        found = [value for flag, value in pairwise(call) if flag == "--publish"]
+        assert found == (["127.0.0.1:8000:8000"] if job.serves else [])
+        # What follows the image is the command, as it is.
+        assert tuple(call[call.index(job.image) + 1 :]) == job.command
+
+
+@pytest.mark.parametrize("job", [JOB._replace(port=8000), JOB._replace(serves=True, port=65536)])
+def test_a_port_is_of_a_job_that_serves(job: RemoteJob) -> None:
+    assert [one for one in problems(job) if one.startswith(f"port is {job.port}: ")]
+
+
 def test_a_machine_that_cannot_arm_its_end_is_powered_off(tmp_path: Path) -> None:
     ran = run(tmp_path, FAIL_SHUTDOWN="1")
     assert [call[0] for call in ran.calls[:2]] == ["shutdown", "poweroff"]

@@ -47,6 +47,32 @@ def test_a_dstack_task_has_a_limit_and_leaves_no_idle_machine(stack: Make) -> No
     assert task["env"][2:] == ["READ_ACCESS_TOKEN", "WRITE_ACCESS_TOKEN"]
 
 
+SERVING = (
+    ("type: runtime\n      cpu", "type: llm-serving\n      cpu"),
+    ("type: runtime, resource: away", "type: llm-serving, resource: away"),
+    ("command: [run]", "command: [serve]\n        port: 8000"),
+)
+
+
+def test_a_serving_task_of_skypilot_opens_no_port_and_says_the_tunnel(stack: Make) -> None:
+    made = launch(stack(*SERVING), 1)
+    text = launch_files(made)["own/skypilot.yaml"]
+    task = yaml.safe_load(text)
+    # Ports of its resources would be open to everybody.
+    assert "ports" not in task["resources"]
+    assert "# What reaches it: ssh -N -L 8000:localhost:8000 dev-own\n" in text
+    assert "What reaches it" not in launch_files(launch(stack(), 1))["own/skypilot.yaml"]
+
+
+def test_a_serving_task_of_dstack_forwards_its_port_to_who_attaches(stack: Make) -> None:
+    made = launch(stack(("kind: lambda, ", "kind: lambda, launcher: dstack, "), *SERVING), 1)
+    text = launch_files(made)["own/task.dstack.yml"]
+    task = yaml.safe_load(text)
+    assert list(Draft202012Validator(FORMS["dstackTask"]).iter_errors(task)) == []
+    assert task["ports"] == [8000]
+    assert "# What reaches it, at port 8000 of localhost: dstack attach dev-own\n" in text
+
+
 def test_the_forms_tell_a_wrong_document(stack: Make) -> None:
     task = document(stack(), 1, "skypilot.yaml")
     assert list(Draft202012Validator(FORMS["skypilotTask"]).iter_errors({**task, "command": "x"}))

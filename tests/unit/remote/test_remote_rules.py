@@ -139,12 +139,105 @@ def test_a_price_that_nobody_knows_is_told_and_one_of_the_project_ends_that(stac
     assert [one.code for one in check_remote(unknown, own) if one.code == "REM008"] == []
 
 
+MACHINE = """        provider: lam
+        instanceType: gpu_1x_a10
+        regionPrefix: us-west
+        timeLimit: 90m
+        image: registry.example/trainer:3
+        command: [run]
+"""
+ON_A_CLUSTER = (
+    (MACHINE, "        cluster: {controller: 'https://10.8.0.5:6443', credentialsSecret: site}\n"),
+    ("reachedBy: [platform, lam]}\n  modelyard:res", "reachedBy: [platform, away]}\n  modelyard:res"),
+)
+
+
+def unread(stack: Stack) -> list[tuple[str, str]]:
+    """Fields that mean nothing, and why."""
+    found = [one for one in check_remote(stack) if one.code == "REM016"]
+    assert all(one.blocks and one.line > 1 for one in found)
+    return [(one.field, one.summary) for one in found]
+
+
+OWN = "{name: own, type: runtime, resource: away"
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        (("    - name: away\n", "    - name: away\n      team: vision\n"), "resources[1].team", "no team's queue"),
+        (("    - name: away\n", "    - name: away\n      image: a/b:1\n"), "resources[1].image", "remote.image"),
+        ((OWN, f"{OWN}, team: vision"), "jobs[1].team", "waits in no team's queue"),
+        ((OWN, f"{OWN}, priority: high"), "jobs[1].priority", "waits in no team's queue"),
+        ((OWN, f"{OWN}, together: kubernetes.io/hostname"), "jobs[1].together", "waits in no team's queue"),
+        ((OWN, f"{OWN}, leastWorkers: 1"), "jobs[1].leastWorkers", "waits in no team's queue"),
+        ((OWN, f"{OWN}, engine: ray"), "jobs[1].engine", "one worker, and ray several"),
+        ((OWN, f"{OWN}, trials: 4"), "jobs[1].trials", "one run"),
+        ((OWN, f"{OWN}, command: [other]"), "jobs[1].command", "remote.command of its resource"),
+        ((OWN, f"{OWN}, image: 'a/b:1'"), "jobs[1].image", "remote.image of its resource"),
+        ((OWN, f"{OWN}, timeLimit: 6h"), "jobs[1].timeLimit", "remote.timeLimit of its resource"),
+        ((OWN, f"{OWN}, env: {{A: b}}"), "jobs[1].env", "the image"),
+        ((OWN, f"{OWN}, retries: 2"), "jobs[1].retries", "once"),
+        ((OWN, f"{OWN}, keep: 1h"), "jobs[1].keep", "once"),
+        (("command: [run]", "command: [run]\n        port: 8000"), "resources[1].remote.port", "do not serve"),
+    ],
+)
+def test_a_setting_that_a_machine_does_not_heed_is_an_error(
+    stack: Make, change: tuple[str, str], field: str, words: str
+) -> None:
+    assert unread(stack()) == []
+    ((found, summary),) = unread(stack(change))
+    assert found == field
+    assert words in summary
+
+
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [
+        ((OWN, f"{OWN}, command: [a], image: 'a/b:1', timeLimit: 6h, retries: 2, keep: 1h, env: {{A: b}}"), []),
+        ((OWN, f"{OWN}, team: vision, priority: high"), ["jobs[1].team", "jobs[1].priority"]),
+        (("    - name: away\n", "    - name: away\n      team: vision\n"), ["resources[1].team"]),
+        (
+            ("        cluster: {c", "        timeLimit: 6h\n        port: 8000\n        cluster: {c"),
+            ["resources[1].remote.timeLimit", "resources[1].remote.port"],
+        ),
+    ],
+)
+def test_a_remote_cluster_heeds_what_its_runs_have_and_knows_no_teams(
+    stack: Make, change: tuple[str, str], fields: list[str]
+) -> None:
+    assert [field for field, _ in unread(stack(*ON_A_CLUSTER, change))] == fields
+
+
+@pytest.mark.parametrize("more", [(), ON_A_CLUSTER])
+def test_more_than_one_worker_is_an_error_wherever_it_runs(stack: Make, more: tuple[tuple[str, str], ...]) -> None:
+    workers = ("type: runtime\n      cpu", "type: runtime\n      workers: 2\n      cpu")
+    (finding,) = (one for one in check_remote(stack(*more, workers)) if one.code == "REM006")
+    what = "pod" if more else "machine"
+    assert finding.summary == f"resource away gets 2 workers, and a remote job has one {what}"
+    assert (finding.blocks, finding.field, finding.remedy) == (
+        True,
+        "resources[1].workers",
+        f"set workers to 1, and make the {what} large enough",
+    )
+
+
+def test_a_machine_that_pulumi_launches_to_serve_says_its_port(stack: Make) -> None:
+    serving = (
+        ("type: training\n      cpu", "type: llm-serving\n      cpu"),
+        ("type: training, res", "type: llm-serving, res"),
+    )
+    (finding,) = (one for one in check_remote(stack(ON_AWS, ECR, *serving)) if one.code == "REM003")
+    assert (finding.blocks, finding.remedy) == (True, "set port to the one that its command listens on, such as 8000")
+    port = ("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: 8000\n")
+    assert told(stack(ON_AWS, ECR, *serving, port)) == []
+
+
 def test_a_remote_cluster_reaches_buckets_by_the_name_of_its_resource(stack: Make) -> None:
-    cluster = ("provider: lam\n", "cluster: {controller: 'https://10.8.0.5:6443', credentialsSecret: site}\n")
-    machine = ("        instanceType: gpu_1x_a10\n        regionPrefix: us-west\n        timeLimit: 90m\n", "")
-    found = told(stack(cluster, machine))
+    cluster, reached = ON_A_CLUSTER
+    found = told(stack(cluster))
     assert [(code, "away cannot reach" in words) for code, _, words in found] == [("REM010", True)] * 2
-    assert told(stack(cluster, machine, ("[platform, lam]", "[platform, away]"))) == []
+    assert told(stack(cluster, reached)) == []
 
 
 def test_serving_writes_no_model(stack: Make) -> None:
