@@ -1,4 +1,4 @@
-"""Show what a stack asks for: workloads, card, patches. With the path of a saved plan, show that plan."""
+"""Show what a stack asks for: card, workloads, patches, pool, jobs. With the path of a saved plan, show that plan."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -42,7 +42,7 @@ def _saved(args: Namespace) -> Exit:
 
 
 def _stack(args: Namespace) -> Exit:
-    from modelyard.plan.project import chosen_patches, shown
+    from modelyard.plan.project import chosen_patches, shown, with_project
     from modelyard.report.stack import stack_document, stack_text
     from modelyard.stack import discover, load
     from modelyard.workloads import workloads
@@ -56,6 +56,7 @@ def _stack(args: Namespace) -> Exit:
     stack, findings = load(path, shown(root, path))
     if stack is None:
         raise Stop(Exit.USAGE, f"{args.what} cannot be read", "", findings)
+    stack = with_project(root, stack)
     sized, chosen = workloads(stack.config), chosen_patches(root, stack)
     if args.json:
         from modelyard.report.json import json_text

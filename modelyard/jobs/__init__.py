@@ -12,6 +12,7 @@ from modelyard.jobs.submission import (
     errors_about,
     has_image,
     job_submission,
+    job_template,
     run_name,
     unfit_for_run,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "has_image",
     "job_environment",
     "job_submission",
+    "job_template",
     "notebook_environment",
     "run_name",
     "submission",

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Final
 
-from modelyard.catalog import Library
+from modelyard.catalog import Library, Selected
 from modelyard.environments.rules import environment_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
 from modelyard.jobs.dispatch import check_dispatch
 from modelyard.jobs.environment import job_environment
 from modelyard.jobs.spark import check_spark
-from modelyard.jobs.template import Submission, submission
+from modelyard.jobs.template import Submission, chosen_template, submission
 from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource
@@ -74,6 +74,27 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
         return Submission((), (finding,))
     there = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
     return submission(stack, library, TEMPLATES[job.engine], there)._replace(remote=resource.name)
+
+
+def job_template(stack: Stack, library: Library, index: int) -> Selected | None:
+    """What a submission of the job at a place of the stack's is rendered from, the run named like the job.
+
+    None where there is nothing to submit, whatever is waived.
+    """
+    job = stack.config.jobs[index]
+    # Of two resources with one name nobody knows which is meant.
+    twice = sum(one.name == job.resource for one in stack.config.resources) > 1
+    if twice or unfit_for_run(stack, index, job) is not None:
+        return None
+    given = job_facts(stack.config, job, job.name, stack.name)
+    resource = _resource(stack, job)
+    if resource is not None and resource.remote is not None:
+        from modelyard.remote.cluster import cluster_run, unfit
+
+        if unfit(stack.config, resource, job, given["run"]["workers"]) is not None:
+            return None
+        given = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
+    return chosen_template(stack, library, TEMPLATES[job.engine], given)[0]
 
 
 def _resource(stack: Stack, job: Job) -> Resource | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from modelyard.catalog import Library, render_base, select_for_job
+from modelyard.catalog import Library, Selected, render_base, select_for_job
 from modelyard.findings import Finding
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
@@ -35,11 +35,21 @@ def submission(stack: Stack, library: Library, template: str, given: Mapping[str
         template: name of a patch with ``mode: submitted``.
         given: facts of the submission, beside the stack's own.
     """
-    known = {**facts(stack.config, workloads(stack.config)), **given}
-    chosen, findings = select_for_job(library, stack, known, template)
+    chosen, findings = chosen_template(stack, library, template, given)
     if chosen is None:
         return Submission((), (*library.findings, *findings))
     made = render_base(chosen.patch, chosen.params)
     found = (*library.findings, *findings, *made.findings)
     objects = () if any(one.blocks for one in found) else tuple(document.body for document in made.documents)
     return Submission(objects, found, chosen.patch.id)
+
+
+def chosen_template(
+    stack: Stack, library: Library, template: str, given: Mapping[str, Any]
+) -> tuple[Selected | None, tuple[Finding, ...]]:
+    """The version of a template that a stack takes, with its parameters; None where the findings say why.
+
+    The arguments are those of :func:`submission`.
+    """
+    known = {**facts(stack.config, workloads(stack.config)), **given}
+    return select_for_job(library, stack, known, template)

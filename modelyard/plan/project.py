@@ -84,9 +84,21 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
     """The plan of the same stack once an earlier plan of it has been applied; None where it has none."""
     if planned.stack is None or planned.state is None:
         return None
-    changed = {target.key: target.after for target in earlier.targets}
-    objects = {key: body for key, body in {**planned.state.objects, **changed}.items() if body}
-    return make_plan(planned.stack, library_of(root), planned.state._replace(objects=objects), today)
+    before = {one.remote: one for one in earlier.remotes}
+    starts = tuple(
+        RemoteStart(remote, _after(planned.remotes[remote.name], before.get(remote.name)))
+        for remote in remote_clusters(planned.stack.config)
+        if remote.name in planned.remotes
+    )
+    return make_plan(planned.stack, library_of(root), _after(planned.state, earlier), today, remotes=starts)
+
+
+def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
+    """A cluster once its plan has been applied; as it is without one."""
+    if plan is None:
+        return state
+    changed = {target.key: target.after for target in plan.targets}
+    return state._replace(objects={key: body for key, body in {**state.objects, **changed}.items() if body})
 
 
 def _loaded(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:

@@ -2,12 +2,26 @@
 
 Owns finding the two commits and laying the older one out beside the user's tree (``revisions``), choosing the stacks
 whose inputs differ (``project``), planning one of them at both (``stacks``), what all of them share (``shared``), what
-differs between two plans (``compare``), what became of findings (``news``), and telling alike changes of many stacks
-once (``group``). It never changes the user's tree, never talks to a cluster, and prints nothing.
+differs between two plans (``compare``) and where no object shows it (``submitted``), what became of findings
+(``news``), and telling alike changes of many stacks once (``group``). It never changes the user's tree, never talks to
+a cluster, and prints nothing.
 """
 
 from modelyard.preview.compare import compare
-from modelyard.preview.group import Group, grouped
-from modelyard.preview.values import FieldDiff, News, Preview, StackDiff, TargetDiff, VersionDiff
+from modelyard.preview.group import Group, SubmissionGroup, grouped, grouped_submissions
+from modelyard.preview.values import FieldDiff, News, Preview, StackDiff, SubmissionDiff, TargetDiff, VersionDiff
 
-__all__ = ["FieldDiff", "Group", "News", "Preview", "StackDiff", "TargetDiff", "VersionDiff", "compare", "grouped"]
+__all__ = [
+    "FieldDiff",
+    "Group",
+    "News",
+    "Preview",
+    "StackDiff",
+    "SubmissionDiff",
+    "SubmissionGroup",
+    "TargetDiff",
+    "VersionDiff",
+    "compare",
+    "grouped",
+    "grouped_submissions",
+]

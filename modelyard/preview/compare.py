@@ -15,6 +15,8 @@ from modelyard.preview.news import Rules, news_of
 from modelyard.preview.values import FieldDiff, News, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
 from modelyard.stack.config import Waiver
 
+_Place = tuple[str, ObjectKey]
+"""The name of a remote cluster, empty for the platform's, and an object there."""
 _OWN_NOTES = (*NOTES, *ENGINE_ANNOTATIONS)
 
 
@@ -53,11 +55,11 @@ def compare(
         return _left_behind(stack, file, base.plan if base else None, recorded)
     status: Status = "added" if base is None else "changed"
     before, after = _targets(base.plan if base else None), _targets(following)
-    targets = [_changed(target, before.get(key)) for key, target in after.items()]
+    targets = [_changed(target, before.get(place)) for place, target in after.items()]
     if following is not None:
         # What a plan could not say anything about is not given up.
         version = _version(base, head)
-        targets += [_given_up(target, version) for key, target in before.items() if key not in after]
+        targets += [_given_up(target, version) for place, target in before.items() if place not in after]
     changed = tuple(target for target in targets if target.fields or target.versions)
     news = _news(base, head, rules)
     plan = head.plan or (base.plan if base is not None else None)
@@ -117,8 +119,8 @@ def given_up(base: Side | None, head: Side, following: Plan) -> tuple[TargetPlan
     """What becomes of the objects that no patch of the head asks for, as plans that have no patch."""
     kept, version = _targets(following), _version(base, head)
     found = []
-    for key, target in _targets(base.plan if base else None).items():
-        if key not in kept:
+    for place, target in _targets(base.plan if base else None).items():
+        if place not in kept:
             left, _ = _left_of(target, version)
             found.append(
                 target._replace(
@@ -138,6 +140,7 @@ def changes_anything(difference: StackDiff) -> bool:
     return bool(
         difference.status != "changed"
         or difference.targets
+        or difference.submissions
         or difference.new
         or difference.fixed
         or difference.waived
@@ -147,8 +150,10 @@ def changes_anything(difference: StackDiff) -> bool:
     )
 
 
-def _targets(plan: Plan | None) -> dict[ObjectKey, TargetPlan]:
-    return {target.key: target for target in plan.asked} if plan is not None else {}
+def _targets(plan: Plan | None) -> dict[_Place, TargetPlan]:
+    """What a plan asks for in all of its clusters."""
+    every = plan.everything if plan is not None else ()
+    return {(target.cluster, target.key): target for target in every if not target.leaves}
 
 
 def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:

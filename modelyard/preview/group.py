@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from modelyard import merge
 from modelyard.findings import Finding
 from modelyard.plan.cost import TargetCost, Total, stack_cost
-from modelyard.preview.values import StackDiff, TargetDiff
+from modelyard.preview.values import FieldDiff, StackDiff, SubmissionDiff, TargetDiff
 
 
 class Occurrences(NamedTuple):
@@ -37,6 +37,13 @@ class Group(NamedTuple):
     """About this target, in all of them."""
 
 
+class SubmissionGroup(NamedTuple):
+    """One change for the next apply or submission, and every stack that it happens in."""
+
+    change: SubmissionDiff
+    stacks: tuple[str, ...]
+
+
 class _Member(NamedTuple):
     """The change in one stack."""
 
@@ -61,6 +68,16 @@ def grouped(stacks: Iterable[StackDiff]) -> tuple[Group, ...]:
             member = _Member(stack.stack, target, stack.cost is not None, costs.get((target.kind, name)), own)
             found.setdefault(_likeness(target), []).append(member)
     return tuple(map(_group, found.values()))
+
+
+def grouped_submissions(stacks: Iterable[StackDiff]) -> tuple[SubmissionGroup, ...]:
+    """The changes for the next apply or submission, alike ones together, in the same order."""
+    found: dict[str, tuple[SubmissionDiff, list[str]]] = {}
+    for stack in stacks:
+        for change in stack.submissions:
+            alike = json.dumps([change.kind, change.name, change.status, _texts(change.fields)], sort_keys=True)
+            found.setdefault(alike, (change, []))[1].append(stack.stack)
+    return tuple(SubmissionGroup(change, tuple(names)) for change, names in found.values())
 
 
 def _group(members: list[_Member]) -> Group:
@@ -93,8 +110,11 @@ def _by_target(findings: Iterable[Finding]) -> Mapping[str, tuple[Finding, ...]]
 
 def _likeness(target: TargetDiff) -> str:
     """The same text for changes that read the same, however many pods they concern."""
-    fields = [(str(field.path), _plain(field.before), _plain(field.after), field.patch) for field in target.fields]
-    return json.dumps([target.kind, target.name, target.status, fields, target.versions], sort_keys=True)
+    return json.dumps([target.kind, target.name, target.status, _texts(target.fields), target.versions], sort_keys=True)
+
+
+def _texts(fields: Iterable[FieldDiff]) -> list[tuple[Any, ...]]:
+    return [(str(field.path), _plain(field.before), _plain(field.after), field.patch) for field in fields]
 
 
 def _plain(value: Any) -> Any:

@@ -176,6 +176,8 @@ def _said(value: Any) -> str:
     """What a stack file says of a named thing, in one line; nothing that is as it is when nobody says it."""
     if isinstance(value, Secret):
         return repr(value)
+    if isinstance(value, bool):
+        return str(value).lower()
     if defaults := getattr(value, "_field_defaults", None):
         parts = {name: part for name, part in value._asdict().items() if name != "name" and part != defaults.get(name)}
         return ", ".join(f"{spelled(name)} {_inside(part)}" for name, part in parts.items())

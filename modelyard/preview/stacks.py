@@ -17,8 +17,9 @@ from modelyard.policy.settings import can_run, settings_of, stack_layer
 from modelyard.preview.compare import Side, changes_anything, compare, given_up
 from modelyard.preview.news import Rules
 from modelyard.preview.shared import shared_findings
+from modelyard.preview.submitted import submissions, submitted
 from modelyard.preview.topology import topology
-from modelyard.preview.values import StackDiff
+from modelyard.preview.values import StackDiff, SubmissionDiff
 from modelyard.stack import Stack, load
 from modelyard.workloads import facts, workloads
 
@@ -67,6 +68,7 @@ def _planned_twice(base_root: Path, head_root: Path, today: date, job: Job) -> S
     root, file = (head_root, job.head) if job.head is not None else (base_root, job.base)
     rules = _rules(base_root, head_root, before, after, today) if job.rules or _own_rules(before, after) else None
     difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded, rules)
+    difference = difference._replace(submissions=_submissions(base_root, head_root, before, after))
     ahead = after._replace(plan=following) if after is not None else None
     earlier = prices_of(base_root, before.stack)[0] if before is not None and before.stack is not None else None
     if ahead is None or head is None:
@@ -77,6 +79,19 @@ def _planned_twice(base_root: Path, head_root: Path, today: date, job: Job) -> S
     if not changes_anything(difference) and not _other_amounts(cost):
         return None
     return difference._replace(topology=topology(before, ahead), cost=cost)
+
+
+def _submissions(
+    base_root: Path, head_root: Path, before: Planned | None, after: Planned | None
+) -> tuple[SubmissionDiff, ...]:
+    """What differs for the next apply or submission; nothing where one of the files is gone or cannot be read."""
+    if after is None or after.stack is None or (before is not None and before.stack is None):
+        return ()
+    new = submitted(after.stack, library_of(head_root))
+    if before is None or before.stack is None:
+        # That a new stack is applied in some way is no news.
+        return submissions({}, {key: values for key, values in new.items() if key[0] != "apply"})
+    return submissions(submitted(before.stack, library_of(base_root)), new)
 
 
 def _cost(
@@ -157,7 +172,8 @@ def _applied(plan: Plan) -> Plan:
                 gpus=(target.gpus[1], target.gpus[1]),
             )
             for target in plan.asked
-        )
+        ),
+        remotes=tuple(map(_applied, plan.remotes)),
     )
 
 
@@ -215,9 +231,8 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
     drafts = tuple(finding for finding in problems if finding.code == _DRAFT)
     others = [(finding.code, finding.summary) for finding in problems if finding.code != _DRAFT]
     patches = [(one.patch.id, one.patch.sha256) for one in chosen]
-    return _Inputs(
-        (stack.file, stack.sha256, patches, others, prices_of(root, stack), stack.config.environments), drafts
-    )
+    own = (stack.file, stack.sha256, stack.config.environments, submitted(stack, library_of(root)))
+    return _Inputs((*own, patches, others, prices_of(root, stack)), drafts)
 
 
 def _side(root: Path, planned: Planned | None, today: date, prices: Path | None = None) -> Side | None:

@@ -9,6 +9,9 @@ from modelyard.preview.topology import Topology
 
 Status = Literal["added", "removed", "changed"]
 TargetStatus = Literal["added", "removed", "changed", "same"]
+SubmissionKind = Literal[
+    "apply", "job", "pipeline", "environment", "notebooks", "remote resource", "provider", "bucket"
+]
 
 
 class FieldDiff(NamedTuple):
@@ -47,6 +50,20 @@ class TargetDiff(NamedTuple):
     """None where there is no such field or an autoscaler holds it."""
     gpus: tuple[int, int]
     """GPUs that its pods hold after the base's plan and after the head's."""
+
+
+class SubmissionDiff(NamedTuple):
+    """Something that is submitted, that submissions use, or that an apply goes by, and is another at the head.
+
+    No object of the platform's cluster changes with it. What cannot be submitted at a commit is not there.
+    """
+
+    kind: SubmissionKind
+    name: str
+    """Empty where a stack has only one of its kind."""
+    status: Status
+    fields: tuple[FieldDiff, ...]
+    """Of a job the parameters of its template, of anything else the keys of the stack file; no patch asks for them."""
 
 
 class Waived(NamedTuple):
@@ -138,6 +155,8 @@ class StackDiff(NamedTuple):
     relaxed: tuple[Relaxed, ...] = ()
     moved: tuple[Moved, ...] = ()
     """Those of ``still`` whose words differ."""
+    submissions: tuple[SubmissionDiff, ...] = ()
+    """What differs for the next apply or submission; nothing of a stack without a file."""
     held: bool = False
     """Whether an error of the whole project, which no stack's list has, stops its apply."""
 

@@ -9,7 +9,17 @@ from modelyard.findings import Finding, Severity
 from modelyard.plan.cost_json import cost_to_json, total_to_json
 from modelyard.plan.starting import hidden_field
 from modelyard.plan.store import finding_to_json
-from modelyard.preview import FieldDiff, Group, News, Preview, StackDiff, TargetDiff, grouped
+from modelyard.preview import (
+    FieldDiff,
+    Group,
+    News,
+    Preview,
+    StackDiff,
+    SubmissionGroup,
+    TargetDiff,
+    grouped,
+    grouped_submissions,
+)
 from modelyard.preview.topology import topology_to_json
 
 FORMAT_VERSION = 1
@@ -18,7 +28,8 @@ FORMAT_VERSION = 1
 def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None = None) -> dict[str, Any]:
     """The preview as plain JSON values, in the form that ``modelyard schema preview`` publishes.
 
-    A change that happens in many stacks stands once under ``changes``; the stacks point to it by its place there.
+    A change that happens in many stacks stands once under ``changes``; the stacks point to it by its place there. What
+    differs for the next apply or submission stands once under ``submissions``, which name their stacks.
 
     Args:
         preview: what to tell.
@@ -36,6 +47,7 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
         "head": preview.head._asdict(),
         "summary": _summary(preview),
         "changes": [_group(group) for group in groups],
+        "submissions": [_submission(group) for group in grouped_submissions(preview.stacks)],
         "stacks": [_stack(stack, places) for stack in preview.stacks],
         "unchanged": list(preview.unchanged),
         "project": {"findings": _news(preview.project)},
@@ -90,6 +102,12 @@ def _group(group: Group) -> dict[str, Any]:
         "versions": [version._asdict() for version in change.versions],
         "fields": [_field(field) for field in change.fields],
     }
+
+
+def _submission(group: SubmissionGroup) -> dict[str, Any]:
+    change = group.change
+    fields = [{key: one for key, one in _field(field).items() if key != "patch"} for field in change.fields]
+    return {**change._asdict(), "stacks": list(group.stacks), "fields": fields}
 
 
 def _pair(gpus: tuple[int, int]) -> dict[str, int]:

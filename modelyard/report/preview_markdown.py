@@ -10,6 +10,7 @@ from modelyard.report.fill import Item, chosen, filled
 from modelyard.report.preview_sections import sections
 from modelyard.report.preview_words import (
     RELAXED,
+    SUBMITTED,
     WAIVED,
     effects,
     gravest_first,
@@ -134,7 +135,9 @@ def _what(stack: StackDiff) -> str:
     elif stack.status == "added":
         words = f"added, {words}"
     elif not stack.targets:
-        words = "findings only"
+        words = "no object" if stack.submissions else "findings only"
+    if stack.submissions:
+        words += f", {len(stack.submissions)} {SUBMITTED}"
     return words + (", another recorded platform" if stack.recorded else "")
 
 

@@ -4,19 +4,26 @@ from collections.abc import Callable, Iterable, Iterator
 
 from modelyard import merge
 from modelyard.findings import Finding, Severity, loud
-from modelyard.preview import Group, Preview, grouped
+from modelyard.preview import Group, Preview, SubmissionGroup, grouped, grouped_submissions
+from modelyard.report.fields import Item as Change
+from modelyard.report.fields import Row
 from modelyard.report.fill import Item, Section
 from modelyard.report.finding import tally
 from modelyard.report.markdown import code, folded, html, prose, text
 from modelyard.report.preview_words import (
     MOVED,
     RELAXED,
+    SUBMITTED,
     WAIVED,
     change_words,
     parts_of,
     rows_by_patch,
+    submission_name,
+    submission_rows,
+    submission_words,
     version_words,
 )
+from modelyard.report.rows import apart
 from modelyard.report.takeovers import Told, alike
 from modelyard.report.values import NAMES, count, fitted, named
 
@@ -35,8 +42,8 @@ Whole = Callable[[list[str], int], str]
 
 
 def sections(preview: Preview, room: int, *, linked: bool) -> list[Section]:
-    """New findings, those that the change waives or no longer checks, changes, then findings that are fixed and still
-    there; sections that are empty are left out.
+    """New findings, those that the change waives or no longer checks, changes, what differs for the next apply or
+    submission, then findings that are fixed and still there; sections that are empty are left out.
 
     Args:
         preview: what to tell.
@@ -49,11 +56,14 @@ def sections(preview: Preview, room: int, *, linked: bool) -> list[Section]:
     most = max(room // _SHORTEST, 1)
     groups = sorted(grouped(preview.stacks), key=_gravity)
     changes = [_change(group, opened=len(groups) <= _OPEN) for group in groups[:most]]
+    submitted = grouped_submissions(preview.stacks)
+    next_ones = [_submission(group, opened=len(submitted) <= _OPEN) for group in submitted[:most]]
     found = (
         _findings(parts.new, most, 0.4, _headed("New findings", "finding", shown)),
         _findings(parts.waived, most, 0.1, _headed(WAIVED.capitalize(), "finding", shown), noted=True),
         _findings(parts.relaxed, most, 0.05, _headed(RELAXED.capitalize(), "finding", shown), noted=True),
-        Section(changes, _headed("Changes", "change", shown), 0.3, len(groups) - len(changes)),
+        Section(changes, _headed("Changes", "change", shown), 0.2, len(groups) - len(changes)),
+        Section(next_ones, _headed(SUBMITTED.capitalize(), "change", shown), 0.1, len(submitted) - len(next_ones)),
         _findings(parts.fixed, most, 0.05, _unfolding(f"Fixed: {tally(parts.fixed)}", shown)),
         _findings(
             parts.moved, most, 0.05, _unfolding(f"{MOVED.capitalize()}: {tally(parts.moved)}", shown), noted=True
@@ -98,25 +108,44 @@ def _change(group: Group, *, opened: bool) -> Item:
     return Item(tuple(forms))
 
 
+def _submission(group: SubmissionGroup, *, opened: bool) -> Item:
+    title = f"<code>{html(submission_name(group.change))}</code> {html(submission_words(group))}"
+    fields = "\n".join(_tables((("", submission_rows(group.change)),))).rstrip("\n")
+    return Item((folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")))
+
+
 def _fields(group: Group) -> Iterator[str]:
+    return _tables(rows_by_patch(group.change))
+
+
+def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
+    """Rows in tables, each below what asks for them."""
     left = _FIELDS
-    for patch, rows in rows_by_patch(group.change):
+    for patch, rows in parts:
         items = [(" ".join(filter(None, (row.label, item.name))), item) for row in rows for item in row.items]
         if left > 0:
-            yield f"**{text(patch)}**"
-            yield ""
+            if patch:
+                yield f"**{text(patch)}**"
+                yield ""
             yield "| Field | Before | After |"
             yield "|---|---|---|"
             for name, item in items[:left]:
-                before, after = (
-                    "" if value is merge.ABSENT else code(fitted(value, _VALUE, item.write))
-                    for value in (item.before, item.after)
-                )
+                before, after = _values(item)
                 yield f"| {text(name)} | {before} | {after} |"
             yield ""
         left -= len(items)
     if left < 0:
         yield f"_{count(-left, 'more field')}._"
+
+
+def _values(item: Change) -> tuple[str, str]:
+    """Both values, of long ones what differs; nothing for what is not there."""
+    if item.before is merge.ABSENT or item.after is merge.ABSENT:
+        sides = (item.before, item.after)
+        before, after = ("" if value is merge.ABSENT else fitted(value, _VALUE, item.write) for value in sides)
+    else:
+        before, after = apart(item, _VALUE)
+    return code(before) if before else "", code(after) if after else ""
 
 
 def _findings(findings: Iterable[Finding], most: int, share: float, whole: Whole, *, noted: bool = False) -> Section:

@@ -1,11 +1,12 @@
 """A preview for the eyes."""
 
 from modelyard.cost.words import UNKNOWN, short_cost
-from modelyard.preview import Group, Preview, grouped
+from modelyard.preview import Group, Preview, SubmissionGroup, grouped, grouped_submissions
 from modelyard.report.finding import tally, told_text
 from modelyard.report.preview_words import (
     MOVED,
     RELAXED,
+    SUBMITTED,
     WAIVED,
     change_words,
     effects,
@@ -13,6 +14,9 @@ from modelyard.report.preview_words import (
     parts_of,
     rows_by_patch,
     span,
+    submission_name,
+    submission_rows,
+    submission_words,
     version_words,
 )
 from modelyard.report.rows import rows_text
@@ -28,6 +32,9 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
     if not preview.changes:
         return lines
     lines += ["", *(line for group in grouped(preview.stacks) for line in (*_group(group, style), ""))]
+    if submitted := grouped_submissions(preview.stacks):
+        lines.append(style.bold(SUBMITTED.capitalize()))
+        lines += [*(line for group in submitted for line in _submission(group, style)), ""]
     lines += [*_findings(preview, style), *_costs(preview, style)]
     if preview.unchanged:
         lines += map(style.dim, hanging(f"not affected: {named(preview.unchanged)}", 2, style.columns))
@@ -35,9 +42,20 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
     return [*lines, *(style.bold(line) for line in hanging(words, 2, style.columns))]
 
 
+def _mark(status: str, style: Style) -> str:
+    return {"added": style.added("+"), "removed": style.removed("-")}.get(status, style.changed("~"))
+
+
+def _submission(group: SubmissionGroup, style: Style) -> list[str]:
+    name = shorten(submission_name(group.change), style.columns - 2)
+    head = f"{_mark(group.change.status, style)} {style.bold(name)}"
+    words = wrapped(submission_words(group), 4, style.columns)
+    return [head, *words, *rows_text(submission_rows(group.change), 6, style)]
+
+
 def _group(group: Group, style: Style) -> list[str]:
     change = group.change
-    mark = {"added": style.added("+"), "removed": style.removed("-")}.get(change.status, style.changed("~"))
+    mark = _mark(change.status, style)
     kind = "" if change.kind == "Deployment" else f"{change.kind} "
     lines = [f"{mark} {style.bold(shorten(kind + change.name, style.columns - 2))}"]
     words = " · ".join(filter(None, (version_words(change), change_words(group))))

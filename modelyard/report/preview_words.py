@@ -8,12 +8,21 @@ from modelyard.cost.words import difference, gpu_hours, origin
 from modelyard.findings import Finding, Severity, loud
 from modelyard.plan import FieldChange
 from modelyard.plan.cost import StackCost, Total, stack_cost
-from modelyard.preview import Group, News, Preview, StackDiff, TargetDiff
+from modelyard.preview import (
+    Group,
+    News,
+    Preview,
+    StackDiff,
+    SubmissionDiff,
+    SubmissionGroup,
+    TargetDiff,
+    grouped_submissions,
+)
 from modelyard.preview.values import Moved, Relaxed, Waived
 from modelyard.report.fields import Row, asked_by, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.style import shorten
-from modelyard.report.values import count, some
+from modelyard.report.values import count, named, some
 
 _NAME = 60
 """Characters of the longest name of a branch that is told in full."""
@@ -27,6 +36,8 @@ WAIVED = "newly waived"
 RELAXED = "no longer checked or milder"
 MOVED = "still there, changed"
 """What became of findings, in words."""
+SUBMITTED = "for the next apply or submission"
+_BECOMES = {"added": "new", "removed": "gone", "changed": ""}
 
 
 class Parts(NamedTuple):
@@ -96,10 +107,11 @@ def span(preview: Preview) -> str:
 
 
 def effects(preview: Preview) -> list[str]:
-    """What it comes to: stacks, pods, GPUs, cost, GPU-hours, findings."""
+    """What it comes to: stacks, pods, GPUs, cost, GPU-hours, submissions, findings."""
     stacks = preview.stacks
     known = [stack for stack in stacks if not stack.unplanned]
     pods = sum(stack.replaces_pods for stack in known)
+    submitted = len(grouped_submissions(stacks))
     parts = parts_of(preview)
     told = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
     return [
@@ -107,6 +119,7 @@ def effects(preview: Preview) -> list[str]:
         *([count(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
         *_gpus(stacks),
         *_cost(stacks),
+        *([f"{count(submitted, 'change')} {SUBMITTED}"] if submitted else []),
         *(f"{words}: {tally(findings)}" for words, findings in told if findings),
     ]
 
@@ -163,6 +176,25 @@ def version_words(change: TargetDiff) -> str:
         else:
             words.append(f"{one.name} {one.before} → {one.after}")
     return ", ".join(words)
+
+
+def submission_name(change: SubmissionDiff) -> str:
+    """``job train``; of what a stack has only one of, the kind alone."""
+    return f"{change.kind} {change.name}".rstrip()
+
+
+def submission_words(group: SubmissionGroup) -> str:
+    """Where it changes, and whether it is new or gone."""
+    return " · ".join(filter(None, (f"in {named(group.stacks)}", _BECOMES[group.change.status])))
+
+
+def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
+    """The fields of a submission in rows; of a new one, or one that is gone, in a single row."""
+    rows = rows_of(FieldChange(one.path, one.before, one.after, None, (), False) for one in change.fields)
+    if change.status == "changed":
+        return rows
+    items = (item._replace(name=" ".join(filter(None, (row.label, item.name)))) for row in rows for item in row.items)
+    return (Row("", tuple(items)),)
 
 
 def change_words(group: Group) -> str:

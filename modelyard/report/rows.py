@@ -65,7 +65,7 @@ def _long(item: Item, room: int, style: Style) -> list[str]:
         return [whole.marked]
     if item.before is merge.ABSENT or item.after is merge.ABSENT:
         return [_piece(item, room, style).marked]
-    before, after = _apart(item, room - 2)
+    before, after = apart(item, room - 2)
     name = [shorten(item.name, room)] if item.name else []
     return [*name, style.removed(f"- {before}"), style.added(f"+ {after}")]
 
@@ -83,7 +83,7 @@ def _piece(item: Item, room: int, style: Style) -> Piece:
     return Piece(f"{name}{before} → {after}", f"{name}{style.removed(before)} → {style.added(after)}")
 
 
-def _apart(item: Item, room: int) -> tuple[str, str]:
+def apart(item: Item, room: int) -> tuple[str, str]:
     """Both values cut to the room; where that hides what differs, from shortly before the first difference."""
     before, after = (fitted(value, room, item.write) for value in (item.before, item.after))
     if before != after:

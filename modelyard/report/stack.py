@@ -6,14 +6,16 @@ from typing import Any
 from modelyard.catalog import Selected
 from modelyard.hardware import Card, resolve, serves, verdict
 from modelyard.hardware.limits import CELERY_GPUS
+from modelyard.report.asked import asked_document, asked_text
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, table, wrapped
+from modelyard.sizing import sized as resources
 from modelyard.stack import Stack
 from modelyard.workloads import Workload
 
 
 def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:
-    """Card, workloads and patches of an environment."""
+    """Card, workloads and patches of an environment, then its pool and its jobs, as far as it has any."""
     config = stack.config
     lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
     lines.extend(wrapped(_card(stack), 14, style.columns, "  card"))
@@ -37,7 +39,7 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
     lines.extend(table(rows, ("DEPLOYMENT", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2))
     lines.append("")
     lines.extend(wrapped(", ".join(one.patch.id for one in chosen), 14, style.columns, "  patches"))
-    return lines
+    return [*lines, *asked_text(config, resources(config), style)]
 
 
 def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected]) -> dict[str, Any]:
@@ -49,6 +51,7 @@ def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Sel
         "training": stack.config.training,
         "gpu": {**record(stack.config.gpu), "serves": list(serves(stack.config))},
         "workloads": [{**record(workload), "products": list(workload.products)} for workload in sized],
+        **asked_document(stack.config, resources(stack.config)),
         "patches": [{"id": one.patch.id, "params": dict(one.params)} for one in chosen],
     }
 

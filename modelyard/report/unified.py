@@ -1,6 +1,7 @@
 """Targets before and after as a unified diff of YAML."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from typing import Any
 
@@ -18,7 +19,20 @@ def yaml_text(value: Any) -> str:
     return str(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=10_000))
 
 
-def target_diff(target: TargetPlan, context: int = 3) -> list[str]:
+def titles(targets: Sequence[TargetPlan]) -> list[str]:
+    """What each target is told by, unlike any other: a Deployment by its name, others with their kind before it.
+
+    Objects of one kind and name have their namespace in between.
+    """
+    short = [one.name if one.key.kind == "Deployment" else f"{one.key.kind}/{one.name}" for one in targets]
+    known = Counter(short)
+    return [
+        title if known[title] == 1 else f"{one.key.kind}/{one.key.namespace}/{one.name}"
+        for title, one in zip(short, targets, strict=True)
+    ]
+
+
+def target_diff(target: TargetPlan, title: str, context: int = 3) -> list[str]:
     """The lines of a unified diff of one target, without what changes by itself (status, versions, times), without its
     ledger, which has a verb of its own, and without what looks like a secret.
     """
@@ -26,30 +40,31 @@ def target_diff(target: TargetPlan, context: int = 3) -> list[str]:
         unified_diff(
             _lines(target.before),
             _lines(target.after),
-            f"before/{target.name}",
-            f"after/{target.name}",
+            f"before/{title}",
+            f"after/{title}",
             n=context,
             lineterm="",
         )
     )
 
 
-def diff_text(targets: Iterable[TargetPlan], style: Style = PLAIN, context: int = 3) -> list[str]:
+def diff_text(targets: Sequence[TargetPlan], style: Style = PLAIN, context: int = 3) -> list[str]:
     """Coloured lines of all diffs: a long line that stays is cut, a long line that changes goes on below."""
     return [
         _paint(part, style)
-        for target in targets
-        for line in target_diff(target, context)
+        for target, title in zip(targets, titles(targets), strict=True)
+        for line in target_diff(target, title, context)
         for part in _folded(safe(line), style.columns)
     ]
 
 
-def diff_document(plan: Plan, targets: Iterable[TargetPlan]) -> dict[str, Any]:
+def diff_document(plan: Plan, targets: Sequence[TargetPlan]) -> dict[str, Any]:
     """The diffs by target."""
+    named = zip(targets, titles(targets), strict=True)
     return {
         "formatVersion": 1,
         "stack": plan.stack,
-        "diffs": {target.name: "\n".join(target_diff(target)) + "\n" for target in targets},
+        "diffs": {title: "\n".join(target_diff(target, title)) + "\n" for target, title in named},
     }
 
 

@@ -247,3 +247,22 @@ def test_what_concerns_the_whole_project_shows_whichever_stacks_do(
     expect(page.locator("#findings").get_by_text("Waived until 2027-01-31")).to_be_visible()
     page.get_by_role("button", name=name, exact=True).click()
     expect(page.get_by_text("Newly waived findings")).to_be_visible()
+
+
+def test_what_the_next_submission_takes_is_told_with_its_stack(
+    document: Mapping[str, Any], tmp_path: Path, opened: Opened
+) -> None:
+    found = copy.deepcopy(dict(document))
+    fields = [{"field": "gpus", "before": 2, "after": 4}]
+    for name, stack in (("train", "prod"), ("tune", "dev")):
+        one = {"kind": "job", "name": name, "status": "changed", "stacks": [stack], "fields": fields}
+        found["submissions"].append(one)
+    page = opened(written(found, tmp_path))
+    expect(page.locator("#submissions .target")).to_have_text(["job train", "job tune"])
+    page.get_by_role("button", name="prod", exact=True).click()
+    detail = page.locator(".detail")
+    expect(detail.get_by_role("heading", name="For the next apply or submission")).to_be_visible()
+    expect(detail.locator(".change").filter(has_text="job train").locator(".after")).to_have_text("4")
+    page.get_by_label("Stack name").fill("dev")
+    expect(page.locator("#submission-0")).to_be_hidden()
+    expect(page.locator("#submission-1")).to_be_visible()

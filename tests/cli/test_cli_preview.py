@@ -68,6 +68,7 @@ def test_every_form_from_one_run(repository: Any, run: Any, tmp_path: Path) -> N
 def test_the_forms_for_machines_are_as_published(repository: Any, run: Any) -> None:
     repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
     repository.edit(("maxReplicas: 2", "maxReplicas: 0"), stack="staging")
+    repository.add("modelyard:buckets: [{name: lake, url: s3://acme-lake, reachedBy: [platform]}]")
     schemas = {name: json.loads(run("schema", name).out) for name in ("plan", "preview", "findings", "outputs")}
     registry: Any = Registry().with_resources(
         [(schema["$id"], Resource.from_contents(schema)) for schema in schemas.values()]

@@ -22,6 +22,10 @@ def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequ
         for place in item.places:
             if place.stack is not None:
                 found[place.stack].append([item.number, place.location])
+    submitted: dict[str, list[int]] = {}
+    for number, one in enumerate(document.get("submissions", ())):
+        for name in one["stacks"]:
+            submitted.setdefault(name, []).append(number)
     return {
         "changes": [
             {
@@ -37,7 +41,10 @@ def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequ
             {"part": part.name, "severity": item.severity, "code": item.code, "target": item.target}
             for part, item in sorted(items, key=lambda pair: pair[1].number)
         ],
-        "stacks": [_stack(stack, found[at], costs[at], places, scenes) for at, stack in enumerate(document["stacks"])],
+        "stacks": [
+            _stack(stack, found[at], submitted.get(stack["stack"], []), costs[at], places, scenes)
+            for at, stack in enumerate(document["stacks"])
+        ],
         "places": places.values,
         "scenes": scenes.values,
     }
@@ -67,7 +74,12 @@ class _Told:
 
 
 def _stack(
-    stack: Mapping[str, Any], found: list[list[Any]], cost: Cost | None, places: _Told, scenes: _Told
+    stack: Mapping[str, Any],
+    found: list[list[Any]],
+    submissions: list[int],
+    cost: Cost | None,
+    places: _Told,
+    scenes: _Told,
 ) -> dict[str, Any]:
     picture, gpus = stack.get("topology"), stack["gpus"] or _NO_GPUS
     return {
@@ -91,6 +103,7 @@ def _stack(
             ]
             for target in stack["targets"]
         ],
+        "submissions": submissions,
         # The stack's own file is told once.
         "findings": [[number, where.removeprefix(stack["file"]) if where else None] for number, where in found],
         "topology": picture

@@ -77,6 +77,35 @@ class Change(NamedTuple):
     open: bool
 
 
+class Submission(NamedTuple):
+    """What differs for the next apply or submission, and the stacks that it happens in."""
+
+    title: str
+    words: str
+    mark: str
+    status: str
+    stacks: tuple[str, ...]
+    fields: tuple[Field, ...]
+    open: bool
+
+
+def submissions_of(document: Mapping[str, Any]) -> tuple[Submission, ...]:
+    """What differs for the next apply or submission, in the document's order."""
+    submissions = document.get("submissions", ())
+    return tuple(
+        Submission(
+            f"{one['kind']} {one['name']}".rstrip(),
+            {"added": "new", "removed": "gone", "changed": "changed"}[one["status"]],
+            MARKS[one["status"]],
+            one["status"],
+            tuple(one["stacks"]),
+            tuple(_field({**field, "patch": None}) for field in one["fields"]),
+            number < FEW or len(submissions) <= MANY,
+        )
+        for number, one in enumerate(submissions)
+    )
+
+
 def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
     """The changes in the document's order, to whose numbers its stacks point."""
     changes = document["changes"]

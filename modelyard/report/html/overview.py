@@ -49,6 +49,8 @@ class Row(NamedTuple):
     recorded: bool
     targets: int
     fields: int
+    submissions: int
+    """Changes for the next apply or submission."""
     pods: int
     gpus: tuple[int, int] | None
     """Of all its targets before and after; None where nobody knows."""
@@ -137,7 +139,7 @@ def _arrow(before: str, after: str) -> str:
 
 def rows_of(document: Mapping[str, Any], costs: Sequence[Cost | None]) -> tuple[Row, ...]:
     """The changed stacks: those that are blocked first, then by their new findings, then by name."""
-    rows = [_row(at, stack, document["changes"], costs[at]) for at, stack in enumerate(document["stacks"])]
+    rows = [_row(at, stack, document, costs[at]) for at, stack in enumerate(document["stacks"])]
     return tuple(sorted(rows, key=_gravity))
 
 
@@ -146,7 +148,8 @@ def _gravity(row: Row) -> tuple[Any, ...]:
     return not row.unplanned, not row.blocked, *(-new.get(name, 0) for name in SEVERITIES[:2]), row.name
 
 
-def _row(at: int, stack: Mapping[str, Any], changes: list[Mapping[str, Any]], cost: Cost | None) -> Row:
+def _row(at: int, stack: Mapping[str, Any], document: Mapping[str, Any], cost: Cost | None) -> Row:
+    changes, submissions = document["changes"], document.get("submissions", ())
     gpus = (stack["gpus"]["before"], stack["gpus"]["after"]) if stack["gpus"] is not None else None
     findings = stack["findings"]
     new = [finding["severity"] for finding in findings["new"] if not finding.get("waived")]
@@ -161,6 +164,7 @@ def _row(at: int, stack: Mapping[str, Any], changes: list[Mapping[str, Any]], co
         stack["recordedChanged"],
         len(stack["targets"]),
         sum(len(changes[target["change"]]["fields"]) for target in stack["targets"]),
+        sum(stack["stack"] in one["stacks"] for one in submissions),
         stack["podsReplaced"] or 0,
         gpus,
         difference(gpus[1] - gpus[0]) if gpus else "",

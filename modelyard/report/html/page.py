@@ -12,7 +12,7 @@ import jinja2
 from modelyard.report.html import bars, overview
 from modelyard.report.html import findings as told
 from modelyard.report.html.browser import browser_data, script_json
-from modelyard.report.html.changes import SHOWN, changes_of, patches_of
+from modelyard.report.html.changes import SHOWN, changes_of, patches_of, submissions_of
 from modelyard.report.html.costs import cost_chart, costs_of
 from modelyard.report.html.matrix import WORDS as MOVES
 from modelyard.report.html.matrix import matrix_of
@@ -64,6 +64,7 @@ def page(document: Mapping[str, Any], title: str) -> str:
             parts=parts,
             texts=told.texts_of(document, parts),
             changes=changes_of(document),
+            submissions=submissions_of(document),
             matrix=matrix_of(document),
             moves=MOVES,
             gpus=bars.gpus_of(document),

@@ -57,7 +57,9 @@ def test_a_lock_that_goes_is_a_finding_of_the_stack(listed: Any) -> None:
     assert news(listed) == {"prod": (["ENV004"], [])}
 
 
-def test_a_lock_that_follows_its_list_is_none(listed: Any) -> None:
+def test_a_lock_that_follows_its_list_is_told_without_a_finding(listed: Any) -> None:
     (listed.root / "lists/tabular.txt").write_text("six>=1\n")
     (listed.root / "environments/tabular.lock").write_text(lock("six>=1"))
-    assert news(listed) == {}
+    (stack,) = listed.preview().stacks
+    assert [(one.kind, one.name, one.status) for one in stack.submissions] == [("environment", "tabular", "changed")]
+    assert news(listed) == {"prod": ([], [])}

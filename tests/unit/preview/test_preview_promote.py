@@ -190,9 +190,9 @@ SECTIONS = {
     "environments": '{name: tabular, python: "3.11", pip: [six], image: "python:3.11"}',
     "nodePools": "{name: pool, gpu: A10G, gpus: 8, nodeClass: default}",
     "partitions": "{name: small, mode: mig, gpu: a100-80gb, layout: {1g.10gb: 7}}",
+    "workerClusters": "{name: west, secret: west-kubeconfig}",
     "pipelines": "{name: nightly, stages: [{name: fit, job: train}]}",
     "priorities": "{name: high, value: 10}",
-    "workerClusters": "{name: east, secret: east-kubeconfig}",
 }
 
 
@@ -201,6 +201,15 @@ def test_every_list_of_named_things_is_told(section: str) -> None:
     ahead = read("dev", more("dev", f"modelyard:{section}: [{SECTIONS[section]}]"))
     (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting.startswith(section)]
     assert (told.setting.partition(".")[0], told.target, told.path) == (section, None, ())
+
+
+def test_a_partition_is_told_in_the_words_of_the_stack_file() -> None:
+    shared = (
+        "{name: small, mode: time-slicing, gpu: A10, replicas: 4, failRequestsGreaterThanOne: false, rename: false}"
+    )
+    ahead = read("dev", more("dev", f"modelyard:partitions: [{shared}]"))
+    (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting == "partitions.small"]
+    assert told.source == "mode time-slicing, gpu A10, replicas 4, rename false, failRequestsGreaterThanOne false"
 
 
 def test_of_credentials_nothing_but_that_they_are_there_is_told() -> None:

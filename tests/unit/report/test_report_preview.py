@@ -114,3 +114,14 @@ def test_lines_fit(columns: int) -> None:
     long = target("deployment-" + "x" * 90, "y" * 300, versions=(VersionDiff("a" * 40, "v1", "v2"),))
     found = preview(stack("s" * 70, long, new=(finding("w " * 90),)), unchanged=tuple(f"stack-{n}" for n in range(40)))
     assert max(map(len, preview_text(found, Style(False, columns)))) <= columns
+
+
+def test_of_long_values_a_comment_shows_what_differs() -> None:
+    before, after = ([{"name": f"quota-{number}", "most": 1} for number in range(40)] for _ in range(2))
+    after[30]["most"] = 7
+    path = merge.Path.parse("spec.resourceGroups")
+    change = target()._replace(fields=(FieldDiff(path, before, after, "team-queues@v1"),))
+    (row,) = [line for line in preview_markdown(preview(stack("dev", change))).splitlines() if "resourceGroups" in line]
+    assert "quota-30, most: 1" in row
+    assert "quota-30, most: 7" in row
+    assert len(row) < 500

@@ -47,6 +47,7 @@ function applyFilters() {
   const { first, both } = matching();
   for (const table of $$("[data-list]")) applyToRows(table, both);
   const changes = applyToChanges(both);
+  tell("submissions", applyToSubmissions(both));
   const findings = applyToFindings(first);
   const number = both.filter(Boolean).length;
   tell("stacks", number);
@@ -103,6 +104,12 @@ function applyToChanges(both) {
     number += matches;
   }
   return number;
+}
+
+function applyToSubmissions(both) {
+  const shown = new Set(stacks.flatMap((stack, number) => (both[number] ? stack.submissions : [])));
+  for (const element of $$("[data-submission]")) element.hidden = !shown.has(Number(element.dataset.submission));
+  return shown.size;
 }
 
 /** Whether one of these stacks matches; what is of no stack is of the whole project. */

@@ -47,6 +47,8 @@ function detailOf(number) {
     findingsOf(stack, "relaxed"),
     targets.length ? h("h3", {}, count(targets.length, "target")) : "",
     targets,
+    stack.submissions.length ? h("h3", {}, "For the next apply or submission") : "",
+    stack.submissions.map((number) => submissionOf(number)),
     stack.about.length ? h("h3", {}, "Cost") : "",
     stack.about.map((text) => h("p", { class: "where" }, text)),
     findingsOf(stack, "fixed"),
@@ -80,6 +82,17 @@ function targetOf([change, pods, replicasBefore, replicasAfter, gpusBefore, gpus
   );
   const body = $$(":scope > .versions, :scope > .diff, :scope > .same", told).map((part) => part.cloneNode(true));
   return h("details", { class: "change", open: true }, summary, body);
+}
+
+function submissionOf(number) {
+  const copy = $(`#submission-${number}`).cloneNode(true);
+  copy.removeAttribute("id");
+  copy.removeAttribute("data-submission");
+  copy.hidden = false;
+  $("summary", copy).removeAttribute("data-item");
+  $(".where", copy).remove();
+  copy.open = true;
+  return copy;
 }
 
 const PARTS = {

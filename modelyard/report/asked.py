@@ -1,0 +1,221 @@
+"""What a stack asks for beside the platform's workloads: its pool, its jobs and what they run in and on."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from modelyard import quantity
+from modelyard.cluster.hiding import hidden_at
+from modelyard.names import GPU_RESOURCE
+from modelyard.report.size import memory_text
+from modelyard.report.style import PLAIN, Style, table
+from modelyard.report.values import count
+from modelyard.sizing import Sized
+from modelyard.stack import Config
+from modelyard.stack.environments import Environment
+from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.partitions import Partition
+from modelyard.stack.plain import plain
+from modelyard.stack.pool import Quota
+from modelyard.workloads.pool import namespace_of
+from modelyard.workloads.remote import RemoteCluster, remote_clusters
+
+_Table = tuple[tuple[str, ...], Iterable[tuple[str, ...]]]
+
+
+def asked_text(config: Config, sizes: Sequence[Sized], style: Style = PLAIN) -> list[str]:
+    """A table for each section that a stack has, with an empty line before each.
+
+    Args:
+        config: of the stack.
+        sizes: its resources, as ``sizing.sized`` gives them.
+        style: colours and width.
+    """
+    lines = []
+    for head, rows in _tables(config, sizes):
+        if made := list(rows):
+            lines += ["", *table(made, head, style, indent=2)]
+    return lines
+
+
+def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
+    """The same for machines: lists of named things in the keys of the stack file, defaults included."""
+    sized = {one.resource.name: one for one in sizes if not one.own}
+    return {
+        "nodePools": _said(config.node_pools),
+        "flavors": _said(config.flavors),
+        "partitions": _said(config.partitions),
+        "workerClusters": _said(config.worker_clusters),
+        "teams": [
+            {**said, "namespace": namespace_of(one)}
+            for one, said in zip(config.teams, _said(config.teams), strict=True)
+        ],
+        "priorities": _said(config.priorities),
+        "providers": _said(config.providers),
+        "buckets": _said(config.buckets),
+        "remoteClusters": [
+            {
+                "name": one.name,
+                **_secretless("", plain(one.cluster)),
+                "resources": [resource.name for resource in one.resources],
+            }
+            for one in remote_clusters(config)
+        ],
+        "environments": [
+            {**said, "locked": _locked(one)}
+            for one, said in zip(
+                config.environments, _said(one._replace(files=None) for one in config.environments), strict=True
+            )
+        ],
+        "resources": [
+            {**said, "size": _size(sized[said["name"]]) if said["name"] in sized else None}
+            for said in _said(config.resources)
+        ],
+        "jobs": _said(config.jobs),
+        "pipelines": _said(config.pipelines),
+    }
+
+
+def _said(values: Iterable[Any]) -> list[dict[str, Any]]:
+    return [_secretless("", plain(value)) for value in values]
+
+
+def _secretless(name: str, value: Any) -> Any:
+    """A value without what looks like a secret; the name of a Secret is none."""
+    if isinstance(value, dict):
+        return {key: _secretless(key, part) for key, part in value.items()}
+    return value if name.endswith(("Secret", "secret")) else hidden_at(name, value)
+
+
+def _locked(environment: Environment) -> int | None:
+    """Packages of the lock; None without one that fits."""
+    files = environment.files
+    return len(files.lock.packages) if files is not None and files.lock is not None and files.digest else None
+
+
+def _size(one: Sized) -> dict[str, Any]:
+    return {
+        "workers": one.size.workers,
+        "cpu": quantity.cpu(one.size.cpu),
+        "memory": memory_text(one.size.memory),
+        "gpus": one.size.gpus,
+        "gpuResource": one.part.resource if one.part is not None else GPU_RESOURCE,
+    }
+
+
+def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
+    """Head and rows of each section, the pool first, then what runs in it."""
+    yield (
+        ("NODE POOL", "CARD", "GPUS", "CAPACITY", "NODE CLASS"),
+        ((one.name, one.gpu, f"0–{one.gpus}", one.capacity, one.node_class) for one in config.node_pools),
+    )
+    yield (
+        ("FLAVOR", "CARD", "NODE LABELS"),
+        ((one.name, one.gpu or "-", _pairs(one.labels)) for one in config.flavors),
+    )
+    yield (
+        ("PARTITION", "CARD", "MODE", "OF ONE GPU"),
+        ((one.name, one.gpu or one.flavor or config.gpu.model, one.mode, _parts(one)) for one in config.partitions),
+    )
+    yield (
+        ("TEAM", "NAMESPACE", "COHORT", "CLUSTERS", "QUOTAS"),
+        (
+            (one.name, namespace_of(one), one.cohort or "-", _names(one.clusters), "; ".join(map(_quota, one.quotas)))
+            for one in config.teams
+        ),
+    )
+    yield ("PRIORITY", "VALUE"), ((one.name, str(one.value)) for one in config.priorities)
+    yield (
+        ("WORKER CLUSTER", "KUBECONFIG IN SECRET"),
+        ((one.name, one.secret) for one in config.worker_clusters),
+    )
+    yield ("PROVIDER", "KIND", "LAUNCHED BY"), ((one.name, one.kind, one.launched_by) for one in config.providers)
+    yield ("BUCKET", "URL", "REACHED BY"), ((one.name, one.url, _names(one.reached_by)) for one in config.buckets)
+    yield (
+        ("REMOTE CLUSTER", "NAMESPACE", "CONTEXT", "AT ONCE", "RESOURCES"),
+        (_remote(one) for one in remote_clusters(config)),
+    )
+    yield (
+        ("ENVIRONMENT", "PYTHON", "IMAGE", "LOCKED"),
+        (
+            (one.name, one.python, one.image or config.runtime.image or "-", _lock_words(one))
+            for one in config.environments
+        ),
+    )
+    yield (
+        ("RESOURCE", "TYPE", "PODS", "CPU", "MEMORY", "GPUS", "TEAM", "WHERE"),
+        (_resource(one, config) for one in sizes if not one.own),
+    )
+    yield (
+        ("JOB", "TYPE", "RESOURCE", "TEAM", "RUNS"),
+        ((job.name, job.type, job.resource or "its own", _team(job, sizes), _runs(job)) for job in config.jobs),
+    )
+    yield (
+        ("PIPELINE", "STAGES"),
+        ((one.name, ", ".join(stage.name for stage in one.stages)) for one in config.pipelines),
+    )
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names) or "-"
+
+
+def _pairs(labels: Any) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "-"
+
+
+def _parts(one: Partition) -> str:
+    if one.layout:
+        return ", ".join(f"{number} × {profile}" for profile, number in one.layout.items())
+    return count(one.replicas or 1, "pod")
+
+
+def _quota(one: Quota) -> str:
+    gpus = count(one.gpus, "GPU") if one.resource == GPU_RESOURCE else f"{one.gpus} × {one.resource}"
+    limits = [f"{word} {most}" for word, most in (("borrow", one.borrow), ("lend", one.lend)) if most is not None]
+    sizes = [f"{one.cpu} CPU", one.memory or "-"] if one.cpu is not None else []
+    return f"{one.flavor}: {', '.join((gpus, *sizes, *limits))}"
+
+
+def _remote(one: RemoteCluster) -> tuple[str, ...]:
+    quota = one.cluster.quota
+    most = f"{count(quota.gpus, 'GPU')}, {quota.cpu} CPU, {quota.memory}" if quota is not None else "no limit"
+    return (
+        one.name,
+        one.cluster.namespace,
+        one.cluster.context or "-",
+        most,
+        _names(each.name for each in one.resources),
+    )
+
+
+def _lock_words(environment: Environment) -> str:
+    packages = _locked(environment)
+    return "no" if packages is None else count(packages, "package")
+
+
+def _resource(one: Sized, config: Config) -> tuple[str, ...]:
+    resource, size = one.resource, one.size
+    gpus = f"{size.gpus} × {one.part.resource}" if one.part is not None else str(size.gpus or "-")
+    pods = str(size.workers) if resource.scale is None else f"{size.workers}–{resource.scale.most}"
+    sizes = quantity.cpu(size.cpu), memory_text(size.memory)
+    return resource.name, resource.type, pods, *sizes, gpus, resource.team or "-", _where(resource, config)
+
+
+def _where(resource: Resource, config: Config) -> str:
+    if resource.remote is None:
+        return "here"
+    if resource.remote.cluster is None:
+        return f"provider {resource.remote.provider}"
+    return "remote cluster " + next(one.name for one in remote_clusters(config) if resource in one.resources)
+
+
+def _team(job: Job, sizes: Iterable[Sized]) -> str:
+    found = (one.resource.team for one in sizes if any(other is job for other, _ in one.jobs))
+    return job.team or next(found, None) or "-"
+
+
+def _runs(job: Job) -> str:
+    """What starts it: its command, whenever it is submitted, or the pods of its resource."""
+    if not job.command:
+        return "in the pods of its resource"
+    return " ".join(hidden_at("command", list(job.command)))

@@ -1,0 +1,211 @@
+"""What a change does to the next submission or apply, of which no object tells."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.environments.locks import locked, made_of
+from modelyard.preview import Preview, SubmissionDiff
+from modelyard.report.html import html_page
+from modelyard.report.preview_json import preview_document
+from modelyard.report.preview_markdown import LEAST, preview_markdown
+from modelyard.report.preview_text import preview_text
+
+WORK = """config:
+  modelyard:runtime: {image: "images.example.com/jobs:1"}
+  modelyard:buckets:
+    - {name: lake, url: "s3://acme-lake", reachedBy: [platform, rented]}
+  modelyard:providers:
+    - {name: rented, kind: lambda, credentialsSecret: rented-access}
+  modelyard:environments:
+    - {name: tabular, python: "3.11", pip: [six], image: "python:3.11"}
+  modelyard:resources:
+    - {name: deep, type: training, workers: 2, cpu: 4, memory: 24Gi, gpus: 1}
+    - name: far
+      type: training
+      cpu: 4
+      memory: 24Gi
+      gpus: 1
+      remote:
+        provider: rented
+        image: "images.example.com/jobs:1"
+        command: [python, train.py]
+        timeLimit: 6h
+        data: {shared: {bucket: lake, prefix: clicks}}
+        model: {bucket: lake, prefix: models}
+  modelyard:jobs:
+    - name: clicks
+      type: dataset
+      command: [python, prepare.py]
+      timeLimit: 1h
+      env: {DB_PASSWORD: unheard-of, ROWS: "10"}
+    - {name: fit, type: training, resource: deep, command: [python, train.py]}
+    - {name: rent, type: training, resource: far}
+  modelyard:pipelines:
+    - name: nightly
+      artifacts: {bucket: lake, prefix: pipelines}
+      stages:
+        - {name: prepare, job: clicks, writes: [dataset]}
+        - {name: train, job: fit, needs: [prepare], reads: [dataset]}
+"""
+FILE = "stacks/Pulumi.prod.yaml"
+
+
+@pytest.fixture
+def work(repository: Any) -> Any:
+    """The stack prod with work to submit on main."""
+    repository.edit(FILE, "config:\n", WORK)
+    repository.add("environments/tabular.lock", lock("1.16.0"))
+    repository.on_main()
+    return repository
+
+
+def lock(version: str) -> str:
+    return locked("3.11", made_of("3.11", ("six",)), {"six": (version, "0" * 64)})
+
+
+def told(found: Preview) -> dict[str, SubmissionDiff]:
+    """What differs in prod, the only stack in which anything does, and no object of it."""
+    (stack,) = found.stacks
+    assert (stack.stack, stack.targets) == ("prod", ())
+    return {f"{one.kind} {one.name}".strip(): one for one in stack.submissions}
+
+
+def fields(change: SubmissionDiff) -> dict[str, tuple[Any, Any]]:
+    return {str(one.path): (one.before, one.after) for one in change.fields}
+
+
+def test_what_a_resource_gets_is_told_of_the_job_that_runs_on_it(work: Any) -> None:
+    work.edit(FILE, "memory: 24Gi, gpus: 1}", "memory: 24Gi, gpus: 4}")
+    found = work.preview()
+    changes = told(found)
+    assert {name: fields(one) for name, one in changes.items()} == {"job fit": {"gpus": (1, 4)}}
+    assert found.changes
+    lines = preview_text(found)
+    assert lines[0] == "1 of 3 stacks changes"
+    start = lines.index("For the next apply or submission")
+    assert lines[start + 1 : start + 4] == ["~ job fit", "    in prod", "      gpus  1 → 4"]
+    assert "1 change for the next apply or submission" in " ".join(" ".join(lines[-3:]).split())
+    comment = preview_markdown(found)
+    assert "| prod | no object, 1 for the next apply or submission |" in comment
+    assert "<code>job fit</code> in prod" in comment
+    assert "| gpus | <code>1</code> | <code>4</code> |" in comment
+
+
+def test_every_kind_of_work_is_told(work: Any) -> None:
+    work.edit(FILE, "timeLimit: 6h", "timeLimit: 8h")
+    again = "\n        - {name: again, job: fit, needs: [train]}"
+    work.edit(FILE, "reads: [dataset]}", f"reads: [dataset], writes: [model]}}{again}")
+    work.edit(FILE, "s3://acme-lake", "s3://acme-pond")
+    work.edit(FILE, "rented-access", "other-access")
+    work.add(FILE, '  modelyard:notebooks: {image: "images.example.com/notebooks:1"}\n')
+    (work.root / "environments/tabular.lock").write_text(lock("1.17.0"))
+    changes = told(work.preview())
+    assert {name: one.status for name, one in changes.items()} == {
+        "pipeline nightly": "changed",
+        "environment tabular": "changed",
+        "notebooks": "added",
+        "remote resource far": "changed",
+        "provider rented": "changed",
+        "bucket lake": "changed",
+    }
+    assert fields(changes["remote resource far"]) == {"remote.timeLimit": ("6h", "8h")}
+    assert fields(changes["environment tabular"])["locked.six"] == ("1.16.0", "1.17.0")
+    assert list(fields(changes["pipeline nightly"])) == [
+        "stages.train.writes",
+        "stages.again.job",
+        "stages.again.needs",
+    ]
+    assert fields(changes["bucket lake"]) == {"url": ("s3://acme-lake", "s3://acme-pond")}
+
+
+def test_a_job_that_cannot_be_submitted_any_more_is_gone(work: Any) -> None:
+    work.edit(FILE, '  modelyard:runtime: {image: "images.example.com/jobs:1"}\n', "")
+    changes = told(work.preview())
+    assert [changes[name].status for name in ("job clicks", "job fit", "pipeline nightly")] == [
+        "removed",
+        "removed",
+        "changed",
+    ]
+
+
+def test_another_version_of_a_template_is_told_of_the_jobs_made_from_it(work: Any) -> None:
+    work.patch_v2("job-run", "base.yaml.j2", "restartPolicy: Never", "restartPolicy: OnFailure")
+    changes = told(work.preview())
+    assert list(changes) == ["job clicks", "job fit"]
+    before, after = fields(changes["job fit"])["template"]
+    assert before == "job-run@v1"
+    assert after.startswith("job-run@v2 (draft ")
+
+
+def test_where_an_apply_leads_and_how_it_waits(repository: Any) -> None:
+    repository.edit(FILE, "kubernetes:context: prod", "kubernetes:context: dev")
+    repository.edit(FILE, "timeout: 6h30m", "timeout: 5m")
+    changes = told(repository.preview())
+    assert {name: fields(one) for name, one in changes.items()} == {
+        "apply": {"context": ("prod", "dev"), "drain.timeout": ("6h30m", "5m")}
+    }
+
+
+def test_of_a_new_stack_its_jobs_are_told_and_not_how_it_is_applied(work: Any) -> None:
+    text = (work.root / FILE).read_text()
+    work.add("stacks/Pulumi.other.yaml", text)
+    (stack,) = work.preview().stacks
+    assert [one.status for one in stack.submissions] == ["added"] * len(stack.submissions)
+    assert "job fit" in {f"{one.kind} {one.name}" for one in stack.submissions}
+    assert "apply" not in {one.kind for one in stack.submissions}
+
+
+FAR = """  modelyard:resources:
+    - name: far
+      type: training
+      remote: {cluster: {controller: "https://10.8.0.5:6443", context: far, quota: {cpu: 8, memory: 32Gi, gpus: 1}}}
+"""
+
+
+def test_the_objects_of_a_remote_cluster_are_told_as_such(repository: Any) -> None:
+    repository.add(FILE, FAR)
+    (added,) = repository.preview().stacks
+    names = {(one.kind, one.name) for one in added.targets}
+    assert ("Namespace", "far/modelyard-remote") in names
+    assert {one.status for one in added.targets} == {"added"}
+    repository.on_main()
+    repository.edit(FILE, "gpus: 1}}}", "gpus: 2}}}")
+    (changed,) = repository.preview().stacks
+    (queue,) = changed.targets
+    assert (queue.kind, queue.name, queue.status) == ("ClusterQueue", "far/remote-far", "changed")
+    (groups,) = queue.fields
+    assert [side[0]["flavors"][0]["resources"][2]["nominalQuota"] for side in (groups.before, groups.after)] == [
+        "1",
+        "2",
+    ]
+    repository.edit(FILE, FAR.replace("gpus: 1}}}", "gpus: 2}}}"), "")
+    (gone,) = repository.preview().stacks
+    assert {(one.kind, one.name) for one in gone.targets} == names
+    assert {one.status for one in gone.targets} == {"removed"}
+
+
+def test_a_comment_in_the_file_is_no_change(work: Any) -> None:
+    work.add(FILE, "# nothing\n")
+    assert not work.preview().changes
+
+
+def test_no_form_tells_a_secret(work: Any) -> None:
+    work.edit(FILE, 'DB_PASSWORD: unheard-of, ROWS: "10"', 'DB_PASSWORD: as-secret, ROWS: "4711"')
+    found = work.preview()
+    assert list(fields(told(found)["job clicks"])) == ["env.DB_PASSWORD", "env.ROWS"]
+    document = preview_document(found)
+    forms = [str(document), html_page(document, title="x"), "\n".join(preview_text(found)), preview_markdown(found)]
+    assert not [form for form in forms if "unheard-of" in form or "as-secret" in form]
+    assert all("4711" in form for form in forms)
+    assert 'id="submissions"' in forms[1]
+
+
+def test_alike_changes_of_many_stacks_are_told_once_and_fit(work: Any) -> None:
+    work.edit(FILE, "memory: 24Gi, gpus: 1}", "memory: 24Gi, gpus: 4}")
+    found = work.preview()
+    (stack,) = found.stacks
+    many = found._replace(stacks=tuple(stack._replace(stack=f"prod-{number}") for number in range(300)))
+    document = preview_document(many)
+    assert [(one["kind"], one["name"], len(one["stacks"])) for one in document["submissions"]] == [("job", "fit", 300)]
+    assert len(preview_markdown(many, limit=LEAST)) <= LEAST
