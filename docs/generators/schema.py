@@ -13,6 +13,7 @@ _FORMATS = {
     "date": "day",
     "release": "`YY.MM` in quotes",
     "version": "`major.minor` in quotes",
+    "python": "`major.minor` in quotes",
     "finding-code": "finding code",
     "gpu": "card",
     "image": "image",

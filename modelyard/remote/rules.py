@@ -8,7 +8,7 @@ from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
 from modelyard.remote.unread import check_unread
-from modelyard.sizing import sized
+from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice
@@ -41,6 +41,8 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
                 f"resource {resource.name} is for {resource.type} jobs, which cannot be remote",
                 f"drop remote, or make it one of {', '.join(ALLOWED)}",
             )
+        else:
+            yield from _without_gpus(stack, index, one)
         yield from _one_place(stack, where, resource, remote, providers)
         yield from _reached(stack, where, resource, remote)
         yield from check_unread(stack, index, one)
@@ -48,6 +50,29 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
             yield from check_machine(stack, index, one, own)
             yield from check_aws(stack, index, resource, own)
     yield from _apart(stack)
+
+
+def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """What is remote for GPUs that it neither asks for nor needs."""
+    resource = one.resource
+    if not one.size.gpus:
+        yield stack.finding(
+            "REM003",
+            Severity.WARNING,
+            ("resources", index) if resource.gpus is None else ("resources", index, "gpus"),
+            f"resource {resource.name} is remote, and asks for no GPU",
+            "set gpus, or drop remote: without GPUs its jobs run beside the data",
+        )
+    for job, found in one.jobs:
+        # Of a job without sizes nobody can tell; this one is a dataset in the memory of one pod.
+        if job.type == "training" and job.model.parameters is None and found.need.memory:
+            yield stack.finding(
+                "REM002",
+                Severity.WARNING,
+                ("jobs", next(at for at, known in enumerate(stack.config.jobs) if known is job)),
+                f"job {job.name} trains on a dataset in memory as far as its sizes say, and needs no GPU",
+                "set model.parameters where it trains a deep-learning model, or give it a resource that is not remote",
+            )
 
 
 def _declared(stack: Stack) -> Iterator[Finding]:

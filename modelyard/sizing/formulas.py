@@ -160,12 +160,17 @@ def _deep_training(job: Job, card: Card | None) -> Estimate:
 
 def _training_pod(found: _Sum, gpus: int, card: Card, gpu_memory: Fraction) -> Need:
     """One pod with the GPUs: its cores and memory follow them."""
-    cpu = found.whole(
-        "cpu", f"{TRAINING_CPU}, and no fewer than GPUs", Fraction(max(TRAINING_CPU, gpus)), "cores", "training-pod"
-    )
+    cores, beside = beside_gpus(gpus, card)
+    cpu = found.whole("cpu", f"{TRAINING_CPU}, and no fewer than GPUs", Fraction(cores), "cores", "training-pod")
     least = max(MEMORY_GB, card.memory_gb)
-    memory = found.gi("memory", f"{gpus} × {least} GB", Fraction(gpus * least * GB), "training-pod")
+    memory = found.gi("memory", f"{gpus} × {least} GB", Fraction(beside), "training-pod")
     return Need(1, cpu, memory, gpus, math.ceil(gpu_memory))
+
+
+def beside_gpus(gpus: int, card: Card) -> tuple[int, int]:
+    """Cores and bytes of memory, in whole Gi, that a pod with so many GPUs of a card needs beside them."""
+    memory = Fraction(gpus * max(MEMORY_GB, card.memory_gb) * GB)
+    return max(TRAINING_CPU, gpus), math.ceil(memory / GI) * GI
 
 
 def _busy(job: Job, found: _Sum) -> Fraction | None:
@@ -216,7 +221,11 @@ def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
     cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
     workers, cpu = _spread(found, cores)
     if job.columns is None:
-        return found.result(Need(workers, cpu, None, 0), *missing)
+        memory = _with_model(found, size, PROCESS, f"{amount(PROCESS)} of the process")
+        notes = ("the rows that are worked on come on top of it",) if memory is not None else ()
+        return found.result(
+            Need(workers, cpu, memory, 0), *missing, *(() if size is not None else ("model.size",)), notes=notes
+        )
     held = cpu * job.batch * job.columns * CELL * IN_MEMORY
     formula = f"{cpu} cores × {job.batch} rows × {job.columns} columns × {CELL} × {IN_MEMORY} bytes + {amount(PROCESS)}"
     memory = _with_model(found, size, held + PROCESS, formula)
@@ -287,7 +296,7 @@ def _cache(job: Job, found: _Sum) -> Fraction | None:
     token = 2 * model.layers * model.key_value_heads * model.head_size * CACHE_BYTES
     each = found.term("a token", formula, token, "bytes", "cache")
     at_once = max(math.ceil(busy), 1)
-    formula = f"a token × {count(Fraction(job.sequence))} tokens × {at_once} requests at a time"
+    formula = f"a token × {count(Fraction(job.sequence))} tokens × {count(Fraction(at_once))} requests at a time"
     return found.term("cache", formula, each * job.sequence * at_once, "bytes", "cache")
 
 

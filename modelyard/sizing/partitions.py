@@ -104,6 +104,15 @@ def _profile(
 def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:
     """Whether one pod may have so many slices, and use them."""
     gpus, partition = one.size.gpus, part.partition
+    if not gpus:
+        yield stack.finding(
+            "PAR013",
+            Severity.ERROR,
+            (*where, "gpus"),
+            f"a pod of resource {one.resource.name} asks for no slice of partition {partition.name}, "
+            "and would be kept to its nodes all the same",
+            "set gpus to 1, or drop partition",
+        )
     if gpus < 2:
         return
     shared = partition.mode != "mig" and partition.fail_requests_greater_than_one

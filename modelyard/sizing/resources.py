@@ -1,14 +1,15 @@
 """What each resource of a stack gets: what the stack file says, and else what its jobs need together."""
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
 from modelyard import quantity
 from modelyard.hardware import Card, resolve
 from modelyard.hardware.partitions import Slice, slice_of
-from modelyard.quantity import GI
-from modelyard.sizing.formulas import estimate
+from modelyard.quantity import GB, GI
+from modelyard.sizing.formulas import beside_gpus, estimate
 from modelyard.sizing.values import Estimate, Need
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, JobType, Resource
@@ -64,6 +65,9 @@ class Sized(NamedTuple):
         given = {key: value for key in KEYS if (value := getattr(self.resource, key)) is not None}
         said = {key: Fraction(getattr(self.size, key)) for key in given}
         needed = {key: Fraction(value) for key in given if (value := getattr(self.need, key)) is not None}
+        if "gpus" in given and self.need.gpus is None and self.need.gpu_memory and self.card is not None:
+            # More than one machine has: nobody can say how many of it, and yet these are too few.
+            needed["gpus"] = Fraction(math.ceil(Fraction(self.need.gpu_memory, self.card.memory_gb * GB)))
         # Fewer workers that are larger do as well, where it is the sum that counts.
         workers = self.need.workers or DEFAULT_WORKERS
         for key in self._divided:
@@ -117,14 +121,31 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
     alone = [found.need for job, found in estimates if job.command or resource.remote is not None]
     shared = [found.need for job, found in estimates if not (job.command or resource.remote is not None)]
     need = largest((*alone, together(shared)))
+    # A GPU is never given to somebody who has not asked for it.
+    gpus = resource.gpus if resource.gpus is not None else int(resource.partition is not None or resource.grow)
+    pod = _pod(alone, shared, need, gpus, card)
     size = Size(
         resource.workers or need.workers or DEFAULT_WORKERS,
-        quantity.parse(resource.cpu) if resource.cpu is not None else Fraction(need.cpu or DEFAULT_CPU),
-        quantity.parse(resource.memory) if resource.memory is not None else Fraction(need.memory or DEFAULT_MEMORY),
-        # A GPU is never given to somebody who has not asked for it.
-        resource.gpus if resource.gpus is not None else int(resource.partition is not None or resource.grow),
+        quantity.parse(resource.cpu) if resource.cpu is not None else Fraction(pod.cpu or DEFAULT_CPU),
+        quantity.parse(resource.memory) if resource.memory is not None else Fraction(pod.memory or DEFAULT_MEMORY),
+        gpus,
     )
     return Sized(resource, own, estimates, need, size, card, part)
+
+
+def _pod(alone: Sequence[Need], shared: Sequence[Need], need: Need, gpus: int, card: Card | None) -> Need:
+    """Cores and memory of one pod.
+
+    What stands beside GPUs follows those that a pod has, not those that its jobs are estimated to need: the stack file
+    may say fewer, on more workers, or more.
+    """
+    if not gpus or card is None or not (need.gpus or need.gpu_memory):
+        return need
+    alone, shared = (
+        [one._replace(cpu=None, memory=None) if one.gpu_memory else one for one in x] for x in (alone, shared)
+    )
+    cpu, memory = beside_gpus(gpus, card)
+    return largest((*alone, together(shared), Need(cpu=cpu, memory=memory)))
 
 
 def together(needs: Iterable[Need]) -> Need:

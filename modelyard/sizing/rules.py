@@ -21,6 +21,8 @@ CODES = (
     *("RES211", "RES217", "PAR011", "PAR012", "PAR013", "PAR014"),
 )
 
+_LONGEST = 63 - len("keda-hpa-")
+"""Letters of a ScaledObject's name: KEDA puts this before it, and the whole into a label."""
 _SERVE = ("serving", "llm-serving")
 """Types whose pods answer requests: one that stops hands them to the others."""
 
@@ -119,6 +121,11 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             "is scaled by a query, and nobody says which server to ask",
             "set autoscaling.prometheus: http://prometheus.monitoring.svc:9090",
             scale.query is not None and scaling.prometheus is None,
+        ),
+        "": (
+            f"has a name with which its ScaledObject's, resource-{name}, is longer than KEDA takes",
+            f"give it a name of at most {_LONGEST - len('resource-')} letters",
+            len(f"resource-{name}") > _LONGEST,
         ),
         "each": (
             "has no load for one pod to have",

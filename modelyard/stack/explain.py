@@ -31,6 +31,8 @@ _KINDS = {"object": "a mapping", "array": "a list", "string": "text", "integer":
 _FORMS: dict[str, tuple[str, str]] = {
     "release": ("a platform release", 'write year and month in quotes, such as "23.10"'),
     "version": ("a version", 'write major and minor in quotes, such as "11.7"'),
+    "python": ("a version of Python 3 from 3.8 on", 'write major and minor in quotes, such as "3.11"'),
+    "folder": ("a folder from the root on", "write one such as /home/jovyan/work, without .."),
     "date": ("a day", "write YYYY-MM-DD, such as 2027-03-01"),
     "dns-label": ("a Kubernetes name", "use lower-case letters, digits and -, at most 63 of them"),
     "dns-letter": (

@@ -152,9 +152,11 @@ def _scale(config: Config, one: "Sized") -> dict[str, Any] | None:
     if scale is None:
         return None
     asked = scale.query is not None and scale.each is not None
+    if not asked and scale.cpu is None and one.size.gpus:
+        return None  # Nothing says when there are to be more: a finding asks for it.
     return {
         "most": scale.most,
-        "cpu": scale.cpu if asked or scale.cpu is not None or one.size.gpus else CPU_PERCENT,
+        "cpu": scale.cpu if asked or scale.cpu is not None else CPU_PERCENT,
         "query": scale.query if asked else None,
         "each": quantity.cpu(quantity.parse(scale.each)) if asked and scale.each is not None else None,
         "server": config.autoscaling.prometheus or "",

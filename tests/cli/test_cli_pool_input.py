@@ -109,6 +109,20 @@ def test_a_variable_whose_name_is_none(project: Any, refused: Any, variable: str
     assert refused("check", "dev", code=2).errors == ["CFG018"]
 
 
+@pytest.mark.parametrize(
+    ("section", "said", "remedy"),
+    [
+        ("notebooks: {path: /home/../etc}", '"/home/../etc", not a folder from the root on', "/home/jovyan/work"),
+        ('environments: [{name: a, python: "2.7", pip: [x]}]', '"2.7", not a version of Python 3', '"3.11"'),
+    ],
+)
+def test_a_folder_and_a_python_that_are_none(project: Any, refused: Any, section: str, said: str, remedy: str) -> None:
+    project.add(f"modelyard:{section}")
+    result = refused("check", "dev", code=2)
+    assert said in result.words
+    assert remedy in result.words
+
+
 @pytest.mark.parametrize("image", ["123", "1e5", "true", "a:", "a/", "a b"])
 def test_an_image_that_is_none(project: Any, refused: Any, image: str) -> None:
     project.add(JOBS.replace("images.example.com/jobs:1", image))
@@ -124,6 +138,13 @@ def test_an_image_that_is_none(project: Any, refused: Any, image: str) -> None:
         ("tolerations: [{key: a, operator: Exists, value: b}]", "takes any", "drop the value"),
         ("tolerations: [{operator: Equal, value: b}]", "has no key", "name the key"),
         ("tolerations: [{effect: NoSchedule}]", "has no key", "operator: Exists"),
+        ('tolerations: [{key: "a b"}]', 'tolerations[0].key is "a b", not the key of a label', "kubernetes.io/"),
+        (
+            "tolerations: [{key: a, value: b c}]",
+            'tolerations[0].value is "b c", not the value of a label',
+            "at most 63",
+        ),
+        ("topology: [../rack]", 'topology[0] is "../rack", not the key of a label', "kubernetes.io/hostname"),
     ],
 )
 def test_flavors(project: Any, refused: Any, keys: str, said: str, remedy: str) -> None:
@@ -133,6 +154,16 @@ def test_flavors(project: Any, refused: Any, keys: str, said: str, remedy: str) 
     assert said in result.words
     assert remedy in result.words
     assert f"stacks/Pulumi.dev.yaml:{line_of(project, 'name: a10')}:" in result.text
+
+
+def test_pods_that_nothing_scales_are_told_once(project: Any, refused: Any) -> None:
+    """A GPU is never scaled by CPU, so there is no trigger: no broken object is told beside what is to be done."""
+    chat = "{name: chat, type: llm-serving, gpus: 1, scale: {most: 4}}\nmodelyard:jobs:\n"
+    project.add(
+        f'modelyard:runtime: {{image: "images.example.com/jobs:1"}}\nmodelyard:resources:\n  - {chat}'
+        "  - {name: talk, type: llm-serving, resource: chat}"
+    )
+    assert "PAT008" not in refused("check", "dev", code=1).errors
 
 
 def test_a_command_may_have_lines(project: Any, run: Any) -> None:

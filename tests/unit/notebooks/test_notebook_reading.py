@@ -47,6 +47,7 @@ def test_a_kernel_that_does_not_say_its_language_may_be_python(tmp_path: Path) -
         ({"a": 1}, "it has no nbformat"),
         ({"nbformat": 3, "worksheets": []}, "train.ipynb has nbformat 3, papermill runs nbformat 4"),
         ({"nbformat": True, "cells": []}, "has nbformat True"),
+        ({"nbformat": "4", "cells": []}, 'has nbformat "4", papermill runs nbformat 4'),
         (notebook(cells={}), "cells is no list"),
         (notebook(1, cell(), cell(kind="sql"), {"cell_type": "code"}), "cell 1 is no object"),
         (notebook(cell(kind="markdown"), cell("  ")), "train.ipynb has no code cell"),

@@ -306,6 +306,11 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
             "a pod of resource chat asks for 2 slices of partition shared, and the device plugin gives it one",
         ),
         (
+            CHAT._replace(gpus=0),
+            "PAR013",
+            "a pod of resource chat asks for no slice of partition shared, and would be kept to its nodes all the same",
+        ),
+        (
             CHAT._replace(partition="small", slice="3g.40gb", gpus=2),
             "PAR013",
             "a pod of resource chat asks for 2 slices of partition small, and a process uses one of them",

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from modelyard.explanations import explanations
+from modelyard.findings import Severity
 from modelyard.remote import CODES, check_remote, offers
 from modelyard.stack import Stack, load_text
 
@@ -257,3 +258,26 @@ def test_credentials_that_are_not_encrypted_are_refused_and_not_repeated(text: s
 def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
     assert "AAAA" not in repr(stack())
     assert str(stack().config.providers[1].credentials) == "[secret]"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "field", "words"),
+    [
+        ((("resource: far}", "resource: far, rows: 1M, columns: 9}"),), "REM002", "jobs[0]", "in memory"),
+        ((("gpus: 1", "gpus: 0"),), "REM003", "resources[1].gpus", "resource away is remote, and asks for no GPU"),
+        ((("      gpus: 1\n", ""),), "REM003", "resources[1]", "asks for no GPU"),
+    ],
+)
+def test_what_would_be_rented_for_nothing_is_warned_of(
+    stack: Make, changes: tuple[tuple[str, str], ...], code: str, field: str, words: str
+) -> None:
+    before = set(check_remote(stack()))
+    (found,) = [one for one in check_remote(stack(*changes)) if one.severity is Severity.WARNING]
+    assert found not in before
+    assert (found.code, found.field) == (code, field)
+    assert words in found.summary
+
+
+def test_a_deep_learning_model_is_remote_with_its_dataset(stack: Make) -> None:
+    made = stack(("resource: far}", "resource: far, rows: 1M, columns: 9, model: {parameters: 1G}}"))
+    assert [one.code for one in check_remote(made) if one.severity is Severity.WARNING] == []

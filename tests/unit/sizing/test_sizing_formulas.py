@@ -112,6 +112,13 @@ def test_a_batch_is_done_in_time() -> None:
     assert terms(found)["busy cores"] == Fraction(25, 9)
 
 
+def test_a_model_that_is_known_counts_where_the_rows_are_not() -> None:
+    job = Job("it", "batch-prediction", rows="10M", request_time="1m", within=3600, model=Model(size="40Gi"))
+    found = estimate(job, None)
+    assert (found.need.memory, found.missing) == (81 * GI, ("columns",))
+    assert found.notes == ("the rows that are worked on come on top of it",)
+
+
 def test_requests_are_served_by_as_many_cores_as_are_under_way() -> None:
     job = Job("it", "serving", request_rate="200", request_time="50m", model=Model(size="3Gi"))
     # 10 at a time, seven tenths of 15 cores: two workers of 8. Two models of 3 GiB and 1 GiB.

@@ -102,6 +102,31 @@ def test_what_workers_divide_among_themselves(job: Job, resource: Resource, belo
     assert one(resource, job._replace(resource="it")).below == below
 
 
+@pytest.mark.parametrize(
+    ("job", "resource", "cpu", "memory"),
+    [
+        # 6 are estimated; each pod gets the memory of the cards that it has, and a core for each of them.
+        (NET, Resource("it", "training", workers=6, gpus=1), 4, 23),
+        (NET, Resource("it", "training", gpus=8), 8, 179),
+        (CHAT, Resource("it", "llm-serving", gpus=8), 8, 179),
+        (CHAT._replace(model=Model("405G")), Resource("it", "llm-serving", gpus=8), 8, 179),
+        # A dataset in memory is no matter of GPUs.
+        (CLICKS._replace(type="training"), Resource("it", "training", gpus=1), 4, 76),
+    ],
+)
+def test_what_stands_beside_gpus_follows_those_that_a_pod_has(
+    job: Job, resource: Resource, cpu: int, memory: int
+) -> None:
+    assert one(resource, job._replace(resource="it")).size[1:3] == (cpu, memory * GI)
+
+
+def test_what_no_machine_holds_is_below_the_estimate() -> None:
+    served = Job("it", "llm-serving", "chat", model=Model("405G"))
+    (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=8),))
+    # 810 GB of weights are nine tenths of what 38 cards of 24 GB have.
+    assert found == ("RES204", "gpus of resource chat is 8, and its jobs are estimated to need 38")
+
+
 def test_runs_have_pods_of_their_own() -> None:
     """What shares the pods of a Deployment adds up; each run has as many pods as the resource says for itself."""
     runs = (NET._replace(command=("python", "train.py")), NET._replace(name="again", command=("python", "train.py")))
@@ -196,6 +221,8 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
         (Resource("deep", "serving", workers=1, gpus=1, scale=Scale(2)), "its CPU says little of its load"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="1")), "which server to ask"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="0")), "no load for one pod"),
+        # KEDA writes the name of its object into a label, with more before it.
+        (Resource("x" * 46, "serving", workers=1, scale=Scale(2)), "is longer than KEDA takes"),
         (
             Resource("deep", "serving", workers=1, scale=Scale(2), remote=Remote()),
             "only pods of this cluster are scaled",
@@ -203,5 +230,10 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
     ],
 )
 def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> None:
-    told = findings(Job("a", resource.type, "deep"), resources=(resource,))
+    told = findings(Job("a", resource.type, resource.name), resources=(resource,))
     assert [summary for code, summary in told if code == "RES217" and words in summary]
+
+
+def test_the_longest_name_that_can_follow_its_load() -> None:
+    resource = Resource("x" * 45, "serving", workers=1, scale=Scale(2))
+    assert [code for code, _ in findings(Job("a", "serving", resource.name), resources=(resource,))] == []
