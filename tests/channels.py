@@ -112,7 +112,7 @@ class Channel:
 def served(folder: Path) -> Iterator[Channel]:
     """A channel in a folder, as long as the server of its address runs."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield Channel(folder, f"http://127.0.0.1:{server.server_port}")
     finally:

@@ -16,6 +16,11 @@ def amount(value: Fraction | int) -> str:
 
 
 def count(value: Fraction | int) -> str:
-    """A number to three places behind the point, with thousands marked: ``50,000,000``, ``0.05``."""
+    """A number to three places behind the point, with thousands marked: ``50,000,000``, ``0.05``.
+
+    What is smaller than that has two digits: ``0.0001``, ``2.5e-06``.
+    """
+    if 0 < value < Fraction(1, 2000):
+        return f"{float(value):.2g}"
     whole, part = divmod(round(Fraction(value) * 1000), 1000)
     return f"{whole:,}" + (f".{part:03}".rstrip("0") if part else "")

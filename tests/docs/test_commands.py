@@ -1,12 +1,13 @@
 """Every command that a page shows is run, and what it shows as output is the output."""
 
 import argparse
+import functools
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from types import ModuleType
 
@@ -55,9 +56,22 @@ def test_stack_snippets_are_valid(page: Path, commands: ModuleType, root: Path, 
         assert findings == ()
 
 
+@functools.cache
+def options_of(verb: str) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
+    """The options of a verb, and those of each of its own verbs."""
+    from modelyard.cli.app import verb_parser
+
+    def options(parser: argparse.ArgumentParser) -> frozenset[str]:
+        return frozenset(name for action in parser._actions for name in action.option_strings)
+
+    parser = verb_parser(verb)
+    choices = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return options(parser), {sub: options(below) for each in choices for sub, below in each.items()}
+
+
 def unknown_names(text: str, codes: Set[str]) -> list[str]:
     """What a text says of modelyard that is not there: codes, verbs, options."""
-    from modelyard.cli.app import VERBS, verb_parser
+    from modelyard.cli.app import VERBS
 
     found = set(re.findall(r"\b(?:CFG|GPU|RES|RAY|CEL|PAT|OWN|AUT|POL)\d{3}\b", text))
     # Codes of rules that readers write themselves, and the one that POL001 misses.
@@ -65,12 +79,8 @@ def unknown_names(text: str, codes: Set[str]) -> list[str]:
     for said in re.findall(r"`modelyard ([^`]+)`", text):
         verb, *words = said.split()
         if verb in VERBS:
-            actions = list(verb_parser(verb)._actions)
-            for action in [one for one in actions if isinstance(one, argparse._SubParsersAction)]:
-                actions += [
-                    below for sub, parser in action.choices.items() if sub in words for below in parser._actions
-                ]
-            known = {name for action in actions for name in action.option_strings}
+            own, below = options_of(verb)
+            known = own.union(*(names for sub, names in below.items() if sub in words))
             options = {word.partition("=")[0] for word in words if word.startswith("-")}
             unknown += [f"{verb} {option}" for option in sorted(options - known)]
         elif not verb.isupper() and verb not in ("--version", "holds"):  # a finding says that "modelyard holds" a field

@@ -47,7 +47,7 @@ def mutating(lab: Lab, mutate: Mutate, resources: tuple[str, ...] = ("deployment
     tls.load_cert_chain(pki / "apiserver.crt", pki / "apiserver.key")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.socket = tls.wrap_socket(server.socket, server_side=True)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     hook = {
         "name": "changes.lab.example.com",
         "admissionReviewVersions": ["v1"],

@@ -49,7 +49,7 @@ class Server(BaseHTTPRequestHandler):
 @pytest.fixture
 def address() -> Iterator[str]:
     server = HTTPServer(("127.0.0.1", 0), Server)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()

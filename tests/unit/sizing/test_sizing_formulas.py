@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelyard.hardware import Card, resolve
-from modelyard.quantity import GI
+from modelyard.quantity import GI, parse
 from modelyard.sizing.formulas import estimate
+from modelyard.sizing.numbers import count
 from modelyard.sizing.sources import SOURCES
 from modelyard.sizing.values import Estimate, Need
 from modelyard.stack.jobs import JOB_TYPES, Job, Model
@@ -182,3 +183,10 @@ def test_more_rows_and_requests_never_need_less(job: Job) -> None:
         before, after = getattr(small, kind), getattr(large, kind)
         if before is not None:
             assert after * (large.workers or 1) >= before * (small.workers or 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("100u", "0.0001"), ("2500n", "2.5e-06"), ("1m", "0.001"), ("0", "0"), ("50M", "50,000,000")]
+)
+def test_a_small_number_is_not_shown_as_none(value: str, text: str) -> None:
+    assert count(parse(value)) == text
