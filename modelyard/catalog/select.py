@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog.library import TEMPLATE, Library, PatchVersion
 from modelyard.findings import Finding, Severity
-from modelyard.stack.config import PatchChoice, Secret, Stack
+from modelyard.stack.config import PatchChoice, Stack
 from modelyard.stack.config import Path as ConfigPath
+from modelyard.stack.secret import Secret
 from modelyard.workloads import Facts, fact_at, source_of
 
 

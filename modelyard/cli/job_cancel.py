@@ -53,8 +53,8 @@ def run(args: Namespace) -> Exit:
 
 def _agreed(run: "Run") -> bool:
     from modelyard.cli.question import agreed
-    from modelyard.pool.words import plural
     from modelyard.report.style import safe
+    from modelyard.stack.words import plural
 
     what = f"{plural(len(run.stages or run.parts), run.noun)} of " if len(run.parts) > 1 else ""
     question = (

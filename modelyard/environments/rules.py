@@ -13,7 +13,7 @@ from modelyard.hardware.nodes import driver_verdict
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.environments import Environment, Fault
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice
 
 CODES: Final = ("ENV001", "ENV002", "ENV003", "ENV004", "ENV005", "ENV006", "ENV007", "ENV008")
 NOTEBOOKS: Final = ("papermill", "ipykernel")
@@ -37,14 +37,7 @@ def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator
         nodes: whose drivers run the packages; without any the platform's CUDA says how old drivers may be.
     """
     config = stack.config
-    for index in repeated(one.name for one in config.environments):
-        yield stack.finding(
-            "ENV001",
-            Severity.ERROR,
-            ("environments", index, "name"),
-            f"environments has {config.environments[index].name} twice",
-            "give one of them another name, or drop it",
-        )
+    yield from named_twice(stack, "ENV001", "environments")
     there = tuple(nodes)
     for index, environment in enumerate(config.environments):
         yield from _own(stack, index, environment)

@@ -9,9 +9,10 @@ from modelyard.pipelines.graph import before, circle
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, JobType
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.remote import PLATFORM, Place
+from modelyard.stack.words import plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 
 LOADING: tuple[JobType, ...] = ("data-sink", "dataset")
@@ -28,14 +29,7 @@ def check_pipelines(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findi
         everything: its resources, as ``sizing.sized`` gives them.
     """
     pipelines = stack.config.pipelines
-    for index in repeated(one.name for one in pipelines):
-        yield stack.finding(
-            "PIP001",
-            Severity.ERROR,
-            ("pipelines", index, "name"),
-            f"pipelines has {pipelines[index].name} twice",
-            "give one of them another name, or drop it",
-        )
+    yield from named_twice(stack, "PIP001", "pipelines")
     if pipelines:
         known = _Known.of(stack, everything)
         for index, pipeline in enumerate(pipelines):
@@ -314,5 +308,4 @@ class _Judge:
 
 
 def _gpus(one: Sized) -> str:
-    count = one.size.gpus * one.size.workers
-    return f"{count} GPU{'s' if count != 1 else ''}"
+    return plural(one.size.gpus * one.size.workers, "GPU")

@@ -5,7 +5,7 @@ from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Team
 
 LONGEST: Final = 63 - len("clusters-")
@@ -16,14 +16,7 @@ characters at most (Kueue 0.19.2, AdmissionCheckParametersReference)."""
 def check_clusters(stack: Stack) -> Iterator[Finding]:
     """The findings about worker clusters and the teams that name them."""
     known = [cluster.name for cluster in stack.config.worker_clusters]
-    for index in repeated(known):
-        yield stack.finding(
-            "QUE001",
-            Severity.ERROR,
-            ("workerClusters", index, "name"),
-            f"workerClusters has {known[index]} twice",
-            "give one of them another name, or drop it",
-        )
+    yield from named_twice(stack, "QUE001", "workerClusters")
     for index, team in enumerate(stack.config.teams):
         yield from _names(stack, index, team, known)
     yield from _cohorts(stack)

@@ -12,8 +12,8 @@ from modelyard.cluster.kinds import KUEUE
 from modelyard.cluster.live import identity, objects_of, serves, snapshot, state_of
 from modelyard.cluster.state import Held
 from modelyard.findings import Finding
+from modelyard.plan.about import objects_about
 from modelyard.plan.ownership import FIELD_MANAGER
-from modelyard.plan.project import objects_about
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, chosen_for, remote_stack, wrong_cluster
 from modelyard.stack.config import Stack
 from modelyard.workloads.remote import RemoteCluster, queue_of, remote_clusters

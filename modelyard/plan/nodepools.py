@@ -12,7 +12,7 @@ from modelyard.hardware.machines import machines, product_on
 from modelyard.hardware.regions import region_names
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice
 from modelyard.stack.nodepools import NodePool
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.pool import node_labels, only_elsewhere
@@ -21,15 +21,7 @@ from modelyard.workloads.pool import node_labels, only_elsewhere
 def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
     """The findings about node pools, and about flavors beside them."""
     pools = stack.config.node_pools
-    names = [pool.name for pool in pools]
-    for index in repeated(names):
-        yield stack.finding(
-            "QUE001",
-            Severity.ERROR,
-            ("nodePools", index, "name"),
-            f"nodePools has {names[index]} twice",
-            "give one of them another name, or drop it",
-        )
+    yield from named_twice(stack, "QUE001", "nodePools")
     sound = True
     for index, pool in enumerate(pools):
         wrong = tuple(_machines(stack, pool, ("nodePools", index)))

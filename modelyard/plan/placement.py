@@ -16,6 +16,7 @@ from modelyard.plan.capacity import Fit, Room, by_node, fit, obstacle
 from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.plan.values import TargetPlan
+from modelyard.stack.words import plural
 from modelyard.workloads import GPU_ROLES, Workload
 
 _CPU_ROLES = ("modelService", "rayHead")
@@ -77,7 +78,7 @@ def _room(
         "RES101",
         # Nodes that do not exist yet may be an autoscaler's to make.
         Severity.ADVICE if added else Severity.WARNING if scaled else Severity.ERROR,
-        f"{target.name} {'may grow to' if scaled else 'wants'} {wanted} pod{'s' if wanted > 1 else ''} "
+        f"{target.name} {'may grow to' if scaled else 'wants'} {plural(wanted, 'pod')} "
         f"and the nodes can hold {can.pods}",
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
@@ -150,7 +151,7 @@ def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> I
     yield Finding(
         "RES103",
         Severity.ERROR,
-        f"pods of {target.name} may land on {len(wrong)} node{'s' if len(wrong) > 1 else ''} not meant for them",
+        f"pods of {target.name} may land on {plural(len(wrong), 'node')} not meant for them",
         target=target.name,
         field="spec.template.spec.affinity",
         detail=by_node(sorted(wrong)),

@@ -11,13 +11,13 @@ from modelyard.catalog import Library, Selected, load_library, select
 from modelyard.cluster import ClusterState, ObjectKey, load_recorded
 from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name
 from modelyard.findings import Finding, Severity
+from modelyard.plan.about import objects_about
 from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load, project_name
-from modelyard.stack.config import Platform
 from modelyard.workloads import facts, workloads
 from modelyard.workloads.remote import remote_clusters
 
@@ -229,19 +229,6 @@ def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
     namespace = stack.config.platform.namespace
     keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for target in stack.config.targets}
     return tuple(sorted({*keys, *objects_about(chosen_patches(root, stack), stack.config.platform)}))
-
-
-def objects_about(chosen: Iterable[Selected], platform: Platform) -> Iterator[ObjectKey]:
-    """The objects that patches and their bases are about."""
-    from modelyard.catalog import render, render_base
-    from modelyard.cluster import key_of
-
-    for one in chosen:
-        for document in render(one.patch, one.params).documents:
-            yield ObjectKey(document.body["apiVersion"], document.body["kind"], platform.namespace, document.target)
-        if one.patch.owns(platform.mode):
-            for document in render_base(one.patch, one.params).documents:
-                yield key_of(document.body, platform.namespace)
 
 
 def chosen_patches(root: Path, stack: Stack) -> tuple[Selected, ...]:

@@ -9,8 +9,9 @@ from modelyard.hardware import near_cards, products, resolve
 from modelyard.names import GPU_RESOURCE
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Team
+from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools
 from modelyard.workloads.pool import apart, only_elsewhere
@@ -27,15 +28,7 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
     """The findings about flavors, teams and priorities; without nodes nobody says what they have."""
     config = stack.config
     for section in ("flavors", "teams", "priorities"):
-        names = [one.name for one in getattr(config, section)]
-        for index in repeated(names):
-            yield stack.finding(
-                "QUE001",
-                Severity.ERROR,
-                (section, index, "name"),
-                f"{section} has {names[index]} twice",
-                "give one of them another name, or drop it",
-            )
+        yield from named_twice(stack, "QUE001", section)
     for index, flavor in enumerate(config.flavors):
         yield from _card(stack, index, flavor)
         yield from _topology(stack, index, flavor)
@@ -249,5 +242,5 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 ("flavors", index),
                 f"teams have quotas of {promised} {what} of {flavor.name}, and its nodes have {have}",
                 "lower the quotas to what there is; where an autoscaler adds nodes there is nothing to do",
-                detail=f"{names}{more}; {len(fitting)} node{'s' if len(fitting) != 1 else ''}",
+                detail=f"{names}{more}; {plural(len(fitting), 'node')}",
             )

@@ -11,6 +11,7 @@ from modelyard.plan.ledger import Ledger, is_item, ledger_of, others, ours
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.returning import Undo, due, handed_over
 from modelyard.stack.config import Stack
+from modelyard.stack.words import plural
 
 
 def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
@@ -88,7 +89,7 @@ def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
     back = [path for path in due(ledger, ours(body), others(body), {}) if not is_item(path)]
     owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)
     told = [
-        f"{_count(number)} back to {owner}" if owner else f"{_count(number)} back to what nobody set"
+        f"{plural(number, 'field')} back to {owner}" if owner else f"{plural(number, 'field')} back to what nobody set"
         for owner, number in sorted(owners.items())
     ]
     return ", ".join(told) or "what others hold as well stays, the rest goes away"
@@ -115,7 +116,3 @@ def doubts(name: str, live: dict[str, Any], kept: Kept) -> Iterator[Finding]:
             detail="an apply was interrupted between the two",
             remedy="apply again: it hands them over",
         )
-
-
-def _count(number: int) -> str:
-    return f"{number} field{'s' if number != 1 else ''}"

@@ -5,8 +5,9 @@ Prometheus server is asked by ``promql``. It changes nothing, and it is no sched
 """
 
 from modelyard.pool.runs import Run, runs_of
+from modelyard.pool.told import Why
 from modelyard.pool.usage import Usage, busy_gpus
 from modelyard.pool.view import PoolView, pool_view
-from modelyard.pool.why import Why, why
+from modelyard.pool.why import why
 
 __all__ = ["PoolView", "Run", "Usage", "Why", "busy_gpus", "pool_view", "runs_of", "why"]

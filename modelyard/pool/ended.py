@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from modelyard.pool.objects import INDEX, condition, labels_of
+from modelyard.pool.objects import INDEX, NOTHING, condition, labels_of
 from modelyard.pool.runs import Run
 
-_NOTHING: Mapping[str, Any] = {}
 WORDS: Final[Mapping[str, str]] = {
     "DeadlineExceeded": "it ran longer than its time limit",
     "BackoffLimitExceeded": "a worker failed, and no retry was left",
@@ -41,7 +40,7 @@ def failed_pods(pods: Iterable[Mapping[str, Any]]) -> list[PodEnd]:
     """How each pod of a run that failed did so, in the order in which they ended."""
     found = []
     for pod in pods:
-        status = pod.get("status") or _NOTHING
+        status = pod.get("status") or NOTHING
         if status.get("phase") == "Failed" or any(True for _ in _crashes(status)):
             ended, end = _end(pod)
             found.append((ended, end))
@@ -52,15 +51,15 @@ def _crashes(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The ends of containers that did not succeed, of the last start or the one before."""
     for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         for state in ("state", "lastState"):
-            end = (one.get(state) or _NOTHING).get("terminated") or _NOTHING
+            end = (one.get(state) or NOTHING).get("terminated") or NOTHING
             if end.get("exitCode"):
                 yield end
                 break
 
 
 def _end(pod: Mapping[str, Any]) -> tuple[str, PodEnd]:
-    status = pod.get("status") or _NOTHING
-    crash = next(_crashes(status), _NOTHING)
+    status = pod.get("status") or NOTHING
+    crash = next(_crashes(status), NOTHING)
     disrupted = condition(pod, "DisruptionTarget")
     reason = crash.get("reason") or "Failed"
     message = crash.get("message") or ""
@@ -68,7 +67,7 @@ def _end(pod: Mapping[str, Any]) -> tuple[str, PodEnd]:
         reason, message = disrupted.get("reason") or reason, disrupted.get("message") or message
     elif status.get("reason"):
         reason, message = status["reason"], status.get("message") or message
-    worker = labels_of(pod).get(INDEX) or ((pod["metadata"].get("annotations") or _NOTHING).get(INDEX) or "")
+    worker = labels_of(pod).get(INDEX) or ((pod["metadata"].get("annotations") or NOTHING).get(INDEX) or "")
     end = PodEnd(
         str(pod["metadata"]["name"]), str(worker), str(reason), crash.get("exitCode"), " ".join(str(message).split())
     )

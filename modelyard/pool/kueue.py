@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 from modelyard.cluster.gathered import HELD, RUN, PoolObjects
 from modelyard.cluster.state import amounts
 from modelyard.names import is_gpu
-from modelyard.pool.objects import asks_for, condition, is_true, labels_of, made_by
+from modelyard.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by
 from modelyard.pool.values import QueueUse, QuotaUse
 from modelyard.stack.config import Config
-
-_NOTHING: Mapping[str, Any] = {}
 
 
 class Work(NamedTuple):
@@ -60,14 +58,14 @@ class Queues:
         for team in config.teams:
             self._namespaces.setdefault(team.namespace or team.name, set()).add(team.name)
         # A pipeline's stage that waits for others asks for no quota yet.
-        asking = (body for body in objects.workloads if (body.get("spec") or _NOTHING).get("queueName") != HELD)
+        asking = (body for body in objects.workloads if (body.get("spec") or NOTHING).get("queueName") != HELD)
         self.works = tuple(map(self._work, asking))
         self.by_uid = {uid: work for work in self.works for uid in work.uids}
         self.by_run = {
             (work.namespace, run): work
             for work in self.works
-            for part in (work.body.get("spec") or _NOTHING).get("podSets") or ()
-            if (run := labels_of(part.get("template") or _NOTHING).get(RUN))
+            for part in (work.body.get("spec") or NOTHING).get("podSets") or ()
+            if (run := labels_of(part.get("template") or NOTHING).get(RUN))
         }
         """By namespace and run: pods of a Ray cluster are not made by what the workload stands for."""
 
@@ -126,7 +124,7 @@ class Queues:
             return ()
         used = {
             (flavor["name"], one["name"]): one
-            for flavor in (body.get("status") or _NOTHING).get("flavorsReservation") or ()
+            for flavor in (body.get("status") or NOTHING).get("flavorsReservation") or ()
             for one in flavor.get("resources") or ()
         }
         alone = self._cohort_name(queue) is None
@@ -136,7 +134,7 @@ class Queues:
                 for one in flavor.get("resources") or ():
                     if not is_gpu(one["name"]):
                         continue
-                    state = used.get((flavor["name"], one["name"]), _NOTHING)
+                    state = used.get((flavor["name"], one["name"]), NOTHING)
                     limit = one.get("borrowingLimit")
                     found.append(
                         QuotaUse(
@@ -167,9 +165,9 @@ class Queues:
         return str((self.bodies.get(queue) or {"spec": {}})["spec"].get("cohortName") or "") or None
 
     def _work(self, body: Mapping[str, Any]) -> Work:
-        metadata, spec, status = body["metadata"], body.get("spec") or _NOTHING, body.get("status") or _NOTHING
+        metadata, spec, status = body["metadata"], body.get("spec") or NOTHING, body.get("status") or NOTHING
         namespace, local = metadata["namespace"], spec.get("queueName") or ""
-        admission = status.get("admission") or _NOTHING
+        admission = status.get("admission") or NOTHING
         reserved = is_true(body, "QuotaReserved")
         gpus, flavors = _got(admission) if reserved else (_asked(spec), {})
         uids = tuple(str(one["uid"]) for one in metadata.get("ownerReferences") or () if "uid" in one)
@@ -201,14 +199,14 @@ def reason_of(work: Work) -> str:
 
 def least_gpus(work: Work) -> dict[str, int]:
     """What a workload has to have of each resource to start: less than it asks for, where fewer pods will do."""
-    return _asked(work.body.get("spec") or _NOTHING, least=True)
+    return _asked(work.body.get("spec") or NOTHING, least=True)
 
 
 def _asked(spec: Mapping[str, Any], *, least: bool = False) -> dict[str, int]:
     total: dict[str, int] = {}
     for part in spec.get("podSets") or ():
         pods = int((part.get("minCount") if least else None) or part.get("count", 1))
-        for name, count in asks_for((part.get("template") or _NOTHING).get("spec") or _NOTHING).items():
+        for name, count in asks_for((part.get("template") or NOTHING).get("spec") or NOTHING).items():
             total[name] = total.get(name, 0) + count * pods
     return total
 

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.gathered import JOB_NAME, RUN
-from modelyard.pool.objects import INDEX, labels_of
+from modelyard.pool.objects import INDEX, NOTHING, labels_of
 from modelyard.pool.runs import Run
 
 _RAY_TYPE: Final = "ray.io/node-type"
 _SPARK_ROLE: Final = "spark-role"
 _EXECUTOR: Final = "spark-exec-id"
 """Spark's own labels: ``driver`` or ``executor``, and the executor's number, from 1."""
-_NOTHING: Mapping[str, Any] = {}
 
 
 class Source(NamedTuple):
@@ -32,11 +31,11 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
     latest: dict[tuple[int, str], Source] = {}
     numbers = 0
     for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp") or ""), _name(one))):
-        containers = (pod.get("spec") or _NOTHING).get("containers") or ()
+        containers = (pod.get("spec") or NOTHING).get("containers") or ()
         if not containers:
             continue
         labels = labels_of(pod)
-        index = labels.get(INDEX) or (pod["metadata"].get("annotations") or _NOTHING).get(INDEX)
+        index = labels.get(INDEX) or (pod["metadata"].get("annotations") or NOTHING).get(INDEX)
         job = labels.get(JOB_NAME, "")
         kind, executor = labels.get(_RAY_TYPE) or labels.get(_SPARK_ROLE), labels.get(_EXECUTOR)
         if executor is not None:

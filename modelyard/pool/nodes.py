@@ -8,8 +8,7 @@ from modelyard.cluster import Node
 from modelyard.cluster.state import node_of
 from modelyard.plan.capacity import obstacle, on_node
 from modelyard.plan.pods import Pods, pods_of
-
-_NOTHING: Mapping[str, Any] = {}
+from modelyard.pool.objects import NOTHING
 
 
 class Refuses(NamedTuple):
@@ -39,7 +38,7 @@ class Floor:
         self.nodes: tuple[Node, ...] = tuple(sorted(map(node_of, nodes), key=lambda node: node.name))
         self._taken: dict[str, list[Mapping[str, Fraction]]] = {}
         for pod in pods:
-            node = (pod.get("spec") or _NOTHING).get("nodeName")
+            node = (pod.get("spec") or NOTHING).get("nodeName")
             if node:
                 wanted = pods_of({"spec": {"template": {"spec": pod["spec"]}}}).requests
                 self._taken.setdefault(node, []).append({**wanted, "pods": Fraction(1)})

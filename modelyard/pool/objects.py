@@ -10,7 +10,8 @@ from modelyard.plan.pods import pods_of
 LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
 """Label by which Kueue says the same of the pods that it starts."""
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
-_NOTHING: Final[Mapping[str, Any]] = {}
+NOTHING: Final[Mapping[str, Any]] = {}
+"""A part that an object does not have."""
 
 
 def gpus_of(amounts: Mapping[str, Fraction]) -> dict[str, int]:
@@ -25,7 +26,7 @@ def asks_for(spec: Mapping[str, Any]) -> dict[str, int]:
         is_gpu(name)
         for one in containers
         for part in ("limits", "requests")
-        for name in (one.get("resources") or _NOTHING).get(part) or ()
+        for name in (one.get("resources") or NOTHING).get(part) or ()
     ):
         # Most pods of a cluster have no GPU.
         return {}
@@ -34,8 +35,8 @@ def asks_for(spec: Mapping[str, Any]) -> dict[str, int]:
 
 def condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     """The condition of that type, empty where there is none."""
-    found = (body.get("status") or _NOTHING).get("conditions") or ()
-    return next((one for one in found if one.get("type") == kind), _NOTHING)
+    found = (body.get("status") or NOTHING).get("conditions") or ()
+    return next((one for one in found if one.get("type") == kind), NOTHING)
 
 
 def is_true(body: Mapping[str, Any], kind: str) -> bool:
@@ -45,13 +46,13 @@ def is_true(body: Mapping[str, Any], kind: str) -> bool:
 
 def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
     """The labels of an object."""
-    return (body.get("metadata") or _NOTHING).get("labels") or _NOTHING
+    return (body.get("metadata") or NOTHING).get("labels") or NOTHING
 
 
 def made_by(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """The reference to the controller that made an object, empty where nobody did."""
     references: Iterable[Mapping[str, Any]] = body["metadata"].get("ownerReferences") or ()
-    return next((one for one in references if one.get("controller")), next(iter(references), _NOTHING))
+    return next((one for one in references if one.get("controller")), next(iter(references), NOTHING))
 
 
 def workload_name(body: Mapping[str, Any]) -> str:

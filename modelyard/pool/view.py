@@ -11,7 +11,7 @@ from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL, REPLICAS_LABEL
 from modelyard.plan.capacity import obstacle
 from modelyard.plan.pods import Pods
 from modelyard.pool.kueue import Queues, Work, reason_of
-from modelyard.pool.objects import asks_for, condition, gpus_of, is_true
+from modelyard.pool.objects import NOTHING, asks_for, condition, gpus_of, is_true
 from modelyard.pool.owners import owner_of_pod, owner_of_work
 from modelyard.pool.times import moment
 from modelyard.pool.usage import Known, Usage
@@ -19,7 +19,6 @@ from modelyard.pool.values import Idle, NodeState, NodeUse, Owner, ProductUse, Q
 from modelyard.stack.config import Config
 
 _KUEUE_GATE = "kueue.x-k8s.io/"
-_NOTHING: Mapping[str, Any] = {}
 
 
 class PoolView(NamedTuple):
@@ -88,7 +87,7 @@ def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: da
     held = [
         one
         for pod in objects.pods
-        if (pod.get("spec") or _NOTHING).get("nodeName")
+        if (pod.get("spec") or NOTHING).get("nodeName")
         for one in _held(pod, queues, None if pod["spec"]["nodeName"] in shared else usage, now)
     ]
     uses = _node_uses(nodes, ready, held)
@@ -110,7 +109,7 @@ def _held(pod: Mapping[str, Any], queues: Queues, usage: Usage | None, now: date
         return []
     metadata = pod["metadata"]
     owner = owner_of_pod(pod, queues)
-    since = str((pod.get("status") or _NOTHING).get("startTime") or metadata.get("creationTimestamp") or "")
+    since = str((pod.get("status") or NOTHING).get("startTime") or metadata.get("creationTimestamp") or "")
     known = None
     if usage is not None and _long_there(since, usage.minutes, now):
         known = usage.pods.get((str(metadata.get("namespace") or ""), str(metadata["name"])))
@@ -248,7 +247,7 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues) -> Iterable[Wait
 
 def _looks_for_a_node(pod: Mapping[str, Any]) -> bool:
     """Whether a scheduler looks for a node for it; one that Kueue holds back is counted with its workload."""
-    spec = pod.get("spec") or _NOTHING
+    spec = pod.get("spec") or NOTHING
     gated = any(str(gate.get("name", "")).startswith(_KUEUE_GATE) for gate in spec.get("schedulingGates") or ())
     return not spec.get("nodeName") and not gated and "deletionTimestamp" not in pod["metadata"]
 
@@ -269,8 +268,8 @@ def _queued(objects: PoolObjects, queues: Queues, nodes: Iterable[Node]) -> dict
 
     for work in queues.works:
         if work.gpus and not (work.reserved or work.over):
-            for part in (work.body.get("spec") or _NOTHING).get("podSets") or ():
-                spec = (part.get("template") or _NOTHING).get("spec") or _NOTHING
+            for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
+                spec = (part.get("template") or NOTHING).get("spec") or NOTHING
                 gpus = {name: one * int(part.get("count", 1)) for name, one in asks_for(spec).items()}
                 count(gpus, with_flavors(spec, work, queues))
     for pod in objects.pods:
@@ -283,7 +282,7 @@ def with_flavors(spec: Mapping[str, Any], work: Work, queues: Queues) -> list[Ma
     """A pod's spec as it would be with each flavor of its queue that has a quota of GPUs; as it is without any."""
     specs: list[Mapping[str, Any]] = []
     for name in dict.fromkeys(quota.flavor for quota in queues.quotas(work.queue or "")):
-        flavor = (queues.flavors.get(name) or _NOTHING).get("spec") or _NOTHING
+        flavor = (queues.flavors.get(name) or NOTHING).get("spec") or NOTHING
         specs.append(
             {
                 **spec,

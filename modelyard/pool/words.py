@@ -1,14 +1,9 @@
-"""Numbers and names in sentences."""
+"""Names and times in sentences."""
 
 from collections.abc import Sequence
 
 NAMED = 3
 """Names of a list that are written out."""
-
-
-def plural(count: int, word: str) -> str:
-    """``1 GPU``, ``2 GPUs``."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def some(names: Sequence[str], most: int = NAMED) -> str:

@@ -7,15 +7,17 @@ never taken.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, NamedTuple
 
-from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Secret, Stack, Waiver
-from modelyard.stack.decode import DRAIN, JOBS, SECTIONS, TARGETS, spelled
+from modelyard.stack.config import PatchChoice, Path, RuleChoice, Stack, Waiver
 from modelyard.stack.edit import with_value
 from modelyard.stack.formatting import formatted, stack_order
 from modelyard.stack.schema import PREFIX
+from modelyard.stack.secret import Secret
+from modelyard.stack.shape import Each, Named, Shape, field_of, spelled
+from modelyard.stack.shapes import CONFIG
 
 TAKEN = (
     "platform.release",
@@ -31,15 +33,26 @@ TAKEN = (
 """Settings that a promotion takes over unless it is told to keep them."""
 _VERSIONS = ("platform.release", "platform.cuda", "kubernetesVersion")
 """Of these, the ones whose values have an order; the versions of patches have one too."""
-_NAMED: Mapping[str, str] = {
-    **{name: name for name in ("providers", "buckets", "environments", "resources", "jobs", "pipelines")},
-    "nodePools": "node_pools",
-    **{name: name for name in ("flavors", "partitions", "teams", "priorities")},
-    "workerClusters": "worker_clusters",
-}
-"""Sections that are lists of named things, with their names in :class:`Config`."""
 DECISIONS = ("waivers", "policy")
 """Sections that stay where they are, whoever asks."""
+_NAMED = tuple(
+    section
+    for section, held in CONFIG.keys.items()
+    if isinstance(held, Each) and "name" in held.shape.keys and section != "patches"
+)
+"""Sections that are lists of named things. Patches are told by version and parameter."""
+
+
+def _paths(shape: Shape) -> Iterator[tuple[str, ...]]:
+    for key, held in shape.keys.items():
+        if isinstance(held, Shape):
+            yield from ((key, *rest) for rest in _paths(held))
+        elif not isinstance(held, Each | Named):
+            yield (key,)
+
+
+_SETTINGS = tuple(path for path in _paths(CONFIG) if path[0] not in DECISIONS)
+"""The keys on the way to every setting that stands in no list."""
 
 
 class Difference(NamedTuple):
@@ -82,10 +95,8 @@ class Promotion(NamedTuple):
 
 def settings() -> tuple[str, ...]:
     """Everything that can be taken or kept: settings, and sections that stand for all of theirs."""
-    names = ["training", "kubernetesVersion", "prices", "patches", "drain", "targets"]
-    for section, (_, _, fields) in SECTIONS.items():
-        names += [section, *(f"{section}.{key}" for key in fields)]
-    return (*names, *(".".join(path) for path, _ in _DEEP))
+    sections = dict.fromkeys(path[0] for path in _SETTINGS)
+    return ("patches", *sections, *(".".join(path) for path in _SETTINGS if len(path) > 1))
 
 
 def promotion(
@@ -140,32 +151,21 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
     ahead, behind = source.config, target.config
     if source.context != target.context:
         yield Difference("kubernetes:context", source.context, target.context, (), None)
-    for name, attribute in _PLAIN:
-        mine, theirs = getattr(ahead, attribute), getattr(behind, attribute)
+    for setting in _SETTINGS:
+        mine, theirs = (reduce(getattr, map(field_of, setting), config) for config in (ahead, behind))
         if mine != theirs:
-            yield Difference(name, mine, theirs, () if mine is None else ("config", PREFIX + name), mine)
-    for section, (attribute, _, fields) in SECTIONS.items():
-        for key, (field, _) in fields.items():
-            mine = getattr(getattr(ahead, attribute), field)
-            theirs = getattr(getattr(behind, attribute), field)
-            if mine != theirs:
-                # Nothing to write where the source leaves it to the platform, or the target's platform has its own.
-                own = key == "image" and theirs is None and behind.platform.mode == "existing"
-                path: Path = () if mine is None or own else ("config", PREFIX + section, key)
-                yield Difference(f"{section}.{key}", mine, theirs, path, mine)
-
-    for (section, *rest), value_in in _DEEP:
-        mine, theirs = value_in(ahead), value_in(behind)
-        if mine != theirs:
-            deep: Path = () if mine is None else ("config", PREFIX + section, *rest)
-            yield Difference(".".join((section, *rest)), mine, theirs, deep, mine)
+            # Nothing to write where the source leaves it to the platform, or the target's platform has its own.
+            own = setting[-1] == "image" and theirs is None and behind.platform.mode == "existing"
+            section, *rest = setting
+            path: Path = () if mine is None or own else ("config", PREFIX + section, *rest)
+            yield Difference(".".join(setting), mine, theirs, path, mine)
 
 
 def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
     """Jobs, teams and the like that differ, or that only one of the two has; each is its own environment's."""
-    for section, attribute in _NAMED.items():
+    for section in _NAMED:
         mine, theirs = (
-            {one.name: _said(one) for one in getattr(stack.config, attribute)} for stack in (source, target)
+            {one.name: _said(one) for one in getattr(stack.config, field_of(section))} for stack in (source, target)
         )
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):
@@ -269,27 +269,3 @@ def _choice(choice: RuleChoice) -> Any:
         return choice.level
     params = dict(choice.params)
     return {"params": params} if choice.level is None else {"level": choice.level, "params": params}
-
-
-_PLAIN = (("training", "training"), ("kubernetesVersion", "kubernetes_version"), ("prices", "prices"))
-"""Settings that stand in no section, with their field of the config."""
-
-
-def _field(*attributes: str) -> Callable[[Config], Any]:
-    return lambda config: reduce(getattr, attributes, config)
-
-
-_DEEP: tuple[tuple[tuple[str, ...], Callable[[Config], Any]], ...] = (
-    *((("drain", key), _field("drain", field)) for key, (field, _) in DRAIN.items()),
-    *(
-        (("drain", side, key), _field("drain", side, field))
-        for side, (_, fields) in JOBS.items()
-        for key, (field, _) in fields.items()
-    ),
-    *(
-        (("targets", key, part), _field("targets", attribute, part))
-        for key, attribute in TARGETS.items()
-        for part in ("deployment", "container")
-    ),
-)
-"""Settings of the sections that are no flat mappings: their keys, and how a config has them."""

@@ -11,7 +11,7 @@ from modelyard.remote.unread import check_unread
 from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import JobType, Resource
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
 
 CODES = tuple(f"REM{number:03}" for number in range(1, 17))
@@ -78,15 +78,8 @@ def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 def _declared(stack: Stack) -> Iterator[Finding]:
     """Providers and buckets by themselves."""
     config = stack.config
-    for section, named in (("providers", config.providers), ("buckets", config.buckets)):
-        for index in repeated(one.name for one in named):
-            yield stack.finding(
-                "REM001",
-                Severity.ERROR,
-                (section, index, "name"),
-                f"{section} has {named[index].name} twice",
-                "give one of them another name, or drop it",
-            )
+    for section in ("providers", "buckets"):
+        yield from named_twice(stack, "REM001", section)
     for index, provider in enumerate(config.providers):
         if provider.launched_by == "pulumi" and provider.kind != "aws":
             yield stack.finding(

@@ -9,9 +9,10 @@ from modelyard.pool import PoolView
 from modelyard.pool.times import seconds_since
 from modelyard.pool.usage import METRIC, Usage
 from modelyard.pool.values import Idle, NodeUse, Owner, QueueUse, QuotaUse, Taker, Waiter
-from modelyard.pool.words import plural, some, span
+from modelyard.pool.words import some, span
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, table
+from modelyard.stack.words import plural
 
 MOST_ROWS = 20
 """Of a table that nobody asked for whole."""

@@ -7,8 +7,9 @@ from typing import Any
 from modelyard.pool import Run, Why
 from modelyard.pool.states import State
 from modelyard.pool.times import moment, seconds_since
-from modelyard.pool.words import plural, span
+from modelyard.pool.words import span
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+from modelyard.stack.words import plural
 
 _HEAD = ("RUN", "STATE", "TEAM", "GPUS", "AGE", "RAN", "ABOUT")
 

@@ -115,7 +115,7 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
         )
     if gpus < 2:
         return
-    shared = partition.mode != "mig" and partition.one_each
+    shared = partition.mode != "mig" and partition.fail_requests_greater_than_one
     yield stack.finding(
         "PAR013",
         Severity.ERROR if shared else Severity.WARNING,

@@ -13,7 +13,8 @@ from modelyard.sizing.partitions import slice_findings
 from modelyard.sizing.resources import Sized
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice
+from modelyard.stack.words import plural
 
 CODES = (
     *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
@@ -34,15 +35,8 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         everything: its resources, as ``sized`` gives them.
     """
     config = stack.config
-    for section, named in (("resources", config.resources), ("jobs", config.jobs)):
-        for index in repeated(one.name for one in named):
-            yield stack.finding(
-                "RES207",
-                Severity.ERROR,
-                (section, index, "name"),
-                f"{section} has {named[index].name} twice",
-                "give one of them another name, or drop it",
-            )
+    for section in ("resources", "jobs"):
+        yield from named_twice(stack, "RES207", section)
     resources = {one.name: one for one in config.resources}
     teams, priorities = ({one.name for one in named} for named in (config.teams, config.priorities))
     own = iter([one for one in everything if one.own])
@@ -274,7 +268,7 @@ def _gpus(one: Sized) -> str:
     memory = f"{count(Fraction(one.need.gpu_memory, GB))} GB of GPU memory" if one.need.gpu_memory else ""
     if not one.need.gpus:
         return memory
-    number = f"{one.need.gpus} GPU{'s' if one.need.gpus > 1 else ''}"
+    number = plural(one.need.gpus, "GPU")
     return f"{number} ({memory})" if memory else number
 
 

@@ -8,11 +8,12 @@ Does not write stack files, decrypt secrets, or judge whether what is asked for 
 worker has memory enough is for ``hardware``, that a patch exists for ``catalog``.
 """
 
-from modelyard.stack.config import Config, RuleChoice, Secret, Stack, Waiver
+from modelyard.stack.config import Config, RuleChoice, Stack, Waiver
 from modelyard.stack.loader import load, load_text, stack_of
 from modelyard.stack.project import StackFile, discover, find_project, misnamed, project_name, stack_folder
 from modelyard.stack.projectfile import check_project
 from modelyard.stack.schema import schema_text
+from modelyard.stack.secret import Secret
 from modelyard.stack.waivers import apply_policy_waivers, apply_waivers, waive
 
 __all__ = [

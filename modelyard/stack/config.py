@@ -33,16 +33,6 @@ def dotted(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
-class Secret(NamedTuple):
-    """An encrypted value. What it encrypts is not known here, so nothing can print it."""
-
-    path: Path
-    """Where it stands in the stack file, for whoever may decrypt it."""
-
-    def __repr__(self) -> str:
-        return "[secret]"
-
-
 class Platform(NamedTuple):
     """The platform that the workloads belong to."""
 

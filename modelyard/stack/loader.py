@@ -17,6 +17,7 @@ from modelyard.stack.document import Document, parse
 from modelyard.stack.mistakes import Mistake
 from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.schema import PREFIX, is_valid
+from modelyard.stack.shapes import CONFIG
 from modelyard.stack.source import MAX_BYTES, Problem, too_large
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
 
@@ -28,16 +29,8 @@ _MISNAMED = re.compile(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
 _STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
-_LISTS = (
-    *("providers", "buckets", "environments", "resources", "jobs", "pipelines", "nodePools", "flavors", "partitions"),
-    *("workerClusters", "teams", "priorities", "patches", "waivers"),
-)
-_MAPPINGS = (
-    *("platform", "gpu", "modelService", "rayHead", "rayWorker", "celery"),
-    *("autoscaling", "drain", "targets", "runtime", "notebooks", "policy"),
-)
-_SECTIONS = (*_MAPPINGS, *_LISTS)
-_SCALARS = ("training", "kubernetesVersion", "prices")
+_PLAIN = CONFIG.plain
+_SECTIONS = tuple(key for key in CONFIG.keys if key not in _PLAIN)
 _LETTERS = frozenset("modelyard")
 
 
@@ -199,11 +192,11 @@ def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
         meant = ""
         if not colon:
             section = key.partition(".")[0]
-            if section in _SECTIONS or section in _SCALARS:
+            if section in CONFIG.keys:
                 meant = PREFIX + section
             elif key.startswith("modelyard"):
                 rest = key.removeprefix("modelyard").strip("./-_ ")
-                meant = PREFIX + (nearest(rest, (*_SECTIONS, *_SCALARS)) or "…")
+                meant = PREFIX + (nearest(rest, tuple(CONFIG.keys)) or "…")
         # Most other packages' names share few letters with ours, and cost no more than this line.
         elif len(_LETTERS.intersection(space.casefold())) > 5 and nearest(space, ["modelyard"], 0.8):
             meant = PREFIX + rest

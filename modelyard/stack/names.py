@@ -1,9 +1,12 @@
 """Names that a stack file gives to things, and refers to."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from modelyard.findings import Finding, Severity
+from modelyard.stack.config import Stack
+from modelyard.stack.shape import field_of
 from modelyard.stack.words import did_you_mean
 
 MANY: Final = 8
@@ -22,6 +25,25 @@ def repeated(names: Iterable[str]) -> tuple[int, ...]:
             found.append(index)
         seen.add(name)
     return tuple(found)
+
+
+def named_twice(stack: Stack, code: str, section: str) -> Iterator[Finding]:
+    """The findings about names that stand in a list of the stack file before.
+
+    Args:
+        stack: whose list it is.
+        code: of the findings.
+        section: the list's key, such as ``nodePools``.
+    """
+    names = [one.name for one in getattr(stack.config, field_of(section))]
+    for index in repeated(names):
+        yield stack.finding(
+            code,
+            Severity.ERROR,
+            (section, index, "name"),
+            f"{section} has {names[index]} twice",
+            "give one of them another name, or drop it",
+        )
 
 
 def instead(name: str, known: Collection[str], kind: str) -> str:

@@ -24,5 +24,5 @@ class Partition(NamedTuple):
     """Pods that share one GPU; None with MIG."""
     rename: bool = True
     """Whether shared GPUs have a name of their own, so that nobody counts them as whole ones."""
-    one_each: bool = True
+    fail_requests_greater_than_one: bool = True
     """Whether a container that asks for several shared GPUs is refused; with MPS it always is."""

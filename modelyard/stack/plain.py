@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from modelyard.stack.config import Secret
-from modelyard.stack.decode import spelled
+from modelyard.stack.secret import Secret
+from modelyard.stack.shape import spelled
 
 
 def plain(value: Any) -> Any:

@@ -3,10 +3,9 @@
 Credentials are encrypted values, or the name of a Secret that holds them; nothing here knows what they are.
 """
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
-if TYPE_CHECKING:
-    from modelyard.stack.config import Secret
+from modelyard.stack.secret import Secret
 
 ProviderKind = Literal["aws", "azure", "gcp", "lambda"]
 """The clouds in the table of machine types."""
@@ -47,7 +46,7 @@ class Provider(NamedTuple):
     kind: ProviderKind
     launcher: Launcher | None = None
     """What starts its machines; None: Pulumi on AWS, SkyPilot elsewhere."""
-    credentials: "Secret | None" = None
+    credentials: Secret | None = None
     credentials_secret: str | None = None
     """Name of a Secret of the platform's namespace."""
     aws: AwsAccount | None = None
@@ -94,7 +93,7 @@ class Cluster(NamedTuple):
     context: str | None = None
     """Of the kubeconfig of whoever plans, applies and submits; None: the credentials are used."""
     namespace: str = "modelyard-remote"
-    credentials: "Secret | None" = None
+    credentials: Secret | None = None
     credentials_secret: str | None = None
     create_namespace: bool = True
     """Whether the stack owns the namespace; else it is there already."""

@@ -1,4 +1,4 @@
-"""Foreign text made fit for a message: quoted, escaped, cut, and the nearest name to a misspelt one."""
+"""Words of messages: foreign text quoted, escaped and cut, lists, numbers, the nearest name to a misspelt one."""
 
 from collections.abc import Iterable
 
@@ -24,6 +24,11 @@ def listed(words: Iterable[str], conjunction: str = "or") -> str:
     """``a, b or c``."""
     *first, last = words
     return f"{', '.join(first)} {conjunction} {last}" if first else last
+
+
+def plural(count: int, word: str) -> str:
+    """``1 GPU``, ``2 GPUs``."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

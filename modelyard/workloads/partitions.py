@@ -39,7 +39,7 @@ def _config(partition: Partition) -> dict[str, Any]:
         "strategy": partition.strategy if mig else "none",
         "sharing": sharing,
         "rename": partition.rename,
-        "oneEach": partition.one_each,
+        "oneEach": partition.fail_requests_greater_than_one,
         "replicas": partition.replicas,
         "layout": dict(partition.layout) if mig else {},
     }

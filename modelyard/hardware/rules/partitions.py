@@ -17,7 +17,7 @@ from modelyard.hardware.partitions import (
 )
 from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.names import instead, named_twice
 from modelyard.stack.partitions import Partition, PartitionMode
 
 ISOLATION: Final[dict[PartitionMode, tuple[str, str]]] = {
@@ -52,14 +52,7 @@ def partition_findings(stack: Stack) -> list[Finding]:
 
 def _all(stack: Stack) -> Iterator[Finding]:
     partitions = stack.config.partitions
-    for index in repeated(one.name for one in partitions):
-        yield stack.finding(
-            "PAR001",
-            Severity.ERROR,
-            ("partitions", index, "name"),
-            f"partitions has {partitions[index].name} twice",
-            "give one of them another name, or drop it",
-        )
+    yield from named_twice(stack, "PAR001", "partitions")
     seen: dict[str, str] = {}
     for index, partition in enumerate(partitions):
         if partition.name in RESERVED:
@@ -148,7 +141,7 @@ def _settings(stack: Stack, index: int, partition: Partition) -> Iterator[Findin
                 f"partition {partition.name} has {key}, which {mode} does not know",
                 f"drop it: {mode} has {' and '.join(_OF_MODE[mode])}",
             )
-    if mode == "mps" and not partition.one_each:
+    if mode == "mps" and not partition.fail_requests_greater_than_one:
         yield stack.finding(
             "PAR003",
             Severity.ERROR,

@@ -129,7 +129,7 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
         (SMALL._replace(layout={}), "PAR003", "partition small has no layout, which mig needs"),
         (SHARED._replace(replicas=None), "PAR003", "partition shared has no replicas, which time-slicing needs"),
         (
-            EVEN._replace(one_each=False),
+            EVEN._replace(fail_requests_greater_than_one=False),
             "PAR003",
             "partition even lets a container have several shared GPUs, and MPS never does",
         ),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,44 +12,12 @@ from jsonschema import Draft202012Validator
 from modelyard.merge import supported_versions
 from modelyard.sizing.sources import WEIGHT
 from modelyard.stack import codes, discover, load, schema_text
-from modelyard.stack.config import Config, Drain
-from modelyard.stack.decode import (
-    AWS,
-    AWS_NETWORK,
-    BUCKET,
-    CLUSTER,
-    DRAIN,
-    ENVIRONMENT,
-    FLAVOR,
-    JOB,
-    JOBS,
-    MODEL,
-    NODE_POOL,
-    PARTITION,
-    PATCH,
-    PIPELINE,
-    PLACE,
-    PRIORITY,
-    PROVIDER,
-    QUOTA,
-    REMOTE,
-    REMOTE_QUOTA,
-    RESOURCE,
-    SCALE,
-    SECTIONS,
-    SPARK,
-    STAGE,
-    TARGETS,
-    TEAM,
-    TOLERATION,
-    WAIVER,
-    WORKER_CLUSTER,
-)
+from modelyard.stack.config import Config
 from modelyard.stack.explain import _FORMS
-from modelyard.stack.jobs import JOB_TYPES, Job, Model, Precision, Resource
-from modelyard.stack.nodepools import NodePool
-from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
+from modelyard.stack.jobs import JOB_TYPES, Precision
 from modelyard.stack.schema import FILE
+from modelyard.stack.shape import Each, Named, Shape, field_of
+from modelyard.stack.shapes import CONFIG as SHAPE
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads(schema_text())
@@ -62,8 +31,35 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
     return {**SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], **schema}
 
 
-def section(name: str) -> dict[str, Any]:
-    return resolved(CONFIG["properties"][f"modelyard:{name}"])["properties"]
+def shapes(shape: Shape, schema: dict[str, Any], name: str) -> Iterator[tuple[str, Shape, dict[str, Any]]]:
+    """Every shape below this one by its path, with what the schema says of its keys."""
+    properties = resolved(schema)["properties"]
+    yield name, shape, properties
+    for key, held in shape.keys.items():
+        below = resolved(properties[key])
+        match held:
+            case Shape():
+                yield from shapes(held, below, f"{name}.{key}")
+            case Each(each):
+                yield from shapes(each, below["items"], f"{name}.{key}")
+            case Named(each):
+                yield from shapes(each, below["additionalProperties"], f"{name}.{key}")
+
+
+OURS = {
+    key.removeprefix("modelyard:"): value for key, value in CONFIG["properties"].items() if key.startswith("modelyard:")
+}
+SHAPES = {name: (shape, stated) for name, shape, stated in shapes(SHAPE, {"properties": OURS}, "config")}
+COMPUTED = {"files"}
+"""Fields that stand in no file."""
+
+
+NOTHING = ("", (), {})
+
+
+def made_by(shape: Shape) -> Any:
+    """The type that a shape fills, or the value that it changes."""
+    return getattr(shape.kind, "__self__", None) or shape.kind
 
 
 def test_it_is_a_schema() -> None:
@@ -76,89 +72,27 @@ def test_known_keys_and_described_keys_are_the_same() -> None:
     assert CONFIG["propertyNames"]["then"]["enum"] == ours
 
 
-@pytest.mark.parametrize("name", sorted(SECTIONS))
-def test_sections_of_schema_and_code_have_the_same_keys(name: str) -> None:
-    _, made, fields = SECTIONS[name]
-    assert set(section(name)) == set(fields)
-    assert {field for field, _ in fields.values()} == set(made._fields)  # type: ignore[attr-defined]
+def test_every_mapping_of_the_schema_has_a_shape() -> None:
+    closed = {id(found["properties"]) for found in objects(SCHEMA) if found is not SCHEMA and found is not CONFIG}
+    assert closed == {id(stated) for name, (_, stated) in SHAPES.items() if name != "config"}
 
 
-def test_lists_of_schema_and_code_have_the_same_keys() -> None:
-    assert set(SCHEMA["$defs"]["patch"]["properties"]) == set(PATCH)
-    assert set(SCHEMA["$defs"]["waiver"]["properties"]) == set(WAIVER)
-    assert set(SCHEMA["$defs"]["targets"]["properties"]) == set(TARGETS)
-    assert set(SCHEMA["$defs"]["environment"]["properties"]) == set(ENVIRONMENT)
-    assert set(SCHEMA["$defs"]["resource"]["properties"]) == {*RESOURCE, "remote", "scale"}
-    assert set(SCHEMA["$defs"]["scale"]["properties"]) == set(SCALE)
-    assert set(SCHEMA["$defs"]["provider"]["properties"]) == {*PROVIDER, "aws"}
-    assert set(SCHEMA["$defs"]["awsAccount"]["properties"]) == {*AWS, "networks"}
-    assert set(SCHEMA["$defs"]["awsNetwork"]["properties"]) == set(AWS_NETWORK)
-    assert set(SCHEMA["$defs"]["bucket"]["properties"]) == set(BUCKET)
-    assert set(SCHEMA["$defs"]["place"]["properties"]) == set(PLACE)
-    assert set(SCHEMA["$defs"]["cluster"]["properties"]) == {*CLUSTER, "quota"}
-    assert set(SCHEMA["$defs"]["remoteQuota"]["properties"]) == set(REMOTE_QUOTA)
-    assert set(SCHEMA["$defs"]["remote"]["properties"]) == {*REMOTE, "cluster", "data", "model"}
-    assert set(SCHEMA["$defs"]["job"]["properties"]) == {*JOB, "model", "spark"}
-    assert set(SCHEMA["$defs"]["spark"]["properties"]) == set(SPARK)
-    assert set(SCHEMA["$defs"]["pipeline"]["properties"]) == {*PIPELINE, "stages", "artifacts", "inputs"}
-    assert set(SCHEMA["$defs"]["stage"]["properties"]) == set(STAGE)
-    assert set(SCHEMA["$defs"]["model"]["properties"]) == set(MODEL)
-    assert set(SCHEMA["$defs"]["nodePool"]["properties"]) == set(NODE_POOL)
-    assert set(SCHEMA["$defs"]["flavor"]["properties"]) == {*FLAVOR, "tolerations"}
-    assert set(SCHEMA["$defs"]["partition"]["properties"]) == set(PARTITION)
-    assert set(SCHEMA["$defs"]["toleration"]["properties"]) == set(TOLERATION)
-    assert set(SCHEMA["$defs"]["team"]["properties"]) == {*TEAM, "quotas"}
-    assert set(SCHEMA["$defs"]["quota"]["properties"]) == set(QUOTA)
-    assert set(SCHEMA["$defs"]["workerCluster"]["properties"]) == set(WORKER_CLUSTER)
-    assert set(SCHEMA["$defs"]["priority"]["properties"]) == set(PRIORITY)
-    sections = {
-        *SECTIONS,
-        "drain",
-        "targets",
-        "providers",
-        "buckets",
-        "environments",
-        "resources",
-        "jobs",
-        "pipelines",
-        "nodePools",
-        "flavors",
-        "partitions",
-        "workerClusters",
-        "teams",
-        "priorities",
-        "patches",
-        "waivers",
-        "training",
-        "kubernetesVersion",
-        "prices",
-        "policy",
-    }
-    assert {key.removeprefix("modelyard:") for key in CONFIG["properties"] if key.startswith("modelyard:")} == sections
-    assert {field for field, _, _ in SECTIONS.values()} < set(Config._fields)
+@pytest.mark.parametrize("name", SHAPES)
+def test_schema_and_code_have_the_same_keys(name: str) -> None:
+    shape, stated = SHAPES[name]
+    assert set(stated) == set(shape.keys)
+    assert set(map(field_of, shape.keys)) == set(made_by(shape)._fields) - COMPUTED
 
 
-def test_the_drain_of_schema_and_code_has_the_same_keys_and_defaults() -> None:
-    assert set(section("drain")) == {*DRAIN, *JOBS}
-    parts = [(section("drain"), Drain, DRAIN)]
-    parts += [(resolved(section("drain")[side])["properties"], kind, fields) for side, (kind, fields) in JOBS.items()]
-    for stated, kind, fields in parts:
-        assert set(stated) - set(JOBS) == set(fields)
-        assert {field for field, _ in fields.values()} | set(kind._fields) & set(JOBS) == set(kind._fields)
-        code = {field: value for field, value in kind._field_defaults.items() if field not in JOBS}
-        found = {
-            fields[key][0]: resolved(stated[key])["default"] for key in fields if "default" in resolved(stated[key])
-        }
-        assert found == {field: value for field, value in code.items() if value is not None}
-
-
-@pytest.mark.parametrize("name", sorted(SECTIONS))
-def test_defaults_of_schema_and_code_are_the_same(name: str) -> None:
-    _, made, fields = SECTIONS[name]
-    code = made._field_defaults  # type: ignore[attr-defined]
-    stated = {fields[key][0]: resolved(value)["default"] for key, value in section(name).items() if "default" in value}
-    lists = {field: list(value) if isinstance(value, tuple) else value for field, value in code.items()}
-    assert stated == {field: value for field, value in lists.items() if value is not None}
+@pytest.mark.parametrize("name", SHAPES)
+def test_schema_and_code_have_the_same_defaults(name: str) -> None:
+    shape, stated = SHAPES[name]
+    code = getattr(made_by(shape), "_field_defaults", {})
+    for key in shape.plain:
+        mine, said = code.get(field_of(key)), resolved(stated[key]).get("default")
+        said = tuple(said) if isinstance(said, list) else said
+        # Nothing said and nothing in it are the same to who reads the schema.
+        assert (None if mine in NOTHING else mine) == (None if said in NOTHING else said), key
 
 
 def test_supported_kubernetes_versions_are_those_whose_schemas_are_shipped() -> None:
@@ -233,27 +167,7 @@ def test_the_example_environments_differ() -> None:
     assert (prod.training, prod.gpu.model, prod.platform.release) == ("celery", "A30", "23.07")
 
 
-def test_lists_of_jobs_have_the_same_defaults_and_choices_in_schema_and_code() -> None:
-    for name, kind, fields in (
-        ("resource", Resource, RESOURCE),
-        ("job", Job, JOB),
-        ("model", Model, MODEL),
-        ("nodePool", NodePool, NODE_POOL),
-        ("flavor", Flavor, FLAVOR),
-        ("toleration", Toleration, TOLERATION),
-        ("team", Team, TEAM),
-        ("quota", Quota, QUOTA),
-        ("priority", Priority, PRIORITY),
-    ):
-        stated = SCHEMA["$defs"][name]["properties"]
-        own = {field for field, _ in fields.values()}
-        code = {
-            field: value for field, value in kind._field_defaults.items() if field in own and value not in ("", {}, ())
-        }
-        found = {
-            fields[key][0]: stated[key]["default"] for key in fields if stated[key].get("default") not in (None, {})
-        }
-        assert found == {field: value for field, value in code.items() if value is not None}
+def test_choices_of_schema_and_code_are_the_same() -> None:
     assert tuple(SCHEMA["$defs"]["jobType"]["enum"]) == JOB_TYPES
     assert tuple(SCHEMA["$defs"]["model"]["properties"]["precision"]["enum"]) == get_args(Precision) == tuple(WEIGHT)
 

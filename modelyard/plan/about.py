@@ -1,0 +1,17 @@
+"""Which objects of a cluster patches are about."""
+
+from collections.abc import Iterable, Iterator
+
+from modelyard.catalog import Selected, render, render_base
+from modelyard.cluster import ObjectKey, key_of
+from modelyard.stack.config import Platform
+
+
+def objects_about(chosen: Iterable[Selected], platform: Platform) -> Iterator[ObjectKey]:
+    """The objects that patches and their bases are about."""
+    for one in chosen:
+        for document in render(one.patch, one.params).documents:
+            yield ObjectKey(document.body["apiVersion"], document.body["kind"], platform.namespace, document.target)
+        if one.patch.owns(platform.mode):
+            for document in render_base(one.patch, one.params).documents:
+                yield key_of(document.body, platform.namespace)

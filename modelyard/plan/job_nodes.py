@@ -1,0 +1,138 @@
+"""Whether the nodes of a cluster, however empty, hold what a run of a job starts at once."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from modelyard.cluster.state import Node
+from modelyard.hardware.partitions import CONFIG_LABEL
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
+from modelyard.plan.asks import Ask
+from modelyard.plan.capacity import MANY, amount, obstacle, on_node
+from modelyard.plan.pods import Pods
+from modelyard.plan.queues import HOST
+from modelyard.stack.pool import Flavor, Team
+from modelyard.stack.words import plural
+from modelyard.workloads import node_labels
+
+
+class Unplaced(NamedTuple):
+    """Why no nodes hold a run."""
+
+    summary: str
+    detail: str
+    """Node by node, alike ones together."""
+
+
+class Kinds:
+    """The nodes of a cluster by what jobs can see of them: alike ones are counted, not looked at again.
+
+    Args:
+        nodes: that there are.
+        flavors: of the stack.
+        growth: nodes of the kinds that may be added, one of each.
+    """
+
+    def __init__(self, nodes: Iterable[Node], flavors: Iterable[Flavor], growth: Iterable[Node]) -> None:
+        self.there, self.growth = tuple(nodes), tuple(growth)
+        self.flavors: Mapping[str, Flavor] = {flavor.name: flavor for flavor in flavors}
+        keys = (key for flavor in self.flavors.values() for key in node_labels(flavor))
+        self._keys = frozenset((PRODUCT_LABEL, CONFIG_LABEL, *keys))
+        self._by_label: dict[str | None, list[tuple[Node, str, int]]] = {}
+
+    def by(self, label: str | None) -> list[tuple[Node, str, int]]:
+        """One node of each kind, its value of the label, and how many such nodes there are."""
+        if label not in self._by_label:
+            keys = self._keys if label is None else self._keys | {label}
+            counts = Counter[Any]()
+            first: dict[Any, Node] = {}
+            for node in self.there:
+                kind = (
+                    tuple((key, node.labels.get(key)) for key in sorted(keys)),
+                    tuple(node.allocatable.items()),
+                    tuple(tuple(taint.items()) for taint in node.taints),
+                    node.schedulable,
+                )
+                counts[kind] += 1
+                first.setdefault(kind, node)
+            self._by_label[label] = [
+                (first[kind], first[kind].labels.get(label or "", ""), count) for kind, count in counts.items()
+            ]
+        return self._by_label[label]
+
+
+def unplaced(ask: Ask, kinds: Kinds, team: Team | None) -> Unplaced | None:
+    """Why no nodes, however empty, hold all that a run starts at once; None where some do, or may be added."""
+    found = _unplaced(ask, kinds, team)
+    if found is not None or ask.head is None:
+        return found
+    alone = Ask(ask.team, (*ask.head.requests, (GPU_RESOURCE, Fraction(0))), (), 1, None, None)
+    found = _unplaced(alone, kinds, team)
+    return None if found is None else Unplaced(f"no node takes its {ask.head.what}", found.detail)
+
+
+def _unplaced(ask: Ask, kinds: Kinds, team: Team | None) -> Unplaced | None:
+    flavors: list[Flavor | None] = (
+        [kinds.flavors[name] for name in dict.fromkeys(one.flavor for one in team.quotas) if name in kinds.flavors]
+        if (team is not None and ask.gpus)
+        else [None]
+    )
+    if ask.together is not None:
+        flavors = [flavor for flavor in flavors if flavor is None or ask.together in flavor.topology]
+    if any(_comes(ask, flavor, node) for flavor in flavors for node in kinds.growth):
+        return None
+    reasons = Counter[str]()
+    best = max((_room(ask, flavor, kinds, reasons) for flavor in flavors), default=0)
+    if best >= min(ask.workers, MANY):
+        return None
+    if best:
+        place = f"nodes with one {ask.together}" if ask.together else "nodes of one flavor" if team else "the nodes"
+        return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
+    why = "; ".join(f"{plural(count, 'node')}: {reason}" for reason, count in reasons.most_common(4))
+    return Unplaced("no node takes a worker", why or "no node has the labels of its flavors")
+
+
+def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds, reasons: Counter[str]) -> int:
+    """How many workers the empty nodes of a flavor hold, together as they have to be; ``reasons`` counts the others."""
+    groups = Counter[str]()
+    pods = _pods(ask, flavor)
+    for node, value, count in kinds.by(ask.together):
+        if not _is_of(flavor, node):
+            continue
+        if reason := obstacle(pods, node):
+            reasons[reason] += count
+            continue
+        room, short = on_node(pods.requests, node, ())
+        groups[value] += room * count
+        if not room and short is not None:
+            needs, has = amount(short.resource, short.wanted), amount(short.resource, short.have)
+            reasons[f"{short.resource}: a pod needs {needs}, a node has {has}"] += count
+    return max(groups.values(), default=0)
+
+
+def _is_of(flavor: Flavor | None, node: Node) -> bool:
+    return flavor is None or node_labels(flavor).items() <= node.labels.items()
+
+
+def _comes(ask: Ask, flavor: Flavor | None, node: Node) -> bool:
+    """Whether a node that may be added would take a worker, or all of them where they have to be on one."""
+    if not _is_of(flavor, node):
+        return False
+    pods = _pods(ask, flavor)
+    return not obstacle(pods, node) and on_node(pods.requests, node, ())[0] >= (
+        ask.workers if ask.together == HOST else 1
+    )
+
+
+def _pods(ask: Ask, flavor: Flavor | None) -> Pods:
+    spec: dict[str, Any] = {"tolerations": [one._asdict() for one in flavor.tolerations] if flavor is not None else []}
+    if ask.gpus:
+        spec["tolerations"].append({"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"})
+    if ask.selector:
+        spec["nodeSelector"] = dict(ask.selector)
+    if ask.products:
+        rule = {"key": PRODUCT_LABEL, "operator": "In", "values": list(ask.products)}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
+        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return Pods(spec, dict(ask.requests), ask.gpus if ask.resource == GPU_RESOURCE else 0)

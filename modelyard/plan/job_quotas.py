@@ -1,0 +1,148 @@
+"""Whether teams' quotas can ever hold what their jobs and resources ask for."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import Card, products, resolve
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
+from modelyard.plan.asks import Ask
+from modelyard.plan.capacity import amount
+from modelyard.sizing import Sized
+from modelyard.stack.config import Config, Stack
+from modelyard.stack.pool import Team
+from modelyard.stack.words import plural
+from modelyard.workloads import node_labels
+from modelyard.workloads.jobs import is_deployed
+from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
+from modelyard.workloads.quotas import Quotas
+
+NAMED: Final = 4
+"""Jobs that a finding names before it only counts."""
+_LESS: Final = "ask for fewer workers or set leastWorkers, raise the team's quota, or let it borrow more"
+
+
+class Short(NamedTuple):
+    """What a run asks for at once, in words, where its team never has so much of one flavor."""
+
+    wanted: str
+    most: str
+    why: str
+    remedy: str
+
+
+def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | None:
+    """A remedy and the levels that there are, where no flavor that a run may take has the one that it names."""
+    named = {quota.flavor for quota in team.quotas}
+    flavors = gpu_flavors(config, team, ask.products, ask.resource) if ask.gpus else ()
+    flavors = flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
+    if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
+        return None
+    levels = {flavor.name: ", ".join(flavor.topology) or "none" for flavor in flavors}
+    have = [level for flavor in flavors for level in flavor.topology]
+    remedy = f"name one of its levels: {' or '.join(dict.fromkeys(have))}" if have else "give the flavor a topology"
+    return remedy, "; ".join(f"levels of {name}: {has}" for name, has in levels.items())
+
+
+def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | None:
+    """What a run asks for that its team can never have at once; None where it can, or another finding tells it."""
+    if ask.gpus and _is_uncounted(ask.resource, team):
+        return None
+    flavors = [flavor.name for flavor in gpu_flavors(config, team, ask.products, ask.resource)] if ask.gpus else []
+    return _short_of_gpus(config, quotas, ask, team, flavors) or _short_of_basics(quotas, ask, team, flavors)
+
+
+def _is_uncounted(resource: str, team: Team) -> bool:
+    """Whether no quota of a team counts slices of this name, which is a finding of its own."""
+    return resource != GPU_RESOURCE and all(quota.resource != resource for quota in team.quotas)
+
+
+def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Short | None:
+    wanted = ask.gpus * ask.workers
+    most = max((quotas.most(team, name, ask.resource) for name in flavors), default=Fraction(0))
+    if wanted <= most:
+        return None
+    why, remedy = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}; Kueue admits all of them or none", _LESS
+    if not flavors and (others := gpu_flavors(config, team)):
+        have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any card')})" for one in others)
+        why = f"it asks for {' or '.join(ask.products)}, and its team's quotas are of {have}"
+        remedy = "name another card in gpu of the resource, or give the team a quota of a flavor with this one"
+    return Short(_gpus(ask, wanted), str(most), why, remedy)
+
+
+def _short_of_basics(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Short | None:
+    """The same of cores and memory, which come from the flavor of the GPUs or from one for nodes of any kind."""
+    alone = apart(team)
+    basic = [name for name in dict.fromkeys(quota.flavor for quota in team.quotas) if name not in alone]
+    able = basic
+    if ask.gpus and not alone:
+        able = [name for name in flavors if quotas.most(team, name, ask.resource) >= ask.gpus * ask.workers]
+    pods = [("worker", ask.workers, ask.amounts, able)]
+    if ask.head is not None:
+        pods.append((ask.head.what, 1, dict(ask.head.requests), basic))
+    for what, count, each, names in pods:
+        for resource, unit in (("cpu", "cores"), ("memory", "of memory")):
+            most = max((quotas.most(team, name, resource) for name in names), default=Fraction(0))
+            if names and each[resource] * count > most:
+                why = f"{plural(count, what)} of {amount(resource, each[resource])} {unit}"
+                wanted = f"{amount(resource, each[resource] * count)} {unit}"
+                return Short(wanted, amount(resource, most), why, _LESS)
+    return None
+
+
+def _gpus(ask: Ask, number: int) -> str:
+    return plural(number, "GPU") if ask.resource == GPU_RESOURCE else f"{number} {ask.resource}"
+
+
+def check_resource_quotas(
+    stack: Stack, everything: Iterable[Sized], teams: Mapping[str, Team], quotas: Quotas
+) -> Iterator[Finding]:
+    """Whether a team can ever have the GPUs of all pods of a resource, each of which Kueue admits for itself."""
+    config = stack.config
+    for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
+        team = teams.get(resource.team or "")
+        if team is None or not one.size.gpus or not is_deployed(config, one):
+            continue
+        name = one.part.resource if one.part is not None else GPU_RESOURCE
+        if _is_uncounted(name, team):
+            continue
+        card = resolve(resource.gpu or config.gpu.model) if one.part is None else None
+        flavors = gpu_flavors(config, team, products(card) if isinstance(card, Card) else ())
+        have = sum((quotas.most(team, flavor.name, name) for flavor in flavors), Fraction(0))
+        pods = max(one.size.workers, resource.scale.most if resource.scale is not None else 0)
+        wanted = pods * one.size.gpus
+        if wanted > have:
+            what = "GPUs" if name == GPU_RESOURCE else name
+            yield stack.finding(
+                "RES218",
+                Severity.WARNING,
+                ("resources", index),
+                f"the {pods} pods of resource {resource.name} ask for {wanted} {what}, "
+                f"and team {team.name} never has more than {have}",
+                "lower workers or scale.most, raise the team's quota, or let it borrow more",
+                detail="Kueue admits each pod for itself: those beyond the quota stay pending",
+            )
+
+
+def check_bare_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
+    """Whether pods without GPUs have a quota of nodes without GPUs, once a team."""
+    config = stack.config
+    bare = {flavor.name for flavor in config.flavors if not has_gpus(flavor)}
+    without: dict[str | None, dict[str, None]] = {}
+    for one in everything:
+        for job, _ in one.jobs:
+            if one.resource.remote is None and (not one.size.gpus or (job.command and job.engine != "job")):
+                without.setdefault(job.team or one.resource.team, {})[job.name] = None
+    for index, team in enumerate(config.teams):
+        flavors = {quota.flavor for quota in team.quotas}
+        if team.name in without and flavors and not flavors & bare:
+            jobs = list(without[team.name])
+            yield stack.finding(
+                "RES216",
+                Severity.ADVICE,
+                ("teams", index, "quotas"),
+                f"team {team.name} has pods without GPUs, and all of its quotas are of GPU nodes",
+                "add a quota of a flavor without gpu, of nodes of any kind: {flavor: any, cpu: 16, memory: 64Gi}",
+                detail=f"jobs: {', '.join(jobs[:NAMED])}" + (f" and {len(jobs) - NAMED} more" * (len(jobs) > NAMED)),
+            )

@@ -1,0 +1,165 @@
+"""Why a part of a run has no quota yet, or lost it: Kueue, its queue, the quotas, and the room on nodes."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from modelyard.names import GPU_RESOURCE
+from modelyard.pool.dispatch import asked_clusters, words_of_checks
+from modelyard.pool.kueue import Queues, Work, least_gpus, owner_name, reason_of
+from modelyard.pool.objects import NOTHING, condition
+from modelyard.pool.owners import owner_of_work
+from modelyard.pool.room import tell_room
+from modelyard.pool.runs import Part, Run
+from modelyard.pool.times import seconds_since
+from modelyard.pool.told import Known, Told
+from modelyard.pool.values import Owner, QuotaUse
+from modelyard.pool.words import some, span
+from modelyard.stack.words import plural
+
+_JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
+
+
+def tell_waiting(run: Run, part: Part, told: Told, known: Known) -> None:
+    """Why a part has no quota yet."""
+    queues = known.queues
+    if "workloads" in known.objects.unread:
+        told.cause("queue", "these credentials may not read workloads of Kueue")
+        told.helps.append("ask for the right to get and list them in kueue.x-k8s.io")
+    elif not queues.there:
+        told.cause("queue", "it waits for Kueue, and the cluster has none")
+        told.helps.append("install Kueue 0.19 or later, which admits what waits in queues")
+    elif (work := queues.by_uid.get(part.uid)) is None:
+        told.cause("queue", "Kueue has not taken notice of it yet")
+        told.helps.append(
+            "wait some seconds; where it stays so, see whether Kueue runs: kubectl -n kueue-system get pods"
+        )
+    else:
+        tell_evicted(part, told, known)
+        if work.reserved and (asked := asked_clusters(work)):
+            told.cause("queue", f"it has its quota, and none of {some(asked)} has taken it", *words_of_checks(work))
+            show = f"kubectl --namespace {work.namespace} describe workload {work.name}"
+            told.helps.append(f"ask those clusters what it lacks: {show}")
+        else:
+            _in_queue(run, work, told, known)
+            tell_room(work, told, known)
+
+
+def _in_queue(run: Run, work: Work, told: Told, known: Known) -> None:
+    queues = known.queues
+    if work.queue is None:
+        told.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
+        told.helps.append(f"make the team's queues: modelyard apply {run.stack}")
+        return
+    if (work.body.get("spec") or NOTHING).get("active") is False:
+        words = str(condition(work.body, "Evicted").get("message") or "")
+        told.cause("queue", "Kueue has set it aside and does not try it again", words)
+        told.helps.append(
+            f"correct what kept it from starting, and submit it again: modelyard job submit {run.stack} {run.job}"
+        )
+        return
+    if "clusterqueues" in known.objects.unread:
+        told.cause("queue", "these credentials may not read clusterqueues of Kueue: quotas are not known")
+    elif stopped := queues.stopped(work.queue):
+        told.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
+        told.helps.append(f"see what it lacks: kubectl describe clusterqueue {work.queue}")
+    waiting = queues.waiting(work.queue)
+    if work in waiting:
+        place = waiting.index(work) + 1
+        ahead = [_named(one, queues) for one in waiting[: place - 1]]
+        before = f", behind {some(ahead)}" if ahead else ""
+        told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
+    words = reason_of(work)
+    told.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words)
+    _quota_helps(run, work, told, known)
+
+
+def _quota_lines(work: Work, known: Known) -> Iterator[str]:
+    for quota in known.queues.quotas(work.queue or ""):
+        if quota.resource in dict(work.gpus):
+            borrowed = f", {quota.borrowed} of them borrowed" if quota.borrowed else ""
+            if quota.borrow is None:
+                more = "may borrow what its cohort has free"
+            else:
+                more = f"may borrow {max(0, quota.borrow - quota.borrowed)} more" if quota.borrow else "may not borrow"
+            yield f"{quota.flavor}: {quota.used} used of {quota.nominal}{borrowed}; {more}"
+
+
+def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
+    queues = known.queues
+    for resource, least in least_gpus(work).items():
+        limits = [_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource]
+        # In a tree of cohorts more can be lent than their members say.
+        if limits and least > max(limits) and not queues.nested(work.queue or ""):
+            told.helps.append(
+                f"ask for {plural(max(limits), 'GPU')} at most, or raise the quota of {queues.team_of(work.queue)}: "
+                f"it can never have {least}"
+            )
+            return
+    cohort = queues.cohort(work.queue or "")
+    holders: dict[Owner, list[Work]] = {}
+    for one in queues.holding(cohort):
+        if one.total:
+            holders.setdefault(owner_of_work(one, queues), []).append(one)
+    # The team's own first, then those who have the most.
+    order = sorted(
+        holders, key=lambda owner: (holders[owner][0].queue != work.queue, -_held(holders[owner]), owner.name)
+    )
+    if order:
+        told.helps.append(
+            f"it starts when quota comes free; {'its cohort' if len(cohort) > 1 else 'its queue'} is held by "
+            + some([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
+        )
+    own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
+    if own:
+        told.helps.append(f"or end one of the team's own: modelyard job cancel {run.stack} {own[0].name}")
+
+
+def _held(works: Iterable[Work]) -> int:
+    return sum(work.total for work in works)
+
+
+def _holds(works: Iterable[Work], known: Known) -> str:
+    """How many GPUs somebody holds, and since when."""
+    ours = list(works)
+    since = [str(condition(work.body, "QuotaReserved").get("lastTransitionTime") or "") for work in ours]
+    seconds = seconds_since(min(since), known.now)
+    return plural(_held(ours), "GPU") + ("" if seconds is None else f" for {span(seconds)}")
+
+
+def _most(quota: QuotaUse, work: Work, known: Known) -> int:
+    """The GPUs that a queue can ever have of a flavor."""
+    lent = sum(
+        other.nominal
+        for name in known.queues.cohort(work.queue or "")
+        if name != work.queue
+        for other in known.queues.quotas(name)
+        if other[:2] == quota[:2]
+    )
+    return quota.nominal + (lent if quota.borrow is None else min(quota.borrow, lent))
+
+
+def _named(work: Work, queues: Queues) -> str:
+    owner = owner_of_work(work, queues)
+    return f"{owner.name} of {owner.team}" if owner.team else owner.name or owner_name(work)
+
+
+def _gpus(work: Work) -> str:
+    return (
+        ", ".join(plural(count, "GPU") if name == GPU_RESOURCE else f"{count} {name}" for name, count in work.gpus)
+        or "no GPU"
+    )
+
+
+def tell_evicted(part: Part, told: Told, known: Known) -> None:
+    """That Kueue took a part's quota away again, and for whom."""
+    work = known.queues.by_uid.get(part.uid)
+    evicted = condition(work.body, "Evicted") if work is not None else NOTHING
+    if evicted.get("status") != "True":
+        return
+    words = str(evicted.get("message") or "")
+    found = _JOB_UID.search(words)
+    other = known.queues.by_uid.get(found[1]) if found is not None else None
+    if evicted.get("reason") == "Preempted" and other is not None:
+        told.cause("queue", f"it was stopped in favour of {_named(other, known.queues)}", words)
+    else:
+        told.cause("queue", f"Kueue took its quota away: {evicted.get('reason')}", words)
