@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 JOBS = """
   modelyard:runtime: {image: "images.example.com/jobs:1"}
@@ -61,6 +62,26 @@ def test_what_no_quota_ever_holds_is_not_submitted(project: Any, run: Any, monke
         assert "asks for 4 GPUs at once, and team vision never has more than 2" in result.words
     project.edit(("workers: 4", "workers: 2"))
     assert run("job", "submit", "dev", "train").code == 3
+
+
+def test_a_run_is_printed_without_a_cluster(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    first, again = (run("job", "render", "dev", "train") for _ in range(2))
+    assert (first.code, first.out) == (0, again.out), first.err
+    (body,) = yaml.safe_load_all(first.out)
+    assert (body["kind"], body["metadata"]["name"], body["metadata"]["namespace"]) == ("Job", "train", "ml-platform")
+    (container,) = body["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["python", "train.py"]
+    assert container["resources"]["limits"]["nvidia.com/gpu"] in (1, "1")
+    document = json.loads(run("job", "render", "dev", "train", "--json").out)
+    assert (document["run"], document["template"], document["objects"]) == ("train", "job-run@v1", [body])
+
+
+def test_what_cannot_be_submitted_is_not_printed(jobs: Any, run: Any) -> None:
+    result = run("job", "render", "dev", "clicks")
+    assert (result.code, result.errors, result.out) == (1, ["RES214"], "")
+    result = run("job", "render", "dev", "nobody")
+    assert (result.code, result.errors, result.out) == (1, ["RES214"], "")
 
 
 def test_the_stack_may_be_named_by_the_environment(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

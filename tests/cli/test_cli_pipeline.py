@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 PIPELINES = """
   modelyard:runtime: {image: "images.example.com/jobs:1.2.3"}
@@ -44,6 +45,18 @@ def test_the_same_for_machines(pipelines: Any, run: Any) -> None:
     document = json.loads(run("pipeline", "show", "dev", "nightly", "--json").out)
     assert (document["mostGpus"], document["longest"]) == (2, 7 * 3600)
     assert [stage["gpus"] for stage in document["stages"]] == [0, 2, 0]
+
+
+def test_a_run_is_printed_without_a_cluster(pipelines: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    printed = run("pipeline", "render", "dev", "nightly")
+    assert printed.code == 0, printed.err
+    objects = list(yaml.safe_load_all(printed.out))
+    assert objects == json.loads(run("pipeline", "render", "dev", "nightly", "--json").out)["objects"]
+    held = [body for body in objects if body["kind"] == "Job" and body["spec"].get("suspend")]
+    assert {"nightly-prepare", "nightly-train"} <= {body["metadata"]["name"] for body in held}
+    unknown = run("pipeline", "render", "dev", "weekly")
+    assert (unknown.code, unknown.errors, unknown.out) == (1, ["PIP012"], "")
 
 
 def test_a_flowchart(pipelines: Any, run: Any) -> None:

@@ -71,6 +71,16 @@ def test_rendered_files(project: Any, run: Any, valid: Any, form: str) -> None:
     assert valid(json.loads(run("render", "--all", "--format", form, "--json").out), "outputs", "render") == []
 
 
+def test_what_a_run_would_be(project: Any, run: Any, valid: Any) -> None:
+    project.add(
+        "modelyard:runtime: {image: 'images.example.com/jobs:1'}\n"
+        "modelyard:jobs: [{name: clicks, type: dataset, command: [python, prepare.py]}]\n"
+        "modelyard:pipelines: [{name: nightly, stages: [{name: prepare, job: clicks}]}]"
+    )
+    for words in (("job", "render", "dev", "clicks"), ("pipeline", "render", "dev", "nightly")):
+        assert valid(json.loads(run(*words, "--json").out), "outputs", "runRendered") == []
+
+
 def test_managed_plans_and_plans_with_errors(project: Any, run: Any, valid: Any) -> None:
     project.edit(("mode: existing", "mode: managed"), ("model: A10", "model: L4"))
     refused = json.loads(run("plan", "dev", "--json").out)
