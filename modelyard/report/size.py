@@ -99,7 +99,7 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
             origin = "one slice, as it names no number"
         elif key == "gpus":
             origin = "nobody asked for a GPU" + (f"; its jobs need {estimated}" if needed else "")
-        elif key in ("cpu", "memory") and one.size.gpus and one.need.gpu_memory and value != needed:
+        elif key in ("cpu", "memory") and one.size.gpus and one.card is not None and value != needed:
             origin = "its GPUs" + (f"; its jobs need {estimated}" if estimated else "")
         else:
             origin = "its jobs" if estimated else "a default: nobody knows what its jobs need"

@@ -137,14 +137,17 @@ def _pod(alone: Sequence[Need], shared: Sequence[Need], need: Need, gpus: int, c
     """Cores and memory of one pod.
 
     What stands beside GPUs follows those that a pod has, not those that its jobs are estimated to need: the stack file
-    may say fewer, on more workers, or more.
+    may say fewer, on more workers, or more. So it does where nobody knows what the jobs need: GPUs without cores and
+    memory beside them starve.
     """
-    if not gpus or card is None or not (need.gpus or need.gpu_memory):
+    if not gpus or card is None:
         return need
+    cpu, memory = beside_gpus(gpus, card)
+    if not (need.gpus or need.gpu_memory):
+        return need._replace(cpu=need.cpu or cpu, memory=need.memory or memory)
     alone, shared = (
         [one._replace(cpu=None, memory=None) if one.gpu_memory else one for one in x] for x in (alone, shared)
     )
-    cpu, memory = beside_gpus(gpus, card)
     return largest((*alone, together(shared), Need(cpu=cpu, memory=memory)))
 
 

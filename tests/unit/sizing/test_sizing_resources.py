@@ -110,6 +110,9 @@ def test_what_workers_divide_among_themselves(job: Job, resource: Resource, belo
         (NET, Resource("it", "training", gpus=8), 8, 179),
         (CHAT, Resource("it", "llm-serving", gpus=8), 8, 179),
         (CHAT._replace(model=Model("405G")), Resource("it", "llm-serving", gpus=8), 8, 179),
+        # Nobody knows what it needs, but GPUs alone would starve.
+        (Job("it", "training"), Resource("it", "training", gpus=8), 8, 179),
+        (Job("it", "serving"), Resource("it", "serving", gpus=1), 4, 23),
         # A dataset in memory is no matter of GPUs.
         (CLICKS._replace(type="training"), Resource("it", "training", gpus=1), 4, 76),
     ],
