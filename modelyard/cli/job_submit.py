@@ -75,9 +75,8 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if isinstance(objects, Refusal):
-        raise Stop(
-            Exit.FINDINGS, f"the cluster does not take it: {objects.message}", "correct the job; nothing was made"
-        )
+        remedy = "correct the job, or ask whoever runs the cluster; nothing was made"
+        raise Stop(Exit.FINDINGS, f"the cluster does not take it: {objects.message}", remedy)
     if args.json:
         from modelyard.report.json import json_text
 

@@ -9,7 +9,7 @@ from lightkube import Client
 
 from modelyard.cluster.answer import Refusal
 from modelyard.cluster.connection import ClusterError, ask_server, transport
-from modelyard.cluster.dryrun import refusal
+from modelyard.cluster.dryrun import taken
 from modelyard.cluster.live import path_of
 from modelyard.cluster.patience import busy, patiently
 from modelyard.cluster.state import key_of
@@ -41,7 +41,7 @@ def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) 
     answer = ask_server(lambda: patiently(send, busy) if dry else send(), key.name)
     if answer.status_code == 401 or busy(answer):
         ask_server(answer.raise_for_status, key.name)
-    return dict(answer.json()) if answer.is_success else refusal(answer)
+    return taken(body, answer)
 
 
 def create_all(

@@ -86,10 +86,7 @@ def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Cl
 
 def _forced(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | Refusal:
     answer = _asked(client, body, manager, force=True)
-    if unknown_kind(answer, key_of(body, "")):
-        kind = f"{body['kind']} in {body['apiVersion']}"
-        return Refusal("missing", f"the cluster has no {kind}: its operator, or the operator's CRDs, are not there")
-    return dict(answer.json()) if answer.is_success else refusal(answer)
+    return taken(body, answer)
 
 
 def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool) -> httpx2.Response:
@@ -142,6 +139,14 @@ def _claim(cause: Mapping[str, Any]) -> Claim:
         return Claim(field, message, "")
     subresource = json.loads(found["subresource"]) if found["subresource"] else ""
     return Claim(field, json.loads(found["manager"]), "Update" if found["update"] else "Apply", subresource)
+
+
+def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | Refusal:
+    """The object that the API server answers with to a change of it, or why it is refused."""
+    if unknown_kind(answer, key_of(body, "")):
+        kind = f"{body['kind']} in {body['apiVersion']}"
+        return Refusal("missing", f"the cluster has no {kind}: its operator, or the operator's CRDs, are not there")
+    return dict(answer.json()) if answer.is_success else refusal(answer)
 
 
 def refusal(answer: httpx2.Response) -> Refusal:

@@ -11,7 +11,7 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import ClusterError, ask_server, message, transport
-from modelyard.cluster.kinds import KINDS
+from modelyard.cluster.kinds import KINDS, SPARK
 from modelyard.cluster.patience import busy, patiently
 from modelyard.cluster.pods import holds_resources, request_of
 from modelyard.cluster.scaling import lists, reference
@@ -156,7 +156,9 @@ def unknown_kind(answer: httpx2.Response, key: ObjectKey) -> bool:
     serve the API server says so in no form of its own.
     """
     group, _, version = key.api_version.partition("/")
-    brought = bool(version) and "." in group and not group.endswith(".k8s.io")
+    # One operator has a group that is named like those of Kubernetes itself.
+    own = group.endswith(".k8s.io") and key.api_version != SPARK
+    brought = bool(version) and "." in group and not own
     return brought and answer.status_code == 404 and answer.text.strip() == "404 page not found"
 
 

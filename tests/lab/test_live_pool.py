@@ -6,6 +6,7 @@ Nodes are simulated and have no logs: ``tests/cli/test_cli_runs.py`` reads logs 
 import json
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +16,26 @@ from lab.install import PLATFORMS, nodes
 from tests.lab.environment import ROOT, Environment
 from tests.lab.test_pool import config
 
+SPARK = Path(__file__).parent / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
 POOL: dict[str, Any] = {
     "flavors": [{"name": "a10", "gpu": "A10"}],
     "teams": [{"name": "vision", "quotas": [{"flavor": "a10", "cpu": 8, "memory": "32Gi", "gpus": 2}]}],
     "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
     "resources": [
         {"name": "deep", "type": "training", "team": "vision", "workers": 2, "cpu": 1, "memory": "2Gi", "gpus": 1},
+        {"name": "wide", "type": "dataset", "team": "vision", "workers": 2, "cpu": 2, "memory": "8Gi", "gpus": 1},
     ],
-    "jobs": [{"name": "train", "type": "training", "resource": "deep", "command": ["python", "train.py"]}],
+    "jobs": [
+        {"name": "train", "type": "training", "resource": "deep", "command": ["python", "train.py"]},
+        {
+            "name": "clicks",
+            "type": "dataset",
+            "resource": "wide",
+            "command": ["local:///app/clicks.py", "--day", "1"],
+            "engine": "spark",
+            "spark": {"version": "3.5.7"},
+        },
+    ],
 }
 
 
@@ -120,3 +133,31 @@ def test_without_its_queue_a_run_says_what_is_missing(env: Environment) -> None:
         "the cause",
         lambda: "namespace vision has no queue vision" in env.modelyard("job", "why", "dev", run).stdout,
     )
+
+
+def test_a_run_on_spark_is_what_its_own_schema_takes_and_holds_nothing_in_the_queue(env: Environment) -> None:
+    """No Spark operator runs here: what it makes of an application is not shown."""
+    refused = env.modelyard("job", "submit", "dev", "clicks", check=False)
+    assert refused.returncode == 1
+    assert "the cluster has no SparkApplication in sparkoperator.k8s.io/v1beta2" in " ".join(refused.stderr.split())
+    env.lab.kubectl("apply", "--server-side", "--filename", str(SPARK))
+    kind = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/vision/sparkapplications"
+    env.lab.wait("the kind", lambda: env.lab.request("GET", kind).status == 200)
+    (shown,) = json.loads(env.modelyard("job", "render", "dev", "clicks", "--json").stdout)["objects"]
+    run = json.loads(env.modelyard("job", "submit", "dev", "clicks", "--json").stdout)["run"]
+    assert state(env, run) == "queued"
+    path = f"{kind}/{run}"
+    spec = json.loads(json.dumps(env.lab.request("GET", path).body["spec"]).replace(run, "clicks"))
+    assert _within(shown["spec"], spec) == shown["spec"]
+    assert spec["suspend"] is True
+    env.modelyard("job", "cancel", "dev", run, "--yes")
+    env.lab.wait("its end", lambda: env.lab.request("GET", path).status == 404)
+
+
+def _within(asked: Any, there: Any) -> Any:
+    """What is there of what was asked for: without what the API server added."""
+    if isinstance(asked, dict) and isinstance(there, dict):
+        return {key: _within(value, there[key]) for key, value in asked.items() if key in there}
+    if isinstance(asked, list) and isinstance(there, list):
+        return [_within(*pair) for pair in zip(asked, there, strict=False)]
+    return there
