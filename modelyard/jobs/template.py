@@ -7,7 +7,7 @@ from modelyard.catalog import Library, Selected, render_base, select_for_job
 from modelyard.findings import Finding
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import stack_facts, workloads
 
 
 class Submission(NamedTuple):
@@ -51,5 +51,5 @@ def chosen_template(
 
     The arguments are those of :func:`submission`.
     """
-    known = {**facts(stack.config, workloads(stack.config)), **given}
+    known = {**stack_facts(stack, workloads(stack.config)), **given}
     return select_for_job(library, stack, known, template)

@@ -30,7 +30,7 @@ from modelyard.plan.values import Plan
 from modelyard.plan.versions import check_version
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import stack_facts, workloads
 
 
 def make_plan(
@@ -49,7 +49,7 @@ def make_plan(
     """
     config = stack.config
     sized = workloads(config)
-    known = facts(config, sized)
+    known = stack_facts(stack, sized)
     findings: list[Finding] = [
         *library.findings,
         *check_version(stack, state),
@@ -115,7 +115,7 @@ def make_plan(
 
 
 def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about jobs, resources with their partitions and environments, and pipelines."""
+    """The findings about jobs, resources with their partitions and environments, pipelines, and notebook servers."""
     if stack.config.partitions:
         from modelyard.plan.partitions import check_partitions
 
@@ -135,6 +135,10 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         yield from check_spark(stack, everything)
         yield from check_dispatch(stack, everything)
         yield from check_pipelines(stack, everything)
+    if stack.config.notebooks.servers is not None:
+        from modelyard.plan.notebook_servers import check_notebook_servers
+
+        yield from check_notebook_servers(stack)
     if stack.config.environments or _named_environments(stack.config):
         from modelyard.environments import check_environments
 

@@ -18,7 +18,7 @@ from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load, project_name
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import stack_facts, workloads
 from modelyard.workloads.remote import remote_clusters
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
 
 def chosen_patches(root: Path, stack: Stack) -> tuple[Selected, ...]:
     """The patch versions and parameters of a stack."""
-    chosen, _ = select(library_of(root), stack, facts(stack.config, workloads(stack.config)))
+    chosen, _ = select(library_of(root), stack, stack_facts(stack, workloads(stack.config)))
     return chosen
 
 

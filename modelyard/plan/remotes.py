@@ -15,7 +15,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.plan.objects import planned_objects
 from modelyard.plan.values import Plan, Step, TargetPlan
 from modelyard.stack.config import Platform, Stack
-from modelyard.workloads import Facts, facts
+from modelyard.workloads import Facts, stack_facts
 from modelyard.workloads.remote import RemoteCluster, remote_facts
 
 NAMESPACE = ("v1", "Namespace")
@@ -56,7 +56,7 @@ def _chosen(
     stack: Stack, library: Library, remote: RemoteCluster
 ) -> tuple[Facts, tuple[Selected, ...], tuple[Finding, ...]]:
     side = remote_stack(stack, remote)
-    known = {**facts(side.config, ()), **remote_facts(remote)}
+    known = {**stack_facts(side, ()), **remote_facts(remote)}
     chosen, problems = select(library, side, known)
     return known, chosen, problems
 

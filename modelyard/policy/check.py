@@ -16,7 +16,7 @@ from modelyard.policy.loading import policies_of
 from modelyard.policy.settings import settings_of, stack_layer
 from modelyard.policy.subject import Subject, subject_of
 from modelyard.stack import Stack, apply_policy_waivers
-from modelyard.workloads import Facts, facts, workloads
+from modelyard.workloads import Facts, stack_facts, workloads
 
 _NAMESPACE = "metadata.namespace"
 
@@ -37,7 +37,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Findi
         settings, wrong = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(stack))
         # What is wrong with the project's own file is in its findings already.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
-    known = facts(stack.config, workloads(stack.config))
+    known = stack_facts(stack, workloads(stack.config))
     found = judge(settings, subjects_of(plan, known))
     doubtful = _unsettled(root, stack, plan, known)
     placed = tuple(_placed(doubtful.without(found), root, stack, plan)) if found else ()

@@ -12,7 +12,7 @@ from modelyard.policy.settings import Settings, settings_of, stack_layer
 from modelyard.stack import Stack, apply_waivers, discover, load
 from modelyard.stack.document import parse_plain
 from modelyard.stack.project import PROJECT_FILES
-from modelyard.workloads import Facts, Workload, facts, workloads
+from modelyard.workloads import Facts, Workload, stack_facts, workloads
 
 
 class Context(NamedTuple):
@@ -55,7 +55,7 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
         by_code.setdefault(finding.code, []).append(finding)
     return Context(
         stack,
-        facts(stack.config, sized),
+        stack_facts(stack, sized),
         {workload.deployment: workload for workload in sized},
         stack.config.platform.namespace,
         settings,

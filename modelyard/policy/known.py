@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from modelyard.stack.config import Config, Gpu, Platform
-from modelyard.workloads import facts, workloads
+from modelyard.stack.config import Config, Gpu, Platform, Stack
+from modelyard.workloads import stack_facts, workloads
 
 
 @cache
 def known_facts() -> frozenset[str]:
     """The dotted path of every fact."""
     config = Config("ray", Platform("23.10"), Gpu("A10"))
-    return frozenset(_paths(facts(config, workloads(config))))
+    return frozenset(_paths(stack_facts(Stack("", "", "", config, None, {}), workloads(config))))
 
 
 def _paths(known: Mapping[str, Any], before: str = "") -> Iterator[str]:

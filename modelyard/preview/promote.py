@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, NamedTuple
 
-from modelyard.stack.config import PatchChoice, Path, RuleChoice, Stack, Waiver
+from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
 from modelyard.stack.edit import with_value
 from modelyard.stack.formatting import formatted, stack_order
 from modelyard.stack.schema import PREFIX
@@ -35,12 +35,18 @@ _VERSIONS = ("platform.release", "platform.cuda", "kubernetesVersion")
 """Of these, the ones whose values have an order; the versions of patches have one too."""
 DECISIONS = ("waivers", "policy")
 """Sections that stay where they are, whoever asks."""
-_NAMED = tuple(
-    section
-    for section, held in CONFIG.keys.items()
-    if isinstance(held, Each) and "name" in held.shape.keys and section != "patches"
-)
-"""Sections that are lists of named things. Patches are told by version and parameter."""
+
+
+def _lists_of(shape: Shape) -> Iterator[tuple[str, ...]]:
+    for key, held in shape.keys.items():
+        if isinstance(held, Shape):
+            yield from ((key, *rest) for rest in _lists_of(held))
+        elif isinstance(held, Each) and "name" in held.shape.keys:
+            yield (key,)
+
+
+_NAMED = tuple(path for path in _lists_of(CONFIG) if path != ("patches",))
+"""The keys on the way to every list of named things. Patches are told by version and parameter."""
 
 
 def _paths(shape: Shape) -> Iterator[tuple[str, ...]]:
@@ -152,20 +158,28 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
     if source.context != target.context:
         yield Difference("kubernetes:context", source.context, target.context, (), None)
     for setting in _SETTINGS:
-        mine, theirs = (reduce(getattr, map(field_of, setting), config) for config in (ahead, behind))
+        mine, theirs = (_at(config, setting) for config in (ahead, behind))
         if mine != theirs:
-            # Nothing to write where the source leaves it to the platform, or the target's platform has its own.
+            # Nothing to write where the source leaves it to the platform, or the target's platform has its own. A
+            # section that the target lacks is not begun with one of its keys.
             own = setting[-1] == "image" and theirs is None and behind.platform.mode == "existing"
+            lacks = _at(behind, setting[:-1]) is None
             section, *rest = setting
-            path: Path = () if mine is None or own else ("config", PREFIX + section, *rest)
+            path: Path = () if mine is None or own or lacks else ("config", PREFIX + section, *rest)
             yield Difference(".".join(setting), mine, theirs, path, mine)
+
+
+def _at(config: Config, path: tuple[str, ...]) -> Any:
+    """What a config has at a path of keys; None where it lacks a section on the way."""
+    return reduce(lambda value, key: None if value is None else getattr(value, field_of(key)), path, config)
 
 
 def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
     """Jobs, teams and the like that differ, or that only one of the two has; each is its own environment's."""
-    for section in _NAMED:
+    for path in _NAMED:
+        section = ".".join(path)
         mine, theirs = (
-            {one.name: _said(one) for one in getattr(stack.config, field_of(section))} for stack in (source, target)
+            {one.name: _said(one) or "there" for one in _at(stack.config, path) or ()} for stack in (source, target)
         )
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):

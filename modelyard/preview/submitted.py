@@ -80,8 +80,11 @@ def _all(stack: Stack, library: Library) -> Iterator[tuple[SubmissionKind, str, 
         yield "pipeline", pipeline.name, _pipeline(stack, library, pipeline)
     for environment in config.environments:
         yield "environment", environment.name, _environment(stack, library, environment)
-    if config.notebooks != Notebooks():
-        yield "notebooks", "", {**plain(config.notebooks), "template": _template(stack, library, "job-notebook")}
+    # Their servers are objects.
+    notebooks = config.notebooks._replace(servers=None)
+    if notebooks != Notebooks():
+        values = {key: part for key, part in plain(notebooks).items() if key != "servers"}
+        yield "notebooks", "", {**values, "template": _template(stack, library, "job-notebook")}
     for resource in config.resources:
         if resource.remote is not None:
             jobs = [job.name for job in config.jobs if job.resource == resource.name]

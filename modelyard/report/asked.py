@@ -13,9 +13,11 @@ from modelyard.sizing import Sized
 from modelyard.stack import Config
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.notebooks import NotebookUser
 from modelyard.stack.partitions import Partition
 from modelyard.stack.plain import plain
 from modelyard.stack.pool import Quota
+from modelyard.workloads.notebooks import namespace_of_server
 from modelyard.workloads.pool import namespace_of
 from modelyard.workloads.remote import RemoteCluster, remote_clusters
 
@@ -65,6 +67,10 @@ def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
             for one, said in zip(
                 config.environments, _said(one._replace(files=None) for one in config.environments), strict=True
             )
+        ],
+        "notebookServers": [
+            {**said, "namespace": namespace_of_server(config, one)}
+            for one, said in zip(_users(config), _said(_users(config)), strict=True)
         ],
         "resources": [
             {**said, "size": _size(sized[said["name"]]) if said["name"] in sized else None}
@@ -142,6 +148,15 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
         ),
     )
     yield (
+        ("NOTEBOOK SERVER", "NAMESPACE", "CPU", "MEMORY"),
+        (
+            (one.name, namespace_of_server(config, one) or "-", servers.cpu, servers.memory)
+            for servers in (config.notebooks.servers,)
+            if servers is not None
+            for one in servers.users
+        ),
+    )
+    yield (
         ("RESOURCE", "TYPE", "PODS", "CPU", "MEMORY", "GPUS", "TEAM", "WHERE"),
         (_resource(one, config) for one in sizes if not one.own),
     )
@@ -153,6 +168,11 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
         ("PIPELINE", "STAGES"),
         ((one.name, ", ".join(stage.name for stage in one.stages)) for one in config.pipelines),
     )
+
+
+def _users(config: Config) -> tuple[NotebookUser, ...]:
+    servers = config.notebooks.servers
+    return servers.users if servers is not None else ()
 
 
 def _names(names: Iterable[str]) -> str:

@@ -27,6 +27,7 @@ MOST: Final = Fraction(10**15)
 _SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery", "notebooks")
 _LISTED: Final = ("resources", "jobs", "teams")
 """Sections that are lists of what has sizes."""
+_SERVERS: Final[Path] = (PREFIX + "notebooks", "servers")
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
 _BYTES: Final = ("memory", "volume", "size", "activation")
 _DURATIONS: Final = (
@@ -156,6 +157,8 @@ def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]
     for section in _SIZED:
         if isinstance(values := config.get(PREFIX + section), dict):
             yield (PREFIX + section,), values
+    if isinstance(servers := _servers(config), dict):
+        yield _SERVERS, servers
     for section in _LISTED:
         items = config.get(PREFIX + section)
         for index, item in enumerate(items if isinstance(items, list) else ()):
@@ -182,6 +185,12 @@ def _amount(value: Any, text: str | None) -> Fraction | None:
         return None
 
 
+def _servers(config: Mapping[str, Any]) -> Any:
+    """What is said of notebook servers, of whatever kind."""
+    notebooks = config.get(PREFIX + "notebooks")
+    return notebooks.get("servers") if isinstance(notebooks, dict) else None
+
+
 def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mistake]:
     places: list[tuple[Path, Any]] = [
         ((PREFIX + section, key), config.get(PREFIX + section)) for section, key in _DURATIONS
@@ -197,6 +206,7 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
             for index, item in enumerate(items if isinstance(items, list) else ())
             for key in keys
         ]
+    places.append(((*_SERVERS, "kernelIdle"), _servers(config)))
     resources = config.get(PREFIX + "resources")
     places += [
         ((PREFIX + "resources", index, "remote", "timeLimit"), resource.get("remote"))

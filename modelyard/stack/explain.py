@@ -51,6 +51,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "account": ("the number of an account", "write its twelve digits in quotes"),
     "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
     "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
+    "server": ("the name of a server", "use at most 46 small letters, digits and -, and begin and end with no -"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
     "mig-profile": ("a profile of MIG", "write it like 1g.10gb"),
@@ -233,7 +234,7 @@ def _of_format(
         remedy = "give a shorter text"
         return Mistake(path, codes.FORM, f"{full} is longer than {error.validator_value} characters", remedy)
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
-    if form in ("dns-label", "label-key", "dns-letter") and not isinstance(resolve(str(value)), str):
+    if form in ("dns-label", "label-key", "dns-letter", "server") and not isinstance(resolve(str(value)), str):
         remedy = "take another: YAML would read it as a number or a word of its own in every object that has it"
     if form == "release" and (month := _month(str(value))):
         remedy = f'did you mean "{month}"?'

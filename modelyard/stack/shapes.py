@@ -23,7 +23,7 @@ from modelyard.stack.config import (
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale, Spark
 from modelyard.stack.nodepools import NodePool
-from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration, WorkerCluster
@@ -121,6 +121,17 @@ ENVIRONMENT: Final = Shape(
         **dict.fromkeys(("pip", "conda", "channels"), items),
     },
 )
+NOTEBOOK_USER: Final = Shape(NotebookUser, {"name": same, "team": same})
+NOTEBOOK_SERVERS: Final = Shape(
+    NotebookServers,
+    {
+        **dict.fromkeys(("image", "login", "project"), same),
+        "cpu": quantity,
+        "memory": quantity,
+        "kernelIdle": seconds,
+        "users": Each(NOTEBOOK_USER),
+    },
+)
 NOTEBOOKS: Final = Shape(
     Notebooks,
     {
@@ -132,6 +143,7 @@ NOTEBOOKS: Final = Shape(
         "memory": quantity,
         "timeLimit": seconds,
         "keep": seconds,
+        "servers": NOTEBOOK_SERVERS,
     },
 )
 RUNTIME: Final = Shape(Runtime, {"image": same})

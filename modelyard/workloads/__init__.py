@@ -5,7 +5,7 @@ Owns the arithmetic between what an operator wrote (memory per GPU, one training
 nothing (``catalog`` does).
 """
 
-from modelyard.workloads.facts import Facts, fact_at, facts, source_of
+from modelyard.workloads.facts import Facts, fact_at, facts, source_of, stack_facts
 from modelyard.workloads.jobs import deployment_of, is_deployed, job_facts, namespace_of_job, namespace_of_resource
 from modelyard.workloads.pool import node_labels
 from modelyard.workloads.sizing import GPU_ROLES, Workload, workloads
@@ -23,5 +23,6 @@ __all__ = [
     "namespace_of_resource",
     "node_labels",
     "source_of",
+    "stack_facts",
     "workloads",
 ]

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from modelyard.hardware.limits import RAY_PREVIEW
-from modelyard.stack.config import Config, Path
+from modelyard.stack.config import Config, Path, Stack
 from modelyard.workloads.jobs import resource_facts
 from modelyard.workloads.nodepools import node_pool_facts
+from modelyard.workloads.notebooks import notebook_facts
 from modelyard.workloads.partitions import partition_facts
 from modelyard.workloads.pool import pool_facts
 from modelyard.workloads.sizing import Workload, ray_available
@@ -46,8 +47,13 @@ KEDA_QUERIES = {
 within the window counts once, and not as one that waits and one that is worked on."""
 
 
+def stack_facts(stack: Stack, workloads: tuple[Workload, ...]) -> Facts:
+    """Everything that patches can ask of a stack: its config, its name, and what it calls its cluster."""
+    return {**facts(stack.config, workloads), "stack": {"name": stack.name, "context": stack.context or ""}}
+
+
 def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
-    """Everything that patches can ask, as plain JSON-like values."""
+    """Everything that patches can ask of a config, as plain JSON-like values."""
     queries = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
     known: dict[str, Any] = {
         "training": config.training,
@@ -80,6 +86,7 @@ def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
         **node_pool_facts(config),
         **partition_facts(config),
         **resource_facts(config),
+        **notebook_facts(config),
     }
     for workload in workloads:
         known[workload.role] = {
@@ -126,6 +133,7 @@ _SOURCES: dict[str, Path] = {
     "maxReplicas": ("autoscaling", "maxReplicas"),
     "pods": ("resources",),
     "pools": ("nodePools",),
+    "spaces": ("notebooks", "servers", "users"),
 }
 
 
@@ -139,4 +147,6 @@ def source_of(path: str, known: Facts) -> Path:
         return ("training",)
     if path == "celery.gpus":
         return ()  # always one: no line of the stack file says so
+    if head == "stack":
+        return ()  # the file's own name, and a key that is the engine's
     return _SOURCES.get(last) or tuple(path.split("."))

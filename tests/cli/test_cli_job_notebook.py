@@ -148,3 +148,40 @@ def test_slices_can_be_chosen_where_a_partition_divides_the_nodes(notebook: Path
         "resource": "nvidia.com/mig-1g.6gb",
         "memoryGb": 6,
     }
+
+
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        ("{}", ("servers.image is missing", "servers.login is missing", "servers.users is missing")),
+        ("{image: a/b:1, login: l, users: []}", ("notebooks.servers.users is an empty list",)),
+        ("{image: a/b:1, login: l, users: [ada]}", ('users[0] is "ada"',)),
+        ("{image: a/b:1, login: l, users: [{team: vision}]}", ("users[0].name is missing",)),
+        ("{image: a/b:1, login: My_Login, users: [{name: Ada}]}", ('login is "My_Login"', 'name is "Ada"')),
+        (f"{{image: a/b:1, login: l, users: [{{name: {'a' * 47}}}]}}", ("users[0].name",)),
+        ("{image: a/b:1, login: l, users: [{name: ada, gpu: A10}]}", ("unknown key notebooks.servers.users[0].gpu",)),
+        ("{image: a/b:1, login: l, gpu: 1, users: [{name: ada}]}", ("unknown key notebooks.servers.gpu",)),
+        ("{image: a/b:1, login: l, memory: 4, users: [{name: ada}]}", ("is 4: less than 1Mi", "write the unit")),
+        ("{image: a/b:1, login: l, project: ../platform, users: [{name: ada}]}", ("servers.project",)),
+        (
+            "{image: a/b:1, login: l, users: [{name: ada}, {name: ada}, {name: bob, team: visoin}]}",
+            ("RES222 notebooks.servers has ada twice", "RES210 notebook server bob names the team visoin"),
+        ),
+    ],
+)
+def test_servers_that_cannot_be(
+    notebook: Path, refused: Any, project: Any, servers: str, said: tuple[str, ...]
+) -> None:
+    project.edit(("notebook:1}", f"notebook:1, servers: {servers}}}"))
+    told = refused("check", "dev", code=1 if "RES222" in said[0] else 2).words
+    for words in said:
+        assert words in told
+
+
+def test_show_tells_who_has_a_server(notebook: Path, project: Any, run: Any) -> None:
+    servers = "{image: a/b:1, login: l, memory: 8Gi, users: [{name: ada}]}"
+    project.edit(("notebook:1}", f"notebook:1, servers: {servers}}}"))
+    rows = [line.split() for line in run("show", "dev").out.splitlines()]
+    assert rows[rows.index(["NOTEBOOK", "SERVER", "NAMESPACE", "CPU", "MEMORY"]) + 1] == ["ada", "vision", "1", "8Gi"]
+    document = json.loads(run("show", "dev", "--json").out)
+    assert document["notebookServers"] == [{"name": "ada", "team": None, "namespace": "vision"}]

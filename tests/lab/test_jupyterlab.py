@@ -1,25 +1,31 @@
 """Submit Job in a real JupyterLab and a real browser, down to a real API server; the Job's container runs here."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import date
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from modelyard.plan import make_plan
+from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
 from tests.browser.conftest import FLAGS, chromium
 from tests.lab.environment import Environment
 from tests.lab.jupyter import EXTENSION, Jupyter, install, jupyter
-from tests.lab.notebooks import cell, container, write_notebook
+from tests.lab.notebooks import cell, container, notebooks_environment, write_notebook
 from tests.lab.notebooks_project import notebook_project
+from tests.unit.environments import environments
 
 MODELYARD = str(Path(sys.prefix) / "bin" / "modelyard")
 
@@ -241,3 +247,49 @@ def test_a_kernel_that_idles_ends_though_its_page_is_open(
         status, said = server.ask("modelyard/choices")
         assert (status, "/nowhere/modelyard cannot be started" in said["summary"]) == (422, True)
         page.close()
+
+
+def test_a_server_of_the_stack_asks_for_its_password(tmp_path: Path, extension: dict[str, str]) -> None:
+    """With the configuration that the patch writes; only its address and its folder are this machine's."""
+    stack, state, library = environments()["dev"]
+    servers = NotebookServers("images.example.com/jupyter:4.4.3", "login", users=(NotebookUser("ada"),))
+    work = tmp_path / "work"
+    work.mkdir()
+    stack = stack._replace(config=stack.config._replace(notebooks=Notebooks(path=str(work), servers=servers)))
+    (made,) = [one for one in make_plan(stack, library, state, date.today()).targets if one.key.kind == "ConfigMap"]
+    config = tmp_path / "jupyter_server_config.py"
+    config.write_text(made.after["data"][config.name])
+    python = str(notebooks_environment() / "python")
+    words = "import sys; from jupyter_server.auth import passwd; print(passwd(sys.argv[1]))"
+    password = subprocess.run([python, "-c", words, "sesame"], check=True, capture_output=True, text=True).stdout
+    env = {**extension, "NOTEBOOK_PASSWORD": password}
+    with jupyter(tmp_path / "jupyter", work, {"Modelyard.command": ["/nowhere/modelyard"]}, env, config) as server:
+        # The readiness probe has no password.
+        assert urllib.request.urlopen(f"{server.address}api", timeout=20).status == 200
+        jar = CookieJar()
+        session = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+
+        def logged_in(password: str) -> bool:
+            session.open(f"{server.address}login", timeout=20).close()
+            xsrf = next(one.value or "" for one in jar if one.name == "_xsrf")
+            form = urlencode({"password": password, "_xsrf": xsrf}).encode()
+            try:
+                session.open(f"{server.address}login", data=form, timeout=20).close()
+                return bool(session.open(f"{server.address}api/contents", timeout=20).status == 200)
+            except HTTPError:
+                return False
+
+        assert not logged_in("guess")
+        assert logged_in("sesame")
+        said = server.ask("modelyard/choices")[1]["summary"]
+        assert "/nowhere/modelyard cannot be started" in said
+    refused = subprocess.run(
+        [str(notebooks_environment() / "jupyter"), "lab", "--allow-root", "--no-browser"],
+        env={**os.environ, **extension, "NOTEBOOK_PASSWORD": " ", "JUPYTER_CONFIG_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert refused.returncode == 1
+    assert "the password of this server is empty" in refused.stderr

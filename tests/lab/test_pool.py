@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from modelyard.cluster import ObjectKey
 from modelyard.plan import Plan
 from tests.lab.environment import Environment, comparable, environment
+from tests.lab.notebooks import cell, write_notebook
 
 KARPENTER = Path(__file__).parent / "crds" / "karpenter.sh_nodepools.yaml"
 GROUP = "kueue.x-k8s.io/v1beta2"
@@ -59,6 +61,32 @@ def config(env: Environment, **changes: Any) -> None:
     document = yaml.safe_load(env.stack_file.read_text())
     document["config"] |= {f"modelyard:{name}": value for name, value in changes.items()}
     env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+
+def _workspace(space: str) -> list[dict[str, Any]]:
+    """The volume with people's files in a namespace, and its claim."""
+    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+    return [
+        {
+            "path": "/api/v1/persistentvolumes",
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": f"workspace-{space}"},
+            "spec": {
+                **spec,
+                "capacity": {"storage": "1Gi"},
+                "hostPath": {"path": "/nowhere"},
+                "claimRef": {"name": "workspace", "namespace": space},
+            },
+        },
+        {
+            "path": f"/api/v1/namespaces/{space}/persistentvolumeclaims",
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "workspace"},
+            "spec": {**spec, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": f"workspace-{space}"},
+        },
+    ]
 
 
 def pool(plan: Plan) -> dict[tuple[str, str, str], Any]:
@@ -137,6 +165,66 @@ def test_a_quota_changes_and_somebody_elses_change_is_told_and_taken_back(env: E
     assert "kubectl" in drift.stdout
     env.modelyard("apply", "dev", "--yes")
     env.modelyard("drift", "dev")
+
+
+def test_notebook_servers_are_as_planned_and_may_submit_and_nothing_else(env: Environment, tmp_path: Path) -> None:
+    for space in ("vision", "speech-ml"):
+        for made in _workspace(space):
+            assert env.lab.request("POST", made.pop("path"), made).status == 201
+    users = [{"name": "ada", "team": "vision"}, {"name": "bob", "team": "speech"}, {"name": "eve", "team": "vision"}]
+    servers = {"image": "images.example.com/jupyter:4.4.3", "login": "jupyter-login", "users": users}
+    work = tmp_path / "work"
+    work.mkdir()
+    notebooks = {"image": "images.example.com/notebook:1", "path": str(work)}
+    config(env, notebooks={**notebooks, "servers": servers})
+    plan = env.plan()
+    assert not plan.blocked, plan.findings
+    assert len(plan.changed) == 4 * 2 + 2 * 3
+    env.modelyard("apply", "dev", "--yes")
+    for target in plan.changed:
+        live = env.get(target.key)
+        assert live is not None
+        assert comparable(live) == comparable(target.after)
+    assert env.plan().changed == ()
+    ada = env.get(ObjectKey("apps/v1", "Deployment", "vision", "notebook-server-ada"))
+    assert ada is not None
+    assert ada["status"]["readyReplicas"] == 1
+
+    def may(*what: str, space: str = "vision") -> bool:
+        who = "--as=system:serviceaccount:vision:notebook-account-vision"
+        done = env.lab.kubectl("auth", "can-i", *what, "--namespace", space, who, check=False)
+        return done.stdout.strip() == "yes"
+
+    assert may("create", "jobs.batch")
+    assert may("get", "jobs.batch")
+    for what in (("list", "jobs.batch"), ("delete", "jobs.batch"), ("create", "pods"), ("get", "secrets")):
+        assert not may(*what)
+    assert not may("create", "jobs.batch", space="speech-ml")
+
+    # What the server's own command does with the server's own kubeconfig, but for the places that only pods have.
+    config_map = env.get(ObjectKey("v1", "ConfigMap", "vision", "notebook-config-vision"))
+    assert config_map is not None
+    account = yaml.safe_load(config_map["data"]["kubeconfig"])
+    token = env.lab.kubectl("create", "token", "notebook-account-vision", "--namespace=vision").stdout.strip()
+    (tmp_path / "token").write_text(token)
+    account["users"][0]["user"]["tokenFile"] = str(tmp_path / "token")
+    admin = yaml.safe_load(Path(env.env["KUBECONFIG"]).read_text())
+    account["clusters"][0]["cluster"] = admin["clusters"][0]["cluster"]
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(account))
+    notebook = write_notebook(work / "train.ipynb", cell("print(1)"))
+    submit = ("job", "submit", str(notebook), "--stack", "dev", "--device", "A10", "--json")
+    as_server = {"KUBECONFIG": str(tmp_path / "kubeconfig")}
+    done = json.loads(env.modelyard(*submit, "--team", "vision", env=as_server).stdout)
+    assert (done["state"], done["namespace"]) == ("submitted", "vision")
+    refused = env.modelyard(*submit, "--team", "speech", env=as_server, check=False)
+    assert refused.returncode != 0
+    assert "forbidden" in refused.stdout
+
+    config(env, notebooks=notebooks)
+    assert {target.action for target in env.plan().changed} == {"delete"}
+    env.modelyard("apply", "dev", "--yes")
+    assert [env.get(target.key) for target in plan.changed] == [None] * len(plan.changed)
+    env.lab.kubectl("delete", "job", done["job"], "--namespace=vision")
 
 
 def test_a_team_that_is_dropped_goes_with_its_queues(env: Environment) -> None:

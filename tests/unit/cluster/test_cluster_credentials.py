@@ -6,13 +6,16 @@ import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from shutil import copyfile
 from threading import Thread
 from typing import Any
 
+import certifi
 import pytest
 import yaml
+from lightkube import KubeConfig
 
-from modelyard.cluster.connection import connect
+from modelyard.cluster.connection import ClusterError, connect, transport
 
 PLUGIN = """\
 #!{python}
@@ -53,6 +56,25 @@ def address() -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
+
+
+def test_a_pod_without_a_kubeconfig_is_its_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    account = tmp_path / "account"
+    account.mkdir()
+    (account / "token").write_text("of-the-pod")
+    (account / "namespace").write_text("vision")
+    copyfile(certifi.where(), account / "ca.crt")
+    # Where pods have it nothing else may write.
+    monkeypatch.setattr(KubeConfig.from_env.__func__, "__defaults__", (str(account), "~/.kube/config"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    http = transport(connect(None))
+    request = next(http.auth.sync_auth_flow(http.build_request("GET", "/api")))
+    assert (request.url.host, request.headers["Authorization"]) == ("10.0.0.1", "Bearer of-the-pod")
+    # A name says which cluster is meant, and nobody can tell whether it is this one.
+    with pytest.raises(ClusterError, match="no context 'prod'"):
+        connect("prod")
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])

@@ -203,6 +203,26 @@ def test_every_list_of_named_things_is_told(section: str) -> None:
     assert (told.setting.partition(".")[0], told.target, told.path) == (section, None, ())
 
 
+def test_notebook_servers_are_taken_from_and_to_who_has_some() -> None:
+    def servers(image: str, *users: str) -> Any:
+        named = ", ".join(f"{{name: {user}}}" for user in users)
+        said = f"{{image: a.example/lab:{image}, login: login, users: [{named}]}}"
+        return read("dev", more("dev", f"modelyard:notebooks: {{servers: {said}}}"))
+
+    def told(target: Any) -> tuple[list[str], dict[str, Any]]:
+        found = promotion(servers("2", "ada"), target, (V1, V1), take=("notebooks",))
+        kept = {one.setting: (one.source, one.target) for one in found.kept}
+        return [one.setting for one in found.taken], kept
+
+    taken, kept = told(stack("dev"))
+    assert taken == []
+    assert kept["notebooks.servers.image"] == ("a.example/lab:2", None)
+    assert kept["notebooks.servers.users.ada"] == ("there", None)
+    taken, kept = told(servers("1", "bob"))
+    assert taken == ["notebooks.servers.image"]
+    assert kept == {"notebooks.servers.users.ada": ("there", None), "notebooks.servers.users.bob": (None, "there")}
+
+
 def test_a_partition_is_told_in_the_words_of_the_stack_file() -> None:
     shared = (
         "{name: small, mode: time-slicing, gpu: A10, replicas: 4, failRequestsGreaterThanOne: false, rename: false}"

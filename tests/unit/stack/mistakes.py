@@ -62,6 +62,13 @@ CASES: list[Case] = [
     ),
     ('modelyard:celery: {consumerTimeout: "23400000"}', codes.RANGE, 39, "more than 31 days", "not milliseconds"),
     ("modelyard:celery: {consumerTimeout: 6500h}", codes.RANGE, 39, "more than 31 days", "not milliseconds"),
+    (
+        "modelyard:notebooks: {servers: {image: a/b:1, login: l, users: [{name: ada}], kernelIdle: 900h}}",
+        codes.RANGE,
+        93,
+        "notebooks.servers.kernelIdle is",
+        "not milliseconds",
+    ),
     # Choices
     ("modelyard:training: rya", codes.CHOICE, 23, 'training is "rya"; it is one of ray or celery', "did you mean ray?"),
     ("modelyard:training: 5", codes.CHOICE, 23, "training is 5; it is one of ray or celery", "write ray or celery"),

@@ -1,0 +1,49 @@
+"""What is wrong with the notebook servers of a stack."""
+
+from collections.abc import Iterator
+
+from modelyard.findings import Finding, Severity
+from modelyard.stack.config import Stack
+from modelyard.stack.names import instead, repeated
+
+
+def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
+    """The findings about servers; none where the stack has no servers."""
+    notebooks, servers = stack.config.notebooks, stack.config.notebooks.servers
+    if servers is None:
+        return
+    names = [one.name for one in servers.users]
+    for index in repeated(names):
+        yield stack.finding(
+            "RES222",
+            Severity.ERROR,
+            ("notebooks", "servers", "users", index, "name"),
+            f"notebooks.servers has {names[index]} twice",
+            "give one of them another name, or drop it",
+        )
+    teams = [one.name for one in stack.config.teams]
+    for index, user in enumerate(servers.users):
+        if user.team is None and len(teams) > 1:
+            yield stack.finding(
+                "RES223",
+                Severity.ERROR,
+                ("notebooks", "servers", "users", index),
+                f"notebook server {user.name} is of no team, and there are several",
+                f"say whose quota its notebooks take: team: {' or '.join(sorted(teams)[:3])}",
+            )
+        elif user.team is not None and user.team not in teams:
+            yield stack.finding(
+                "RES210",
+                Severity.ERROR,
+                ("notebooks", "servers", "users", index, "team"),
+                f"notebook server {user.name} names the team {user.team}, which there is not",
+                instead(user.team, teams, "teams"),
+            )
+    if notebooks.image is None and notebooks.environment is None:
+        yield stack.finding(
+            "RES224",
+            Severity.WARNING,
+            ("notebooks", "servers"),
+            "notebook servers can submit nothing: notebooks.image is not set",
+            "set it to an image with papermill and the notebooks' kernel, or name an environment",
+        )
