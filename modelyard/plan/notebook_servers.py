@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Stack
 from modelyard.stack.names import instead, repeated
+from modelyard.workloads.notebooks import team_of_server
 
 
 def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
@@ -38,6 +39,14 @@ def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
                 ("notebooks", "servers", "users", index, "team"),
                 f"notebook server {user.name} names the team {user.team}, which there is not",
                 instead(user.team, teams, "teams"),
+            )
+        elif (team := team_of_server(stack.config, user)) is not None and team.clusters:
+            yield stack.finding(
+                "RES224",
+                Severity.WARNING,
+                ("notebooks", "servers", "users", index),
+                f"notebook server {user.name} can submit nothing: jobs of team {team.name} run in other clusters",
+                "give the user a team whose jobs run here, where the workspace is",
             )
     if notebooks.image is None and notebooks.environment is None:
         yield stack.finding(

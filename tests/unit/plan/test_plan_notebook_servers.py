@@ -147,6 +147,9 @@ def test_each_mistake(dev: Any) -> None:
     summary = "notebook servers can submit nothing: notebooks.image is not set"
     assert found(useless) == [("RES224", "notebooks.servers", summary)]
     assert not useless.plan().blocked
+    away = dev.asking(notebooks=notebooks(), teams=(SPEECH._replace(clusters=("farm",)),))
+    summary = "notebook server ada can submit nothing: jobs of team speech run in other clusters"
+    assert found(away) == [("RES224", "notebooks.servers.users[0]", summary)]
 
 
 def test_servers_that_no_node_holds_or_no_quota_allows_are_found(dev: Any) -> None:
