@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import threading
 import time
@@ -17,6 +16,8 @@ from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
+
+from lab.state import free_numbers
 
 PATIENCE = 60
 """Seconds until the server has enough samples."""
@@ -105,10 +106,9 @@ def exporter(more: Mapping[str, float]) -> Iterator[int]:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+    """A port that nobody listens on, nor is given to a connection before a program that is started now takes it."""
+    (port,) = free_numbers(1)
+    return port
 
 
 @contextmanager
