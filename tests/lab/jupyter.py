@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lab.state import free_numbers
 from tests.lab.notebooks import ROOT, notebooks_environment
 
 EXTENSION = ROOT / "extensions" / "jupyterlab"
@@ -72,9 +72,7 @@ def jupyter(
         env: variables, those with which it finds the extension among them.
         config: an administrator's ``jupyter_server_config.py``.
     """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_numbers(1)
     token = secrets.token_hex(16)
     traits = {
         "ServerApp.ip": "127.0.0.1",
