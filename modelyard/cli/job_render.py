@@ -24,12 +24,11 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Renders and prints."""
     from modelyard.jobs import job_submission, run_name
-    from modelyard.plan.admission import never_admitted
+    from modelyard.plan.admission import admitted
     from modelyard.plan.project import library_of
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     name, today = run_name(args.job, shown=True), date.today()
-    made = job_submission(stack, library_of(root), args.job, name, today)
-    never = never_admitted(stack, {args.job}, today) if made.objects and not made.remote else ()
-    return rendered(stack, name, made, never, args)
+    made = admitted(stack, job_submission(stack, library_of(root), args.job, name, today), {args.job}, today)
+    return rendered(stack, name, made, args)

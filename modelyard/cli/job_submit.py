@@ -39,7 +39,7 @@ def run(args: Namespace) -> Exit:
     if job_notebook.is_notebook(args.what):
         return job_notebook.run(args)
     from modelyard.jobs import job_submission, run_name
-    from modelyard.plan.admission import never_admitted
+    from modelyard.plan.admission import admitted
     from modelyard.plan.project import library_of
 
     if idle := [f"--{name}" for name in job_notebook.OPTIONS if getattr(args, name)]:
@@ -47,10 +47,8 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"{args.what} is no notebook, so {', '.join(idle)} cannot be given", remedy)
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
-    name = run_name(args.what)
-    made = job_submission(stack, library_of(root), args.what, name, date.today())
-    if made.objects and not made.remote and (never := never_admitted(stack, {args.what}, date.today())):
-        raise Stop(Exit.FINDINGS, "nothing was submitted", "", never)
+    name, today = run_name(args.what), date.today()
+    made = admitted(stack, job_submission(stack, library_of(root), args.what, name, today), {args.what}, today)
     return send(stack, name, made, args)
 
 

@@ -23,7 +23,7 @@ def run(args: Namespace) -> Exit:
     """Renders and prints."""
     from modelyard.findings import Finding
     from modelyard.pipelines import chosen_pipeline, pipeline_run_name, pipeline_submission
-    from modelyard.plan.admission import never_admitted
+    from modelyard.plan.admission import admitted
     from modelyard.plan.project import library_of
 
     root = project_root(args)
@@ -33,6 +33,4 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, "there is nothing to print", "", [pipeline])
     name, today = pipeline_run_name(pipeline, shown=True), date.today()
     made = pipeline_submission(stack, library_of(root), pipeline, name, None, today)
-    jobs = {stage.job for stage in pipeline.stages if stage.job}
-    never = never_admitted(stack, jobs, today) if made.objects else ()
-    return rendered(stack, name, made, never, args)
+    return rendered(stack, name, admitted(stack, made, pipeline.jobs, today), args)

@@ -35,7 +35,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.cluster.creating import create_all
     from modelyard.findings import Finding
     from modelyard.pipelines import Since, chosen_pipeline, jumping, pipeline_run_name, pipeline_submission
-    from modelyard.plan.admission import never_admitted
+    from modelyard.plan.admission import admitted
     from modelyard.plan.ownership import FIELD_MANAGER
     from modelyard.plan.project import library_of
     from modelyard.report.pipeline import run_document, run_text
@@ -51,11 +51,11 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [pipeline])
     name = pipeline_run_name(pipeline)
     since = Since(args.since, args.run) if args.since is not None else None
-    made = pipeline_submission(stack, library_of(root), pipeline, name, since, date.today())
+    today = date.today()
+    made = pipeline_submission(stack, library_of(root), pipeline, name, since, today)
+    made = admitted(stack, made, pipeline.jobs, today)
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
-    if never := never_admitted(stack, {stage.job for stage in pipeline.stages if stage.job}, date.today()):
-        raise Stop(Exit.FINDINGS, "nothing was submitted", "", never)
     say_errors(made.findings, args)
     try:
         client = connect(stack.context)

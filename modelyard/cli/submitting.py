@@ -1,33 +1,29 @@
 """What printing the runs of jobs and of pipelines has in common."""
 
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from modelyard.cli.common import say, say_errors
 from modelyard.cli.exit import Exit, Stop
 
 if TYPE_CHECKING:
-    from modelyard.findings import Finding
     from modelyard.jobs import Submission
     from modelyard.stack import Stack
 
 
-def rendered(stack: "Stack", run: str, made: "Submission", never: Sequence["Finding"], args: Namespace) -> Exit:
+def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> Exit:
     """Prints the objects of a run, or ends with why there are none.
 
     Args:
         stack: whose run it is.
         run: its name.
         made: what a submission would make.
-        never: why no quota would ever hold it.
         args: of the verb; ``json`` is looked at.
     """
     from modelyard.report.job import rendered_document, rendered_text
 
-    if never or not made.objects:
-        problems = [*(one for one in made.findings if one.blocks), *never]
-        raise Stop(Exit.FINDINGS, "there is nothing to print", "", problems)
+    if not made.objects:
+        raise Stop(Exit.FINDINGS, "there is nothing to print", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     if args.json:
         from modelyard.report.json import json_text

@@ -86,7 +86,7 @@ def errors_of(
     place = f"pipelines[{stack.config.pipelines.index(pipeline)}]"
     own = [one for one in check_pipelines(stack, everything) if one.blocks]
     own = [one for one in own if one.field == place or one.field.startswith(f"{place}.")]
-    names = {stage.job for stage in pipeline.stages}
+    names = pipeline.jobs
     jobs = [(index, job) for index, job in enumerate(stack.config.jobs) if job.name in names]
     about = [one for one in errors_about(stack, (job for _, job in jobs), today, everything) if one.blocks]
     # What else a run cannot do without is told where nothing else says it.

@@ -4,11 +4,21 @@ from collections.abc import Collection
 from datetime import date
 
 from modelyard.findings import Finding
+from modelyard.jobs import Submission
 from modelyard.plan.jobs import check_job_room
 from modelyard.plan.partitions import check_slice_quotas
 from modelyard.sizing import sized
 from modelyard.stack import waive
 from modelyard.stack.config import Stack
+
+
+def admitted(stack: Stack, made: Submission, names: Collection[str], today: date) -> Submission:
+    """What a submission makes: nothing, and why, where no quota ever holds it. Other clusters have quotas of their own.
+
+    The other arguments are those of :func:`never_admitted`.
+    """
+    never = never_admitted(stack, names, today) if made.objects and not made.remote else ()
+    return made._replace(objects=(), findings=(*made.findings, *never)) if never else made
 
 
 def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[Finding, ...]:

@@ -34,3 +34,8 @@ class Pipeline(NamedTuple):
     """With Python, for the pod that starts one stage after another; None: the runtime's."""
     keep: int = 86400
     """Seconds that a finished run stays, with all of its stages, for their logs; it holds no GPU."""
+
+    @property
+    def jobs(self) -> frozenset[str]:
+        """Names of the jobs that its stages run."""
+        return frozenset(stage.job for stage in self.stages if stage.job)
