@@ -43,17 +43,24 @@ def in_order(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return (*ordered, *left)
 
 
-def circle(stages: Sequence[Stage]) -> tuple[str, ...]:
-    """The names of stages of which each needs the next and the last needs the first; empty where there are none.
+def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
+    """Of each set of stages that wait for one another, names of which each needs the next and the last needs the first.
 
-    A stage that needs itself is no circle here.
+    A stage that needs itself is no circle here. Circles that share a stage are one set: the shortest of its first stage
+    is told.
     """
     needs = {stage.name: [name for name in stage.needs if name != stage.name] for stage in stages}
     known = before([stage._replace(needs=tuple(needs[stage.name])) for stage in stages])
-    start = next((stage.name for stage in stages if stage.name in known[stage.name]), None)
-    if start is None:
-        return ()
-    # The shortest way back, so that nobody reads of stages beside it.
+    told, found = set[str](), []
+    for stage in stages:
+        if stage.name in known[stage.name] and stage.name not in told:
+            told |= {name for name in known[stage.name] if stage.name in known[name]}
+            found.append(_way_back(needs, stage.name))
+    return tuple(found)
+
+
+def _way_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]:
+    """The shortest way from a stage in a circle back to itself, so that nobody reads of stages beside it."""
     ways: list[tuple[str, ...]] = [(start,)]
     seen: set[str] = set()
     for way in ways:

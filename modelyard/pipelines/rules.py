@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.jobs import has_image
-from modelyard.pipelines.graph import before, circle
+from modelyard.pipelines.graph import before, circles
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, JobType
@@ -79,7 +79,7 @@ class _Judge:
         for number, stage in enumerate(self.stages):
             yield from self._runs(number, stage)
             yield from self._needs(number, stage)
-        yield from self._circle()
+        yield from self._circles()
         yield from self._artifacts()
         yield from self._one_namespace()
         if not (self.pipeline.image or self.stack.config.runtime.image):
@@ -202,9 +202,8 @@ class _Judge:
                 remedy = instead(name, [one for one in names if one != stage.name], "stages")
                 yield self._error("PIP004", Severity.ERROR, at, told + f"the stage {name}, which there is not", remedy)
 
-    def _circle(self) -> Iterator[Finding]:
-        found = circle(self.stages)
-        if found:
+    def _circles(self) -> Iterator[Finding]:
+        for found in circles(self.stages):
             number = next(index for index, stage in enumerate(self.stages) if stage.name == found[0])
             yield self._error(
                 "PIP005",

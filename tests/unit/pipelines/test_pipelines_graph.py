@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from modelyard.pipelines.graph import before, behind, circle, in_order, most_at_once
+from modelyard.pipelines.graph import before, behind, circles, in_order, most_at_once
 from modelyard.stack.pipelines import Stage
 
 
@@ -41,13 +41,15 @@ def test_unknown_names_are_passed_over() -> None:
     [
         (stages(a="", b="a"), ()),
         (stages(a="a"), ()),
-        (stages(a="b", b="a"), ("a", "b")),
-        (stages(z="a", a="b x", b="c", c="a", x="b"), ("a", "b", "c")),
-        (stages(a="b", b="a c", c=""), ("a", "b")),
+        (stages(a="b", b="a"), (("a", "b"),)),
+        (stages(z="a", a="b x", b="c", c="a", x="b"), (("a", "b", "c"),)),
+        (stages(a="b", b="a c", c=""), (("a", "b"),)),
+        (stages(a="b", b="a", c="d b", d="e", e="c d"), (("a", "b"), ("c", "d", "e"))),
+        (stages(a="b c", b="a", c="a"), (("a", "b"),)),
     ],
 )
-def test_a_circle_is_named_whole(given: tuple[Stage, ...], found: tuple[str, ...]) -> None:
-    assert circle(given) == found
+def test_every_circle_is_named_whole(given: tuple[Stage, ...], found: tuple[tuple[str, ...], ...]) -> None:
+    assert circles(given) == found
 
 
 def test_the_most_at_a_time() -> None:
