@@ -21,6 +21,8 @@ from types import FrameType
 
 GRACE = 60.0
 """Seconds that an interrupted command may take to end by itself."""
+HELD = 10.0
+"""Seconds that a killed process may take to be gone."""
 
 INTERRUPT = b"i"
 KILL = b"k"
@@ -68,13 +70,19 @@ def keep(command: list[str]) -> int:
 
 
 def end_session(leader: int) -> None:
-    """Kills every process of a session but its leader; returns when no further one is found."""
-    killed = {leader}
-    while found := {pid for pid in _pids() if pid not in killed and _session(pid) == leader}:
+    """Kills every process of a session but its leader; returns once none of them runs.
+
+    A process that the kernel holds back, in a read of a disk that does not answer, dies later: nobody waits more than
+    ``HELD`` seconds for it.
+    """
+    latest = time.monotonic() + HELD
+    while found := [pid for pid in _pids() if pid != leader and _session(pid) == leader and not _ended(pid)]:
         for pid in found:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        killed |= found
+        if time.monotonic() >= latest:
+            return
+        time.sleep(0.005)
 
 
 def _read(line: int) -> bytes:
@@ -89,6 +97,21 @@ def _session(pid: int) -> int | None:
         return os.getsid(pid)
     except (ProcessLookupError, PermissionError):
         return None
+
+
+def _ended(pid: int) -> bool:
+    """Whether nothing of a process runs any more, though nobody may have asked yet how it ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - no pathlib, this starts often
+            # The name before it stands in brackets, and may have some of its own.
+            return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except ProcessLookupError:
+        return True
+    except FileNotFoundError:
+        if os.path.isdir("/proc/self"):  # noqa: PTH112
+            return True
+        done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], stdout=subprocess.PIPE, text=True, check=False)
+        return not done.stdout.strip() or done.stdout.startswith("Z")
 
 
 def _pids() -> list[int]:
