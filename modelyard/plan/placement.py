@@ -83,11 +83,20 @@ def _room(
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(can),
-        remedy=f"nothing to do: the node pool may add {added}"
-        if added
-        else "ask for less per pod, for fewer replicas, or add nodes"
-        + (" (an autoscaler may add them)" if scaled else ""),
+        remedy=f"nothing to do: the node pool may add {added}" if added else _way_out(pods, room, scaled),
     )
+
+
+def _way_out(pods: Pods, room: Room, scaled: bool) -> str:
+    missing = [
+        f"{key}={value}"
+        for key, value in pods.selector.items()
+        if room.nodes and not any(node.labels.get(key) == value for node in room.nodes)
+    ]
+    if missing:
+        return f"add nodes with {' and '.join(missing)}, which no node has, or give it to those that are meant"
+    added = " (an autoscaler may add them)" if scaled else ""
+    return f"ask for less per pod, for fewer replicas, or add nodes{added}"
 
 
 def _holds(node: Node, pods: Pods) -> bool:

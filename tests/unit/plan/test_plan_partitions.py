@@ -421,6 +421,13 @@ def test_slices_are_counted_where_pods_are_placed(dev: Any) -> None:
         assert told == (["job train can never run: the nodes hold 4 of its 5 workers"] if short else [])
 
 
+def test_pods_for_a_label_that_no_node_has_are_told_of_the_label(dev: Any) -> None:
+    """Fewer replicas would be of no use to them."""
+    site = asking(dev, CHAT._replace(workers=1, cpu="1", memory="1Gi"))
+    (told,) = [one for one in site.plan().findings if one.code == "RES101"]
+    assert told.remedy.startswith("add nodes with nvidia.com/device-plugin.config=shared, which no node has")
+
+
 def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:
     team = Team("vision", (Quota("a10", "16", "128Gi", 1),))
     site = asking(dev, CHAT._replace(team="vision")).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
