@@ -18,7 +18,7 @@ from modelyard.plan.keda import check_keda, staying
 from modelyard.plan.objects import planned_objects
 from modelyard.plan.order import order
 from modelyard.plan.placement import check_placement
-from modelyard.plan.places import place_in_patch
+from modelyard.plan.places import place_in_patch, place_in_stack, places_in_stack
 from modelyard.plan.queues import check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
 from modelyard.plan.remotes import RemoteStart, plan_remote
@@ -89,6 +89,7 @@ def make_plan(
     )
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
     rank = {name: index for index, name in enumerate(arranged.targets)}
+    places = places_in_stack(config)
     return Plan(
         stack.name,
         stack.file,
@@ -104,7 +105,12 @@ def make_plan(
         arranged.steps,
         _without_echoes(
             apply_waivers(
-                (place_field(place_in_patch(finding, library, targets), stack) for finding in findings), stack, today
+                (
+                    place_field(place_in_patch(place_in_stack(finding, stack, places), library, targets), stack)
+                    for finding in findings
+                ),
+                stack,
+                today,
             ),
             doubtful,
         ),

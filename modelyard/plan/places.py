@@ -1,4 +1,4 @@
-"""Findings about a field of a target, placed on the line of the patch that sets it."""
+"""Findings about a field of a target, placed on the line of the stack file or of the patch that sets it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,8 +8,26 @@ from modelyard.catalog import Library, PatchVersion
 from modelyard.catalog.places import line_of, target_line
 from modelyard.findings import Finding, Severity
 from modelyard.plan.values import TargetPlan
+from modelyard.stack.config import Config, Stack
+from modelyard.workloads.jobs import places_of_deployments
+from modelyard.workloads.notebooks import places_of_servers
 
 _META, _TEMPLATE = "/meta.yaml", "/patch.yaml.j2"
+
+
+def place_in_stack(finding: Finding, stack: Stack, places: Mapping[str, tuple[str | int, ...]]) -> Finding:
+    """The finding with the line of the stack file that has its target, where one line there is what it is made of.
+
+    The target is then what people wrote; the patch is the same for all of them. Notes stay as they are.
+    """
+    if finding.file or finding.severity is Severity.ADVICE or finding.target not in places:
+        return finding
+    return stack.place(finding, *places[finding.target])
+
+
+def places_in_stack(config: Config) -> Mapping[str, tuple[str | int, ...]]:
+    """By the name of a target, the entry of a list of the stack file that it is made of."""
+    return {**places_of_deployments(config), **places_of_servers(config)}
 
 
 def place_in_patch(finding: Finding, library: Library, targets: Iterable[TargetPlan]) -> Finding:

@@ -97,6 +97,16 @@ def deployment_of(one: "Sized") -> str:
     return f"{_kind(one)}-{one.resource.name}"
 
 
+def places_of_deployments(config: Config) -> dict[str, tuple[str, int]]:
+    """By the name of its Deployment, the resource of the stack file, or the job that has pods of its own."""
+    resources = {id(one): ("resources", index) for index, one in enumerate(config.resources)}
+    jobs = {one.name: ("jobs", index) for index, one in enumerate(config.jobs)}
+    return {
+        deployment_of(one): jobs[one.jobs[0][0].name] if one.own else resources[id(one.resource)]
+        for one in _sized(config)
+    }
+
+
 def team_of_resource(one: "Sized") -> str | None:
     """Whose quota the pods of a resource take."""
     return one.resource.team or (one.jobs[0][0].team if one.own else None)

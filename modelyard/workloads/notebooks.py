@@ -37,6 +37,13 @@ def notebook_facts(config: Config) -> dict[str, Any]:
     }
 
 
+def places_of_servers(config: Config) -> dict[str, tuple[str | int, ...]]:
+    """By the name of its Deployment, the user of the stack file whose server it is."""
+    servers = config.notebooks.servers
+    users = enumerate(servers.users if servers is not None else ())
+    return {f"notebook-server-{user.name}": ("notebooks", "servers", "users", index) for index, user in users}
+
+
 def team_of_server(config: Config, user: NotebookUser) -> Team | None:
     """Whose quota a server's notebooks take; None where there are no teams, or it cannot be told which."""
     if user.team is None:

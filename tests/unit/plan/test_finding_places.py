@@ -7,6 +7,8 @@ import pytest
 
 from modelyard.catalog import load_library
 from modelyard.findings import Severity
+from modelyard.stack import load
+from tests.unit.environments import ROOT
 
 TEMPLATE = "patches/zz-mine/v1/patch.yaml.j2"
 META = "patches/zz-mine/v1/meta.yaml"
@@ -97,3 +99,27 @@ def test_whatever_has_to_be_looked_at_has_a_file_and_a_line(sites: Any) -> None:
             if finding.severity is not Severity.ADVICE:
                 assert finding.file, finding
                 assert finding.line, finding
+
+
+def test_pods_that_the_nodes_cannot_hold_stand_on_the_line_of_what_they_are_of(dev: Any, tmp_path: Path) -> None:
+    """Their patch is the same for all resources: nobody has to edit that."""
+    text = (ROOT / dev.stack.file).read_text()
+    line = text.count("\n") + 1
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(
+        f"{text}"
+        "  modelyard:runtime: {image: 'images.example.com/runtime:1.0.0'}\n"
+        "  modelyard:resources:\n"
+        "    - {name: small, type: dataset, cpu: 1, memory: 1Gi}\n"
+        "    - {name: huge, type: dataset, cpu: 900, memory: 1Gi}\n"
+        "  modelyard:jobs:\n"
+        "    - {name: clicks, type: dataset, resource: small}\n"
+        "    - {name: views, type: dataset, resource: huge}\n"
+        "    - {name: all, type: dataset, rows: 90000000000, columns: 400}\n"
+    )
+    stack, _ = load(file, "Pulumi.dev.yaml")
+    assert stack is not None
+    told = {
+        one.target: (one.file, one.line) for one in dev._replace(stack=stack).plan().findings if one.code == "RES101"
+    }
+    assert told == {"resource-huge": ("Pulumi.dev.yaml", line + 3), "job-all": ("Pulumi.dev.yaml", line + 7)}
