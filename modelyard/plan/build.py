@@ -19,7 +19,7 @@ from modelyard.plan.objects import planned_objects
 from modelyard.plan.order import order
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch, place_in_stack, places_in_stack
-from modelyard.plan.queues import check_fixed, check_queues
+from modelyard.plan.queues import check_deleted, check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.scalers import check_scalers
@@ -81,6 +81,7 @@ def make_plan(
                 *check_placement(everything, by_deployment, room, _growth(config)),
                 *check_quotas(everything, room.quotas),
                 *check_fixed(stack, targets),
+                *check_deleted(stack, found.let_go),
                 *check_autoscaling(config, targets),
                 *check_scalers(targets, staying(found.deleted, state.scalers)),
                 *check_keda(config, targets, state.scalers),

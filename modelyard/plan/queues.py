@@ -90,6 +90,38 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
             )
 
 
+def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Finding]:
+    """The findings about queues that an apply deletes while jobs are in them; only a live plan knows of jobs.
+
+    A ClusterQueue counts those that hold its quota, and a LocalQueue those that wait in it as well.
+    """
+    for target in leaving:
+        status: dict[str, Any] = (target.before or {}).get("status") or {}
+        holding, waiting = int(status.get("reservingWorkloads") or 0), int(status.get("pendingWorkloads") or 0)
+        if target.action != "delete" or not holding + waiting:
+            continue
+        if target.key.kind == "ClusterQueue" and holding:
+            summary = f"{target.name} is deleted, and {_jobs(holding, 'holds', 'hold')} its quota"
+            detail = "Kueue keeps a queue until they have ended, and the apply waits for it, ten minutes at most."
+        elif target.key.kind == "LocalQueue" and waiting:
+            summary = f"{target.name} is deleted, and {_jobs(waiting, 'waits', 'wait')} in it"
+            detail = "Without their queue they wait for ever."
+        else:
+            continue
+        yield Finding(
+            "QUE013",
+            Severity.WARNING,
+            summary,
+            target=target.name,
+            detail=detail,
+            remedy=f"cancel what nobody needs any more, and wait for the rest: modelyard job list {stack.name}",
+        )
+
+
+def _jobs(count: int, one: str, several: str) -> str:
+    return f"{plural(count, 'job')} {one if count == 1 else several}"
+
+
 def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
     """Whether Kueue would take the flavor's topology."""
     levels = flavor.topology

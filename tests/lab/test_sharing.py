@@ -295,6 +295,31 @@ def test_who_needs_no_gpu_is_not_in_the_way(env: Environment, runs: Runs) -> Non
     assert places == ["dev-cpu", "dev-cpu", "dev-gpu"]
 
 
+def test_a_dropped_team_is_told_of_its_run_and_waits_for_it(env: Environment, runs: Runs) -> None:
+    run = runs.submit("clean")
+    env.lab.wait("its pod", lambda: len(pods(env.lab, run)) == 1)
+    teams = [team for team in STACK["teams"] if team["name"] != "robots"]
+    config(env, teams=teams, jobs=[job for job in STACK["jobs"] if job["team"] != "robots"])
+    (told,) = [one for one in env.plan().findings if one.code == "QUE013"]
+    assert told.summary == "team-robots is deleted, and 1 job holds its quota"
+    with started(env, "apply", "dev", "--yes") as apply:
+        queue = f"{KUEUE}/clusterqueues/team-robots"
+        env.lab.wait(
+            "the delete of the queue",
+            lambda: "deletionTimestamp" in env.lab.request("GET", queue).body["metadata"],
+        )
+        assert not apply.over(3)
+        env.modelyard("job", "cancel", "dev", run, "--yes")
+        code, _, said = apply.end()
+    assert code == 0, said
+    assert [one["metadata"]["name"] for one in items(env.lab, f"{KUEUE}/clusterqueues")] == [
+        "team-speech",
+        "team-vision",
+    ]
+    assert env.plan().changed == ()
+    config(env, **STACK)
+
+
 def test_what_kueue_never_changes_is_replaced(env: Environment) -> None:
     flavors = [{**STACK["flavors"][0], "labels": {"example.com/room": "a"}}, *STACK["flavors"][1:]]
     config(env, flavors=flavors)

@@ -236,6 +236,28 @@ def test_what_a_flavor_with_a_topology_cannot_change(dev: Any, before: Flavor, a
     assert plan.blocked == bool(said)
 
 
+def test_a_queue_that_goes_while_jobs_are_in_it_is_told(dev: Any) -> None:
+    site = pool(dev, VISION, SPEECH).applied()
+    status = {
+        ("ClusterQueue", "team-vision"): {"reservingWorkloads": 2, "pendingWorkloads": 1},
+        ("LocalQueue", "vision"): {"reservingWorkloads": 2, "pendingWorkloads": 1},
+        ("ClusterQueue", "team-speech"): {"reservingWorkloads": 5},
+    }
+    objects = {
+        key: {**body, "status": status[key.kind, key.name]} if (key.kind, key.name) in status else body
+        for key, body in site.state.objects.items()
+    }
+    site = site._replace(state=site.state._replace(objects=objects))
+    assert found(pool(site, VISION, SPEECH)) == []
+    assert sorted(found(pool(site, SPEECH))) == [
+        ("QUE013", "", "team-vision is deleted, and 2 jobs hold its quota"),
+        ("QUE013", "", "vision/vision is deleted, and 1 job waits in it"),
+    ]
+    (told,) = [one for one in pool(site, VISION).plan().findings if one.code == "QUE013"]
+    assert (told.target, told.severity.value) == ("team-speech", "warning")
+    assert "modelyard job list dev" in told.remedy
+
+
 def test_nodes_without_gpus_come_first_for_who_needs_none(dev: Any) -> None:
     vision = VISION._replace(quotas=(*VISION.quotas, ROOM))
     assert groups(pool(dev, vision, flavors=(A10, ANY))) == [
