@@ -53,8 +53,9 @@ def test_what_jobs_alone_cost_is_told_of_a_remote_cluster_and_not_of_one_that_go
     repository.add(FILE, FAR)
     (added,) = repository.preview().stacks
     assert [one.cluster for one in added.cost.jobs_only] == ["far"]
-    document = preview_document(repository.preview())
-    assert "remote cluster far costs only while its jobs run, on 1 GPU at most" in html_page(document, title="preview")
+    page = html_page(preview_document(repository.preview()), title="preview")
+    assert "remote cluster far costs only while its jobs run, on 1 GPU at most" in page
+    assert "far/modelyard-remote" in page
     repository.on_main()
     repository.edit(FILE, FAR, "")
     (gone,) = repository.preview().stacks
