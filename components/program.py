@@ -59,8 +59,7 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
         raise pulumi.RunError(f"{name} cannot be planned: {why}")
     if result.plan.blocked:
         raise pulumi.RunError(_told(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
-    sides = [(result.plan, result.state), *((far, result.remotes[far.remote]) for far in result.plan.remotes)]
-    for side, state in sides:
+    for side, state in result.sides:
         if state.held is None:
             raise pulumi.RunError(f"{name} cannot be planned: what was applied to {side.remote} cannot be read")
         if lost := unplanned_objects(side, state):

@@ -2,11 +2,9 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path as FilePath
 from typing import Any
 
 from modelyard import merge
-from modelyard.catalog import Selected
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, planned_target, project_root, say, stack_options, the_plan
 from modelyard.cli.exit import Exit, Stop
@@ -14,7 +12,6 @@ from modelyard.plan.trace import Trace, find_fields, trace
 from modelyard.plan.values import TargetPlan
 from modelyard.report.fields import names_its_item
 from modelyard.report.style import Style
-from modelyard.stack import Stack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -44,7 +41,7 @@ def run(args: Namespace) -> Exit:
     target = min((one for one in plan.everything if one.name == name), key=lambda one: one.key.kind != "Deployment")
     schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
     path, fields = _named(args.field, target, schema)
-    chosen = _chosen_there(root, stack, target.cluster) if target.cluster else chosen_patches(root, stack)
+    chosen = chosen_patches(root, stack, target.cluster)
     traced = [trace(target, field, schema, stack, chosen, bases=True) for field in fields]
     if args.json:
         from modelyard.report.json import json_text
@@ -53,16 +50,6 @@ def run(args: Namespace) -> Exit:
     else:
         say(_text(path, traced, stack.file, style_for(args, sys.stdout)))
     return Exit.FINE
-
-
-def _chosen_there(root: FilePath, stack: Stack, cluster: str) -> tuple[Selected, ...]:
-    """The patches of one of the stack's remote clusters."""
-    from modelyard.plan.project import library_of
-    from modelyard.plan.remotes import chosen_for
-    from modelyard.workloads.remote import remote_clusters
-
-    (remote,) = [one for one in remote_clusters(stack.config) if one.name == cluster]
-    return chosen_for(stack, library_of(root), remote)[1]
 
 
 def _document(path: merge.Path, traced: list[Trace]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from difflib import get_close_matches, unified_diff
+from pathlib import Path
 from typing import Any
 
 from modelyard.cli.app import style_for
@@ -28,7 +29,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Compares, shows the edit, and writes it where asked to."""
-    from modelyard.plan.project import chosen_patches, shown
+    from modelyard.plan.project import shown
     from modelyard.stack import load, load_text
     from modelyard.stack.edit import EditError
 
@@ -44,7 +45,7 @@ def run(args: Namespace) -> Exit:
             raise Stop(Exit.USAGE, f"{path.name} cannot be read", "", findings)
         stacks.append(stack)
     source, target = stacks
-    ahead, behind = ({one.patch.name: one.patch.version for one in chosen_patches(root, stack)} for stack in stacks)
+    ahead, behind = (_versions(root, stack) for stack in stacks)
     found = promotion(source, target, (ahead, behind), args.take, args.keep)
     file = paths[args.target]
     before = file.read_text(encoding="utf-8")
@@ -61,6 +62,15 @@ def run(args: Namespace) -> Exit:
         write_atomically(file, after)
     _print(args, found, before, after, source, target)
     return Exit.FINE
+
+
+def _versions(root: Path, stack: Stack) -> dict[str, str]:
+    """The version of each patch that a stack takes in any of its clusters."""
+    from modelyard.plan.project import library_of
+    from modelyard.plan.sides import sides_of
+
+    chosen = (one.patch for side in sides_of(stack) for one in side.chosen(library_of(root))[0])
+    return {patch.name: patch.version for patch in chosen}
 
 
 def _known(names: list[str]) -> None:

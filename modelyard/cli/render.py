@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, judged, plan_one, project_root, say, stack_files, stack_options
@@ -13,6 +13,9 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.many import each
 from modelyard.findings import Finding
 from modelyard.report.style import safe
+
+if TYPE_CHECKING:
+    from modelyard.report.rendered import RenderedRemote
 
 
 class Rendered(NamedTuple):
@@ -23,6 +26,7 @@ class Rendered(NamedTuple):
     findings: tuple[Finding, ...] = ()
     """What to know of the files, or the errors where there are none."""
     failed: Exit = Exit.FINE
+    remotes: "tuple[RenderedRemote, ...]" = ()
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -32,7 +36,8 @@ def configure(parser: ArgumentParser) -> None:
         "--format",
         choices=("vendor", "kustomize"),
         default="vendor",
-        help="vendor: one file a patch, in order; kustomize: a base and patches that build to the plan",
+        help="vendor: one file a patch, in order; kustomize: a base and patches that build to the plan; "
+        "a remote cluster has a folder of its own",
     )
     parser.add_argument(
         "--out", metavar="DIR", help="folder to write to (default out/<format>; a stack is a subfolder)"
@@ -68,13 +73,19 @@ def run(args: Namespace) -> Exit:
         from modelyard.report.json import json_text
         from modelyard.report.rendered import RenderedStack, rendered_document
 
-        stacks = [RenderedStack(one.stack, one.files, one.findings) for one in told]
+        stacks = [RenderedStack(one.stack, one.files, one.findings, one.remotes) for one in told]
         say([json_text(rendered_document(args.format, None if args.show else _shown(out, root), stacks))])
         return Exit.FINE
     if not args.show:
         from modelyard.report.values import count
 
-        say([f"{count(written, 'file')} written to {_shown(out, root)}"])
+        far = [(remote, _shown(out / one.stack / remote.folder, root)) for one in told for remote in one.remotes]
+        say(
+            [
+                f"{count(written, 'file')} written to {_shown(out, root)}",
+                *(f"remote cluster {one.name}: {folder}" for one, folder in far),
+            ]
+        )
     _warn([finding for one in told for finding in one.findings], args)
     return Exit.FINE
 
@@ -95,10 +106,11 @@ def _render(root: Path, args: Namespace, stack: tuple[str, Path]) -> Rendered:
     errors = tuple(finding for finding in result.plan.findings if finding.blocks)
     if errors:
         return Rendered(name, {}, errors, Exit.FINDINGS)
-    from modelyard.report.rendered import kustomize_files, vendor_files
+    from modelyard.report.rendered import kustomize_files, rendered_remotes, vendor_files
 
+    remotes = rendered_remotes(result.plan)
     if args.format == "kustomize":
-        return Rendered(name, kustomize_files(result.plan))
+        return Rendered(name, kustomize_files(result.plan), remotes=remotes)
     from modelyard.catalog import render
     from modelyard.plan.autoscaling import emptied_replicas
     from modelyard.plan.project import chosen_patches
@@ -107,7 +119,7 @@ def _render(root: Path, args: Namespace, stack: tuple[str, Path]) -> Rendered:
     documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
     found = emptied_replicas(result.plan.asked, (document for _, document in documents))
     placed = tuple(finding._replace(stack=name, file=result.stack.file) for finding in found)
-    return Rendered(name, vendor_files(result.plan, documents), placed)
+    return Rendered(name, vendor_files(result.plan, documents), placed, remotes=remotes)
 
 
 def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:

@@ -27,6 +27,11 @@ def recorded_name(stack: str, remote: str) -> str:
     return f"{stack}@{remote}"
 
 
+def stack_of_recorded(name: str) -> str:
+    """The stack whose cluster is recorded under a name, the platform's or a remote one."""
+    return name.partition("@")[0]
+
+
 def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Finding, ...]]:
     """The recorded platform of a stack, or the findings that say why there is none."""
     folder = recorded_folder(root, stack)

@@ -30,10 +30,10 @@ _ZERO = Fraction(0)
 
 
 def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Prices | None = None) -> StackCost:
-    """What the targets of a plan cost before it, after it, and the difference.
+    """What the targets of a plan cost in its own cluster, before it, after it, and the difference.
 
     Args:
-        plan: what changes.
+        plan: what changes; remote clusters have plans of their own.
         state: the starting state that the plan was made from; its nodes are those that pods may land on.
         prices: the project's own prices, which win over list prices.
         earlier: the project's own prices before, where they change with the plan.

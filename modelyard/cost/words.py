@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from modelyard.plan.cost import Count, Money, Price, StackCost, Total
+from modelyard.plan.cost import Count, JobsOnly, Money, Price, StackCost, Total
 
 if TYPE_CHECKING:
     from modelyard.cost.cards import CardPrice
@@ -121,13 +121,16 @@ def _lacks(total: Total) -> str:
 
 
 def stack_cost(cost: StackCost) -> list[str]:
-    """A whole plan in three lines: money before and after, the difference, GPU-hours."""
+    """A whole plan in three lines: money before and after, the difference, GPU-hours; one more for each remote cluster
+    that is in none of them.
+    """
     was, will, source = side(cost.before), side(cost.after), origin(cost.prices)
     hours = gpu_hours(cost.gpus[0]), gpu_hours(cost.gpus[1])
     return [
         (will if was == will else f"{was} → {will}") + (f", {source}" if source else ""),
         change(cost.delta),
         hours[1] if hours[0] == hours[1] else f"{hours[0].partition(' ')[0]} → {hours[1]}",
+        *map(jobs_only, cost.jobs_only),
     ]
 
 
@@ -136,11 +139,19 @@ def short_cost(cost: StackCost) -> str:
     will, lacks = cost.after, _lacks(cost.after)
     hours = [gpu_hours(gpus) for gpus in cost.gpus]
     spent = hours[1] if hours[0] == hours[1] else f"{hours[0].partition(' ')[0]} → {hours[1]}"
+    idle = map(jobs_only, cost.jobs_only)
     if will.usd is None:
-        return f"cost {UNKNOWN}; {spent}"
+        return "; ".join([f"cost {UNKNOWN}", spent, *idle])
     source = origin(cost.prices)
     parts = [f"costs {money(will.usd)}" + (f" ({source})" if source else "") + f", {difference(cost.delta.usd)}"]
-    return "; ".join([*parts, *([f"{lacks} of unknown price"] if lacks else []), spent])
+    return "; ".join([*parts, *([f"{lacks} of unknown price"] if lacks else []), spent, *idle])
+
+
+def jobs_only(one: JobsOnly) -> str:
+    """``remote cluster far costs only while its jobs run, on 8 GPUs at most``."""
+    gpus = "1 GPU" if one.gpus == 1 else f"{one.gpus:,} GPUs" if one.gpus else "no GPU"
+    limit = "on any number of GPUs" if one.gpus is None else f"on {gpus} at most" if one.gpus else f"on {gpus}"
+    return f"remote cluster {one.cluster} costs only while its jobs run, {limit}"
 
 
 def card_price(price: "CardPrice | None") -> str:

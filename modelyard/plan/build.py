@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from modelyard import __version__
-from modelyard.catalog import Library, Selected, select
+from modelyard.catalog import Library, Selected
 from modelyard.cluster import Ask, ClusterState, Node
 from modelyard.findings import Finding
 from modelyard.hardware import check
@@ -23,6 +23,7 @@ from modelyard.plan.queues import check_deleted, check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.scalers import check_scalers
+from modelyard.plan.sides import platform_side
 from modelyard.plan.sizes import check_sizes
 from modelyard.plan.trace import place_field
 from modelyard.plan.unsettled import Unsettled, unsettled
@@ -30,7 +31,7 @@ from modelyard.plan.values import Plan
 from modelyard.plan.versions import check_version
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
-from modelyard.workloads import stack_facts, workloads
+from modelyard.workloads import workloads
 
 
 def make_plan(
@@ -49,7 +50,8 @@ def make_plan(
     """
     config = stack.config
     sized = workloads(config)
-    known = stack_facts(stack, sized)
+    side = platform_side(stack)
+    known = side.known
     findings: list[Finding] = [
         *library.findings,
         *check_version(stack, state),
@@ -60,7 +62,7 @@ def make_plan(
         *check_clusters(stack),
         *_of_node_pools(stack, state),
     ]
-    chosen, problems = select(library, stack, known)
+    chosen, problems = side.chosen(library)
     findings.extend(problems)
 
     by_deployment = {workload.deployment: workload for workload in sized}

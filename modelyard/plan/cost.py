@@ -69,15 +69,25 @@ class Total(NamedTuple):
     """Pods that the sum lacks; None where not even their number is known."""
 
 
+class JobsOnly(NamedTuple):
+    """A remote cluster in which no pod of the plan's stands: what it costs, it costs while jobs run."""
+
+    cluster: str
+    gpus: int | None
+    """GPUs that its queues let the jobs have at once; None where nothing limits them."""
+
+
 class StackCost(NamedTuple):
     """What a plan costs."""
 
     targets: tuple[TargetCost, ...]
-    """Those with pods, in the plan's order."""
+    """Those with pods, in the plan's order, the platform's first."""
     before: Total
     after: Total
     delta: Total
     gpus: tuple[Count | None, Count | None]
+    jobs_only: tuple[JobsOnly, ...] = ()
+    """Remote clusters that add nothing to the sums."""
 
     @property
     def prices(self) -> tuple[Price, ...]:
@@ -85,7 +95,7 @@ class StackCost(NamedTuple):
         return tuple(sorted({price for target in self.targets for price in target.prices}))
 
 
-def stack_cost(targets: Iterable[TargetCost]) -> StackCost:
+def stack_cost(targets: Iterable[TargetCost], jobs_only: Iterable[JobsOnly] = ()) -> StackCost:
     """The sums over targets.
 
     Lows are added to lows and highs to highs: where the pods of one Deployment land says nothing about another's.
@@ -97,6 +107,7 @@ def stack_cost(targets: Iterable[TargetCost]) -> StackCost:
         _total([_Part(one.usd[1], one.pods[1], _some(one.pods[1])) for one in every]),
         _total([_Part(one.delta, _more(*one.pods), bool(one.prices)) for one in every]),
         (_sum(one.gpus[0] for one in every), _sum(one.gpus[1] for one in every)),
+        tuple(jobs_only),
     )
 
 

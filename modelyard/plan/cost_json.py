@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from modelyard.plan.cost import Count, Money, Price, StackCost, TargetCost, Total, stack_cost
+from modelyard.plan.cost import Count, JobsOnly, Money, Price, StackCost, TargetCost, Total, stack_cost
 
 _Made = TypeVar("_Made")
 
@@ -23,6 +23,7 @@ def cost_to_json(cost: StackCost) -> dict[str, Any]:
         "delta": total_to_json(cost.delta),
         "gpus": _pair(cost.gpus, _count),
         "targets": [_target(target) for target in cost.targets],
+        **({"jobsOnly": [one._asdict() for one in cost.jobs_only]} if cost.jobs_only else {}),
     }
 
 
@@ -32,7 +33,8 @@ def cost_from_json(value: Mapping[str, Any]) -> StackCost:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is something else.
     """
-    return stack_cost(_read_target(target) for target in value["targets"])
+    jobs_only = (JobsOnly(str(one["cluster"]), one["gpus"]) for one in value.get("jobsOnly", ()))
+    return stack_cost(map(_read_target, value["targets"]), jobs_only)
 
 
 def total_to_json(total: Total) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from modelyard.cluster.state import Held
 from modelyard.findings import Finding
 from modelyard.plan.about import objects_about
 from modelyard.plan.ownership import FIELD_MANAGER
-from modelyard.plan.remotes import NAMESPACE, RemoteStart, chosen_for, remote_stack, wrong_cluster
+from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
+from modelyard.plan.sides import remote_side
 from modelyard.stack.config import Stack
 from modelyard.workloads.remote import RemoteCluster, queue_of, remote_clusters
 
@@ -106,6 +107,6 @@ def remote_state(stack: Stack, library: Library, remote: RemoteCluster, client: 
 
 def wanted_there(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[ObjectKey, ...]:
     """The objects that a plan of a remote cluster reads: those of its patches, and its namespace."""
-    _, chosen = chosen_for(stack, library, remote)
-    about = objects_about(chosen, remote_stack(stack, remote).config.platform)
+    side = remote_side(stack, remote)
+    about = objects_about(side.chosen(library)[0], side.stack.config.platform)
     return tuple(sorted({ObjectKey(*NAMESPACE, "", remote.cluster.namespace), *about}))

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.catalog import Library, Selected, load_library, select
+from modelyard.catalog import Library, Selected, load_library
 from modelyard.cluster import ClusterState, ObjectKey, load_recorded
 from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name
 from modelyard.findings import Finding, Severity
@@ -15,10 +15,10 @@ from modelyard.plan.about import objects_about
 from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import RemoteStart, dropped_remotes
+from modelyard.plan.sides import sides_of
 from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, load, project_name
-from modelyard.workloads import stack_facts, workloads
 from modelyard.workloads.remote import remote_clusters
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ class Planned(NamedTuple):
     """The requests to the API server that it took; None where nobody was asked."""
     remotes: Mapping[str, ClusterState] = {}
     """The starting states of its remote clusters by name."""
+
+    @property
+    def sides(self) -> tuple[tuple[Plan, ClusterState], ...]:
+        """The plan of each cluster with the state that it starts from, the platform's first; none without a plan."""
+        if self.plan is None or self.state is None:
+            return ()
+        states = {"": self.state, **self.remotes}
+        return tuple((side, states[side.remote]) for side in self.plan.sides)
 
 
 @lru_cache(maxsize=4)
@@ -231,10 +239,14 @@ def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
     return tuple(sorted({*keys, *objects_about(chosen_patches(root, stack), stack.config.platform)}))
 
 
-def chosen_patches(root: Path, stack: Stack) -> tuple[Selected, ...]:
-    """The patch versions and parameters of a stack."""
-    chosen, _ = select(library_of(root), stack, stack_facts(stack, workloads(stack.config)))
-    return chosen
+def chosen_patches(root: Path, stack: Stack, cluster: str = "") -> tuple[Selected, ...]:
+    """The patch versions and parameters of a stack in one of its clusters, the platform's unless a remote one is named.
+
+    Raises:
+        StopIteration: the stack has no such cluster.
+    """
+    side = next(one for one in sides_of(stack) if one.name == cluster)
+    return side.chosen(library_of(root))[0]
 
 
 def shown(root: Path, file: Path) -> str:

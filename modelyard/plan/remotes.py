@@ -8,15 +8,15 @@ with the cluster's.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from modelyard.catalog import Library, Selected, select
+from modelyard.catalog import Library
 from modelyard.cluster import Answer, Ask, ClusterState, Deletion, ObjectKey, Question, key_of
 from modelyard.cluster.state import Held
 from modelyard.findings import Finding, Severity
 from modelyard.plan.objects import planned_objects
+from modelyard.plan.sides import remote_side, told_there
 from modelyard.plan.values import Plan, Step, TargetPlan
-from modelyard.stack.config import Platform, Stack
-from modelyard.workloads import Facts, stack_facts
-from modelyard.workloads.remote import RemoteCluster, remote_facts
+from modelyard.stack.config import Stack
+from modelyard.workloads.remote import RemoteCluster
 
 NAMESPACE = ("v1", "Namespace")
 
@@ -30,45 +30,14 @@ class RemoteStart(NamedTuple):
     """Asks its API server; None: nobody is asked."""
 
 
-def remote_stack(stack: Stack, remote: RemoteCluster) -> Stack:
-    """The side of a stack that is on a remote cluster: its context and namespace, and nothing of the platform."""
-    config = stack.config
-    side = config._replace(
-        platform=Platform(config.platform.release, namespace=remote.cluster.namespace),
-        autoscaling=type(config.autoscaling)(),
-        resources=(),
-        jobs=(),
-        teams=(),
-        flavors=(),
-        priorities=(),
-        worker_clusters=(),
-    )
-    return stack._replace(config=side, context=remote.context, remote=remote.name)
-
-
-def chosen_for(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[Facts, tuple[Selected, ...]]:
-    """What patches for a remote cluster may ask, and those that the stack takes."""
-    known, chosen, _ = _chosen(stack, library, remote)
-    return known, chosen
-
-
-def _chosen(
-    stack: Stack, library: Library, remote: RemoteCluster
-) -> tuple[Facts, tuple[Selected, ...], tuple[Finding, ...]]:
-    side = remote_stack(stack, remote)
-    known = {**stack_facts(side, ()), **remote_facts(remote)}
-    chosen, problems = select(library, side, known)
-    return known, chosen, problems
-
-
 def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: list[Finding]) -> Plan:
     """The plan of one remote cluster; what is wrong with it is added to ``findings``."""
     remote, state = start.remote, start.state
-    side = remote_stack(stack, remote)
-    known, chosen, problems = _chosen(stack, library, remote)
+    side = remote_side(stack, remote)
+    chosen, problems = side.chosen(library)
     found: list[Finding] = [*problems]
     ask = None if start.ask is None else _where_there(start.ask, state)
-    objects = planned_objects(side, library, state, known, chosen, {}, found, ask)
+    objects = planned_objects(side.stack, library, state, side.known, chosen, {}, found, ask)
     findings.extend(_named(finding, remote) for finding in found)
     ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.let_go)), key=_turn)
     return Plan(
@@ -118,7 +87,7 @@ def _named(finding: Finding, remote: RemoteCluster) -> Finding:
             remedy = "set createNamespace to false, or name a namespace that is not there yet"
         summary = f"{finding.target} is there already, and not the stack's own"
         finding = finding._replace(summary=summary, field="resources", remedy=remedy)
-    return finding._replace(target=f"{remote.name}/{finding.target}", summary=f"on {remote.name}: {finding.summary}")
+    return told_there(finding, remote.name)
 
 
 def _where_there(ask: Ask, state: ClusterState) -> Callable[[Sequence[Question]], Sequence[Answer | None]]:

@@ -156,7 +156,7 @@ def _settings(
 
 def _patched(one: Selected, params: Mapping[str, Any], target: TargetPlan) -> dict[str, Any] | None:
     """What the patch says of the target, None where it misses it."""
-    return next((each.body for each in render(one.patch, params).documents if each.target == target.name), None)
+    return next((each.body for each in render(one.patch, params).documents if each.target == target.name_there), None)
 
 
 def _owned(one: Selected, params: Mapping[str, Any], target: TargetPlan) -> dict[str, Any] | None:

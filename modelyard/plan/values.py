@@ -84,8 +84,12 @@ class TargetPlan(NamedTuple):
 
         Before it stands the name of the remote cluster that it is in.
         """
-        name = f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
-        return f"{self.cluster}/{name}" if self.cluster else name
+        return f"{self.cluster}/{self.name_there}" if self.cluster else self.name_there
+
+    @property
+    def name_there(self) -> str:
+        """The same among the targets of its own cluster."""
+        return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
 
     @property
     def leaves(self) -> bool:
@@ -147,9 +151,14 @@ class Plan(NamedTuple):
         return tuple(target for target in self.everything if target.action != "none")
 
     @property
+    def sides(self) -> "tuple[Plan, ...]":
+        """The plan of each of its clusters, the platform's first."""
+        return (self, *self.remotes)
+
+    @property
     def everything(self) -> tuple[TargetPlan, ...]:
         """The targets of all its clusters, the platform's first."""
-        return (*self.targets, *(target for one in self.remotes for target in one.targets))
+        return tuple(target for side in self.sides for target in side.targets)
 
     @property
     def pending(self) -> frozenset[str]:

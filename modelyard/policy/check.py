@@ -5,9 +5,10 @@ from datetime import date
 from pathlib import Path
 
 from modelyard import merge
-from modelyard.catalog import Selected
+from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, ordered
-from modelyard.plan.project import chosen_patches, library_of
+from modelyard.plan.project import library_of
+from modelyard.plan.sides import Side, sides_of, told_of, told_there
 from modelyard.plan.trace import Trace, trace, written_at
 from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
@@ -15,14 +16,16 @@ from modelyard.policy.judging import judge
 from modelyard.policy.loading import policies_of
 from modelyard.policy.settings import settings_of, stack_layer
 from modelyard.policy.subject import Subject, subject_of
-from modelyard.stack import Stack, apply_policy_waivers
-from modelyard.workloads import Facts, stack_facts, workloads
+from modelyard.stack import Stack, apply_policy_waivers, codes
+from modelyard.workloads import Facts
 
 _NAMESPACE = "metadata.namespace"
 
 
 def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Finding, ...]:
     """The findings of a plan and those of the project's policies about it, waivers applied.
+
+    The objects of each cluster are judged by themselves: two clusters may have objects of one name.
 
     Args:
         root: the project.
@@ -37,29 +40,45 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Findi
         settings, wrong = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(stack))
         # What is wrong with the project's own file is in its findings already.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
-    known = stack_facts(stack, workloads(stack.config))
-    found = judge(settings, subjects_of(plan, known))
-    doubtful = _unsettled(root, stack, plan, known)
-    placed = tuple(_placed(doubtful.without(found), root, stack, plan)) if found else ()
-    own = apply_policy_waivers((*wrong, *placed), stack, today)
+    sides = {side.name: side for side in sides_of(stack)}
+    judged: list[Finding] = []
+    doubtful = False
+    for one in plan.sides:
+        side = sides[one.remote]
+        found = judge(settings, subjects_of(one, side.known))
+        doubt = _unsettled(root, side, plan.findings)
+        doubtful = doubtful or bool(doubt)
+        if found:
+            placed = _placed(doubt.without(found), side, one, library_of(root))
+            judged += (told_there(finding, side.name) for finding in placed)
+    own = apply_policy_waivers((*wrong, *judged), stack, today)
     if doubtful:
-        own = tuple(doubtful.without(own))
+        # What a waiver is for may be what nobody could judge.
+        own = tuple(finding for finding in own if finding.code != codes.WAIVER_UNUSED)
     if not own and not policies.findings and not settings.raised:
         return plan.findings  # they are in order already
     return ordered((*settings.weighed(plan.findings), *policies.findings, *own))
 
 
-def _unsettled(root: Path, stack: Stack, plan: Plan, known: Facts) -> Unsettled:
-    """The objects whose patches could not be used."""
-    if not any(finding.code.startswith("PAT") for finding in plan.findings):
+def _unsettled(root: Path, side: Side, findings: Iterable[Finding]) -> Unsettled:
+    """The objects of a cluster whose patches could not be used."""
+    if not any(finding.code.startswith("PAT") for finding in findings):
         return Unsettled()
-    return unsettled(library_of(root), stack, known, chosen_patches(root, stack), plan.findings)
+    library = library_of(root)
+    return unsettled(library, side.stack, side.known, side.chosen(library)[0], told_of(findings, side.name))
 
 
 def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
-    """The objects of a plan as rules see them."""
+    """The objects of the plan of one cluster as rules see them."""
     return tuple(
-        subject_of(target.after, role=target.role, facts=known, sent=_sent(target), namespace=target.key.namespace)
+        subject_of(
+            target.after,
+            role=target.role,
+            facts=known,
+            sent=_sent(target),
+            namespace=target.key.namespace,
+            cluster=target.cluster,
+        )
         for target in plan.asked
     )
 
@@ -72,9 +91,10 @@ def _sent(target: TargetPlan) -> dict[str, object]:
     return {**sent, "spec": {name: value for name, value in sent["spec"].items() if name != "replicas"}}
 
 
-def _placed(findings: Iterable[Finding], root: Path, stack: Stack, plan: Plan) -> Iterator[Finding]:
-    """The findings with their stack, and the file and line of what gives their field its value."""
-    targets = {target.name: target for target in plan.everything}
+def _placed(findings: Iterable[Finding], side: Side, plan: Plan, library: Library) -> Iterator[Finding]:
+    """The findings about one cluster with their stack, and the file and line of what gives their field its value."""
+    stack = side.stack
+    targets = {target.name_there: target for target in plan.targets}
     chosen: tuple[Selected, ...] | None = None
     for finding in findings:
         if finding.file:
@@ -82,11 +102,11 @@ def _placed(findings: Iterable[Finding], root: Path, stack: Stack, plan: Plan) -
             continue
         if finding.field == _NAMESPACE:
             # No patch sets it: the plan takes it from the stack file.
-            yield stack.place(finding, "platform", "namespace")
+            yield stack.place(finding, *side.path, "namespace")
             continue
         traced = None
         if finding.target in targets and finding.field:
-            chosen = chosen_patches(root, stack) if chosen is None else chosen
+            chosen = side.chosen(library)[0] if chosen is None else chosen
             traced = _traced(finding.field, targets[finding.target], stack, chosen)
         yield _at(finding, stack, traced, chosen or ())
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.plan.sides import sides_of
 from modelyard.policy import planner
 from modelyard.policy.loading import Policies
 from modelyard.policy.settings import Settings, settings_of, stack_layer
 from modelyard.stack import Stack, apply_waivers, discover, load
 from modelyard.stack.document import parse_plain
 from modelyard.stack.project import PROJECT_FILES
-from modelyard.workloads import Facts, Workload, stack_facts, workloads
+from modelyard.workloads import Facts, Workload, workloads
 
 
 class Context(NamedTuple):
@@ -27,6 +28,8 @@ class Context(NamedTuple):
     settings: Settings
     findings: Mapping[str, tuple[Finding, ...]]
     """What is wrong with the stack as a whole, by the policy that tells it; no advice, nothing that is waived."""
+    remotes: Mapping[str, Facts] = {}
+    """The facts of its side in each remote cluster, by name. None of the workloads is there."""
 
 
 def context_of(root: Path, policies: Policies, project: str, name: str, today: date) -> Context:
@@ -50,16 +53,18 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     settings, mistakes = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(stack))
     wrong += [one for one in mistakes if one.file == stack.file]
     sized = workloads(stack.config)
+    own, *remotes = sides_of(stack)
     by_code: dict[str, list[Finding]] = {"configuration": wrong}
     for finding in settings.weighed(apply_waivers(planner.of_stack(stack), stack, today)):
         by_code.setdefault(finding.code, []).append(finding)
     return Context(
         stack,
-        stack_facts(stack, sized),
+        own.known,
         {workload.deployment: workload for workload in sized},
         stack.config.platform.namespace,
         settings,
         {code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
+        {side.name: side.known for side in remotes},
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
+from modelyard.plan.sides import told_there
 from modelyard.policy import planner
 from modelyard.policy.context import Context, context_of
 from modelyard.policy.judging import applies, of_all, of_one
@@ -162,34 +163,36 @@ class Pack:
             for code in codes:
                 yield from ((code, one) for one in context.findings.get(code, ()))
             return
-        seen = subject(resource, context.workloads, context.facts, context.namespace, sent)
+        seen = _seen(resource, context, sent)
         if seen is None:
             return
-        planned = {code for code in codes if code in planner.CODES}
+        planned = {code for code in codes if code in planner.CODES and not seen.cluster}
         if planned:
             yield from ((one.code, one) for one in self._planned(context, seen) if one.code in planned)
         for code in codes:
             setting = self._setting(context, code)
             if setting is not None and setting.rule.judge is not None and applies(setting, seen):
-                yield from ((code, one) for one in self._standing(context, of_one(setting, seen)))
+                found = (told_there(one, seen.cluster) for one in of_one(setting, seen))
+                yield from ((code, one) for one in self._standing(context, found))
 
     def _together(self, resources: Sequence[Resource], codes: Sequence[str]) -> Iterator[tuple[str, _Told]]:
         """What rules say that look at all objects at once."""
         if not any(one.rule.judge_all is not None for one in map(self._policies.settings.by_code.get, codes) if one):
             return
-        by_stack: dict[tuple[str, str], list[tuple[str, Subject]]] = {}
+        by_side: dict[tuple[str, str, str], list[tuple[str, Subject]]] = {}
         for resource in resources:
-            context = self._context(resource)
-            sent = self._sent.get(resource.urn)
-            seen = subject(resource, context.workloads, context.facts, context.namespace, sent)
+            seen = _seen(resource, self._context(resource), self._sent.get(resource.urn))
             if seen is not None:
-                by_stack.setdefault((resource.project, resource.stack), []).append((resource.urn, seen))
-        for key, found in by_stack.items():
-            urns = {one.name: urn for urn, one in found}
+                side = (resource.project, resource.stack, seen.cluster)
+                by_side.setdefault(side, []).append((resource.urn, seen))
+        for (project, stack, cluster), found in by_side.items():
+            context = self._contexts[project, stack]
+            urns = {f"{cluster}/{one.name}" if cluster else one.name: urn for urn, one in found}
             for code in codes:
-                setting = self._setting(self._contexts[key], code)
+                setting = self._setting(context, code)
                 if setting is not None and setting.rule.judge_all is not None:
-                    for finding in self._standing(self._contexts[key], of_all(setting, [one for _, one in found])):
+                    told = (told_there(one, cluster) for one in of_all(setting, [one for _, one in found]))
+                    for finding in self._standing(context, told):
                         yield urns.get(finding.target, ""), (code, finding)
 
     def _setting(self, context: Context, code: str) -> Setting | None:
@@ -215,6 +218,13 @@ class Pack:
         """The findings that no waiver covers and that are more than advice."""
         told = findings if context.stack is None else waive(findings, context.stack, self._today)[0]
         return (one for one in told if not one.waived and one.severity is not Severity.ADVICE)
+
+
+def _seen(resource: Resource, context: Context, sent: Mapping[str, Any] | None) -> Subject | None:
+    """A resource as rules see it, in a remote cluster with the stack's side there; None where it is no object."""
+    if resource.cluster:
+        return subject(resource, {}, context.remotes.get(resource.cluster, {}), "", sent)
+    return subject(resource, context.workloads, context.facts, context.namespace, sent)
 
 
 def text(finding: Finding, coded: bool) -> str:

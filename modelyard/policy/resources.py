@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from modelyard.cluster.held import REMOTE
 from modelyard.policy.subject import Subject, mapping, subject_of
 from modelyard.workloads import Facts, Workload
 
@@ -12,6 +13,8 @@ _PREFIX = "kubernetes:"
 _BUNDLES = ("helm.sh/", "yaml:", "yaml/", "kustomize:", "kustomize/")
 """Resources of the Kubernetes package that are not objects but make some."""
 _PATCH = "Patch"
+_REMOTE = f"{REMOTE}$"
+"""In the URN of a resource whose parent is a remote cluster, before its own type."""
 
 
 class Resource(NamedTuple):
@@ -35,6 +38,14 @@ class Resource(NamedTuple):
     def project(self) -> str:
         """The project's name."""
         return self.urn.partition("::")[2].partition("::")[0]
+
+    @property
+    def cluster(self) -> str:
+        """Name of the remote cluster that it is in; empty: the platform's.
+
+        Resources there are children of the cluster's component, and their names begin with its name.
+        """
+        return self.name.partition("/")[0] if _REMOTE in self.urn else ""
 
     @property
     def patches(self) -> bool:
@@ -70,8 +81,8 @@ def subject(
 
     Args:
         resource: the resource.
-        workloads: of its stack, by name of their Deployment.
-        facts: of its stack.
+        workloads: of its stack in its cluster, by name of their Deployment.
+        facts: of its stack in its cluster.
         namespace: that the workloads are in.
         sent: what the program asks for, where ``resource`` is what became of it.
     """
@@ -79,7 +90,7 @@ def subject(
     if body is None:
         return None
     whole = resource.complete and (resource.is_live or not resource.patches)
-    made = subject_of(body, facts=facts, sent=sent, whole=whole, name=resource.name)
+    made = subject_of(body, facts=facts, sent=sent, whole=whole, name=resource.name, cluster=resource.cluster)
     workload = workloads.get(made.name)
     ours = workload is not None and made.kind == "Deployment" and made.namespace == namespace
     return made._replace(role=workload.role) if workload is not None and ours else made

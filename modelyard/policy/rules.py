@@ -34,7 +34,7 @@ class Rule(NamedTuple):
     judge: Judge | None
     """Looks at one object at a time; None where ``judge_all`` does it."""
     judge_all: JudgeAll | None
-    """Looks at all objects of a stack at once."""
+    """Looks at all objects of a stack in one cluster at once."""
     kinds: frozenset[str] = frozenset()
     """Of the objects that it looks at; empty for all."""
     roles: frozenset[str] = frozenset()
@@ -108,7 +108,7 @@ def rule_of_all(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     needs: Iterable[str] = (),
 ) -> Callable[[OfAll], OfAll]:
-    """Makes a rule of a function that looks at all objects of a stack at once; otherwise as ``rule``."""
+    """Makes a rule of a function that looks at all objects of a stack in one cluster at once; otherwise as ``rule``."""
     nothing: frozenset[str] = frozenset()
     return _marker(Declared(code, level, nothing, nothing, False, params or {}, tuple(_words(needs)), True))
 

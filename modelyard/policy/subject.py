@@ -50,6 +50,8 @@ class Subject(NamedTuple):
     file is not known."""
     templates: tuple[Template, ...]
     """The pods that it makes; none for an object that makes no pods."""
+    cluster: str = ""
+    """Name of the remote cluster that it is in; empty: the platform's."""
 
     @property
     def annotations(self) -> Mapping[str, Any]:
@@ -82,6 +84,7 @@ def subject_of(
     whole: bool = True,
     namespace: str = "",
     name: str = "",
+    cluster: str = "",
 ) -> Subject:
     """The subject of an object.
 
@@ -93,6 +96,7 @@ def subject_of(
         whole: whether ``body`` has every field.
         namespace: where the object itself does not say one.
         name: where the object itself does not say one.
+        cluster: name of the remote cluster that it is in; empty: the platform's.
     """
     metadata = mapping(body.get("metadata"))
     kind = str(body.get("kind") or "")
@@ -107,6 +111,7 @@ def subject_of(
         role,
         facts,
         tuple(_templates(kind, body)),
+        cluster,
     )
 
 

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def column(plan: Plan, version: str) -> Column:
-    """The fields that a plan asks for.
+    """The fields that a plan asks for in all of its clusters.
 
     Args:
         plan: the plan.
@@ -44,7 +44,7 @@ def column(plan: Plan, version: str) -> Column:
     """
     fields: dict[Field, str] = {}
     schemas = merge.MergeSchema.kubernetes(version)
-    for target in plan.asked:
+    for target in (target for side in plan.sides for target in side.asked):
         schema = schemas.of(target.key.api_version, target.key.kind)
         for change in merge.diff(None, target.applied, schema):
             if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from posixpath import normpath
 
+from modelyard.cluster.recorded import stack_of_recorded
 from modelyard.environments.locks import lock_file
 from modelyard.preview.revisions import Range, between, laid_out
 from modelyard.preview.shared import same_patches, same_policies, shared_news
@@ -58,14 +59,14 @@ def _folder(root: Path) -> str:
 
 def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview:
     folder = _folder(head_root)
-    recorded = {path.split("/")[-2] for path in span.paths if path.startswith(f"{folder}recorded/")}
+    recorded = {_recorded_of(path) for path in span.paths if path.startswith(f"{folder}recorded/")}
     others = {name for name, path in _files_of(head_root) if path in span.paths}
     touched = {_stack_of(path, folder) for path in span.paths} | recorded | others
     shared = any(path.startswith((*_PROJECT, "patches/")) for path in span.paths)
 
     def wanted(path: str) -> bool:
         if path.startswith(f"{folder}recorded/"):
-            return path.split("/")[-2] in touched
+            return _recorded_of(path) in touched
         return path.startswith(_SHARED) or (path.startswith(folder) and (shared or _stack_of(path, folder) in touched))
 
     with laid_out(head_root, span.base.commit, span.prefix, wanted, _named_files) as base_root:
@@ -90,6 +91,11 @@ def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview
         found = [one._replace(held=one.status != "removed") for one in found]
     told = {one.stack for one in found}
     return Preview(span.base, span.head, tuple(found), tuple(name for name in names if name not in told), project)
+
+
+def _recorded_of(path: str) -> str:
+    """The stack that a file below ``recorded/`` is of."""
+    return stack_of_recorded(path.split("/")[-2])
 
 
 def _any_shared(paths: Iterable[str]) -> bool:

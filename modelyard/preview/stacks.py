@@ -4,12 +4,12 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from modelyard.catalog import select
 from modelyard.cost.prices import Prices
 from modelyard.cost.project import priced, prices_of
 from modelyard.findings import Finding, ordered
 from modelyard.plan.cost import StackCost
 from modelyard.plan.project import Planned, library_of, plan_after, plan_recorded, shown, with_project
+from modelyard.plan.sides import sides_of
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.check import check_plan
 from modelyard.policy.loading import policies_of
@@ -21,7 +21,6 @@ from modelyard.preview.submitted import submissions, submitted
 from modelyard.preview.topology import topology
 from modelyard.preview.values import StackDiff, SubmissionDiff
 from modelyard.stack import Stack, load
-from modelyard.workloads import facts, workloads
 
 _DRAFT = "PAT018"
 
@@ -75,7 +74,7 @@ def _planned_twice(base_root: Path, head_root: Path, today: date, job: Job) -> S
         cost = _running_cost(base_root, before, today)
     else:
         also = given_up(base, head, following) if following is not None else ()
-        cost = _cost(head_root, ahead, also, earlier)
+        cost = _cost(head_root, _with_left(ahead, before), also, earlier)
     if not changes_anything(difference) and not _other_amounts(cost):
         return None
     return difference._replace(topology=topology(before, ahead), cost=cost)
@@ -107,9 +106,22 @@ def _cost(
     """
     if planned.plan is None:
         return None
-    whole = planned._replace(plan=planned.plan._replace(targets=(*planned.plan.asked, *also)))
-    found = priced(root, whole, earlier)
+
+    def whole(side: Plan) -> Plan:
+        return side._replace(targets=(*side.asked, *(one for one in also if one.cluster == side.remote)))
+
+    plan = whole(planned.plan._replace(remotes=tuple(map(whole, planned.plan.remotes))))
+    found = priced(root, planned._replace(plan=plan), earlier)
     return found.plan.cost if found.plan is not None else None
+
+
+def _with_left(ahead: Planned, before: Planned | None) -> Planned:
+    """The head's plan, with the remote clusters that only the base has: nothing is asked for there any more."""
+    if ahead.plan is None or before is None or before.plan is None:
+        return ahead
+    left = tuple(far._replace(targets=()) for far in before.plan.remotes if far.remote not in ahead.remotes)
+    plan = ahead.plan._replace(remotes=(*ahead.plan.remotes, *left))
+    return ahead._replace(plan=plan, remotes={**before.remotes, **ahead.remotes})
 
 
 def _running_cost(root: Path, planned: Planned | None, today: date) -> StackCost | None:
@@ -227,10 +239,11 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
     if stack is None:
         return None
     stack = with_project(root, stack)
-    chosen, problems = select(library_of(root), stack, facts(stack.config, workloads(stack.config)))
+    sides = [side.chosen(library_of(root)) for side in sides_of(stack)]
+    problems = [finding for _, found in sides for finding in found]
     drafts = tuple(finding for finding in problems if finding.code == _DRAFT)
     others = [(finding.code, finding.summary) for finding in problems if finding.code != _DRAFT]
-    patches = [(one.patch.id, one.patch.sha256) for one in chosen]
+    patches = [(one.patch.id, one.patch.sha256) for chosen, _ in sides for one in chosen]
     own = (stack.file, stack.sha256, stack.config.environments, submitted(stack, library_of(root)))
     return _Inputs((*own, patches, others, prices_of(root, stack)), drafts)
 

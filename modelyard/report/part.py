@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.cost import stack_cost
+from modelyard.plan.cost import StackCost, stack_cost
 
 _LEFT_OUT = ("PAT", "OWN")
 """Families of findings that leave a target out of a plan. Those about cards and sizes speak of planned targets."""
@@ -51,12 +51,18 @@ def part_of(plan: Plan, names: Collection[str]) -> Plan:
 
     Errors stay, whatever they are about: they stop the apply of every target.
     """
+    remotes = tuple(part_of(far, names) for far in plan.remotes if any(target.name in names for target in far.targets))
     return plan._replace(
         targets=tuple(target for target in plan.targets if target.name in names),
         steps=tuple(step for step in plan.steps if step.target in names),
         findings=tuple(one for one in plan.findings if not one.target or one.target in names or one.blocks),
-        remotes=tuple(
-            part_of(far, names) for far in plan.remotes if any(target.name in names for target in far.targets)
-        ),
-        cost=plan.cost and stack_cost(one for one in plan.cost.targets if one.name in names),
+        remotes=remotes,
+        cost=plan.cost and _part_of_cost(plan.cost, names, [far.remote for far in remotes]),
+    )
+
+
+def _part_of_cost(cost: StackCost, names: Collection[str], remotes: Collection[str]) -> StackCost:
+    return stack_cost(
+        (one for one in cost.targets if one.name in names),
+        (one for one in cost.jobs_only if one.cluster in remotes),
     )

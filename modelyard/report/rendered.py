@@ -1,6 +1,6 @@
 """A plan's patches as files for other tools."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Document, PatchVersion
@@ -13,6 +13,17 @@ from modelyard.report.json6902 import json_patch
 from modelyard.report.unified import yaml_text
 
 
+class RenderedRemote(NamedTuple):
+    """Where the files for a remote cluster are among a stack's."""
+
+    name: str
+    context: str
+    """By which the plan reaches it."""
+    namespace: str
+    folder: str
+    """Relative to the stack's."""
+
+
 class RenderedStack(NamedTuple):
     """One stack's files by relative name."""
 
@@ -20,16 +31,48 @@ class RenderedStack(NamedTuple):
     files: Mapping[str, str]
     findings: tuple[Finding, ...]
     """What to know before another tool applies them."""
+    remotes: tuple[RenderedRemote, ...] = ()
+
+
+def rendered_remotes(plan: Plan) -> tuple[RenderedRemote, ...]:
+    """The remote clusters for which there are files."""
+    return tuple(
+        RenderedRemote(far.remote, far.context or "", far.namespace, f"remotes/{far.remote}")
+        for far in plan.remotes
+        if far.asked
+    )
 
 
 def vendor_files(plan: Plan, documents: Iterable[tuple[PatchVersion, Document]]) -> dict[str, str]:
-    """One file a document, numbered in the order in which they are applied, each with its ``# target:`` line."""
+    """One file a document, numbered in the order in which they are applied, each with its ``# target:`` line.
+
+    In a remote cluster is nothing to patch, so for it there is one file an object, whole and numbered alike, in
+    ``remotes/NAME``.
+    """
     rank = {target.name: index for index, target in enumerate(plan.targets)}
     arranged = sorted(documents, key=lambda item: rank.get(item[1].target, len(rank)))
-    return {
+    files = {
         f"{number:02}-{patch.name}.{patch.version}.{document.target}.yaml": document.text
         for number, (patch, document) in enumerate(arranged, 1)
     }
+    return files | _of_remotes(plan, _whole_files)
+
+
+def _whole_files(plan: Plan) -> dict[str, str]:
+    """The objects as an apply sends them."""
+    return {
+        f"{number:02}-{target.key.kind.lower()}-{target.key.name}.yaml": (
+            f"# {', '.join(target.patches)}\n" + yaml_text(target.applied)
+        )
+        for number, target in enumerate(plan.asked, 1)
+    }
+
+
+def _of_remotes(plan: Plan, files: Callable[[Plan], Mapping[str, str]]) -> dict[str, str]:
+    """The files of each remote cluster's plan, in folders of their own."""
+    folders = {one.name: one.folder for one in rendered_remotes(plan)}
+    of_each = ((folders[far.remote], files(far)) for far in plan.remotes if far.remote in folders)
+    return {f"{folder}/{name}": text for folder, found in of_each for name, text in found.items()}
 
 
 def rendered_document(form: str, folder: str | None, stacks: Iterable[RenderedStack]) -> dict[str, Any]:
@@ -43,6 +86,7 @@ def rendered_document(form: str, folder: str | None, stacks: Iterable[RenderedSt
                 "stack": stack.name,
                 "files": [{"name": name, "text": text} for name, text in stack.files.items()],
                 "findings": [finding_to_json(finding) for finding in stack.findings],
+                **({"remotes": [one._asdict() for one in stack.remotes]} if stack.remotes else {}),
             }
             for stack in stacks
         ],
@@ -81,6 +125,4 @@ def kustomize_files(plan: Plan) -> dict[str, str]:
         "patches": patches,
     }
     files["kustomization.yaml"] = yaml_text({key: value for key, value in kustomization.items() if value})
-    for one in plan.remotes:
-        files |= {f"remotes/{one.remote}/{name}": text for name, text in kustomize_files(one).items()}
-    return files
+    return files | _of_remotes(plan, kustomize_files)

@@ -41,16 +41,17 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
     deployment-ray-head is in namespace default, which is not allowed
     ```
 
-    **Fix.** Set `modelyard:platform: {namespace: …}` to an allowed one, or add the namespace to `allow` in
-    `policies/policy.yaml`.
+    **Fix.** Set `modelyard:platform: {namespace: …}` to an allowed one, in a remote cluster `namespace` of the
+    resource's `remote.cluster`, or add the namespace to `allow` in `policies/policy.yaml`.
     """
     namespace = subject.namespace or ("default" if subject.templates else "")
     if namespace and not any(fnmatchcase(namespace, pattern) for pattern in params["allow"]):
+        said = "remote.cluster.namespace" if subject.cluster else "platform.namespace"
         yield subject.finding(
             f"{subject.name} is in namespace {namespace}, which is not allowed",
             field="metadata.namespace",
             detail=f"allowed are {', '.join(params['allow'])}",
-            remedy="set platform.namespace to an allowed one, or add it to the rule's allow",
+            remedy=f"set {said} to an allowed one, or add it to the rule's allow",
         )
 
 

@@ -262,3 +262,24 @@ def test_a_parameter_of_a_patch_is_promoted(project: Any, run: Any) -> None:
     assert "patches.ray-worker.params.gracePeriod  (none)  → 23000" in run("promote", "dev", "staging").out
     assert run("promote", "dev", "staging", "--write").code == 0
     assert "gracePeriod: 23000" in project.stack_file("staging").read_text()
+
+
+FAR = """modelyard:resources:
+  - {name: far, type: runtime, remote: {cluster: {controller: "https://10.8.0.5:6443", context: NAME-far}}}"""
+
+
+def test_what_stacks_ask_of_remote_clusters_is_compared_and_promoted(project: Any, run: Any) -> None:
+    for stack in ("dev", "staging"):
+        project.add(FAR.replace("NAME", stack), stack)
+    folder = project.root / "patches/remote-cluster"
+    shutil.copytree(folder / "v1", folder / "v2")
+    base = folder / "v2/base.yaml.j2"
+    field = "automountServiceAccountToken: "
+    base.write_text(base.read_text().replace(f"{field}false", f"{field}true"))
+    project.add("modelyard:patches: [{name: remote-cluster, version: v1}]", "staging")
+    document = json.loads(run("promote", "dev", "staging", "--json").out)
+    taken = {one["setting"]: one["source"] for one in document["taken"]}
+    assert taken["patches.remote-cluster"] == "v2"
+    rows = json.loads(run("plan", "dev", "staging", "--matrix", "--json", "--target", "far/remote-job").out)["fields"]
+    values = {row["field"]: sorted(json.dumps(one["value"]) for one in row["values"]) for row in rows}
+    assert values["automountServiceAccountToken"] == ["false", "true"]

@@ -1,10 +1,14 @@
 """render as a user runs it: files for other tools, all of them or none."""
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_render_for_the_vendors_tool(project: Any, run: Any) -> None:
@@ -30,16 +34,25 @@ def test_render_as_a_kustomization(project: Any, run: Any) -> None:
     assert len(kustomization["patches"]) == 5
 
 
+def remote(project: Any, *names: str) -> None:
+    """Adds resources with remote clusters of their own."""
+    buckets = f"reachedBy: [platform, {', '.join(names)}]"
+    lines = [f"modelyard:buckets: [{{name: lake, url: s3://acme-lake, {buckets}}}]", "modelyard:resources:"]
+    for name in names:
+        secrets = "readSecret: reads, writeSecret: writes"
+        place = f'controller: "https://10.8.0.5:6443", context: {name}'
+        cluster = f"{{{place}, quota: {{cpu: 8, memory: 32Gi}}, {secrets}}}"
+        places = "data: {shared: {bucket: lake, prefix: datasets}}, model: {bucket: lake, prefix: models}"
+        lines.append(
+            f"  - {{name: {name}, type: training, remote: {{cluster: {cluster}, {places}, image: trainer:1}}}}"
+        )
+    project.add("\n".join(lines))
+
+
 def test_each_remote_cluster_has_a_kustomization_of_its_own(project: Any, run: Any) -> None:
-    secrets = "readSecret: reads, writeSecret: writes"
-    cluster = f'{{controller: "https://10.8.0.5:6443", context: far, quota: {{cpu: 8, memory: 32Gi}}, {secrets}}}'
-    places = "data: {shared: {bucket: lake, prefix: datasets}}, model: {bucket: lake, prefix: models}"
-    remote = f"{{cluster: {cluster}, {places}, image: trainer:1}}"
-    project.add(
-        "modelyard:buckets: [{name: lake, url: s3://acme-lake, reachedBy: [platform, far]}]\n"
-        f"modelyard:resources:\n  - {{name: far, type: training, remote: {remote}}}"
-    )
-    assert run("render", "dev", "--format", "kustomize", "--out", "gitops").code == 0
+    remote(project, "far")
+    done = run("render", "dev", "--format", "kustomize", "--out", "gitops")
+    assert (done.code, done.out.splitlines()[1]) == (0, "remote cluster far: gitops/dev/remotes/far")
     folder = project.root / "gitops/dev"
     assert "remotes" not in (folder / "kustomization.yaml").read_text()
     there = folder / "remotes/far"
@@ -47,6 +60,60 @@ def test_each_remote_cluster_has_a_kustomization_of_its_own(project: Any, run: A
     assert sorted(names) == sorted(path.name for path in there.glob("*.yaml") if path.name != "kustomization.yaml")
     kinds = {yaml.safe_load((there / name).read_text())["kind"] for name in names}
     assert kinds == {"Namespace", "ServiceAccount", "ResourceFlavor", "ClusterQueue", "LocalQueue"}
+
+
+def test_in_the_vendors_form_remote_clusters_have_whole_objects_in_order(project: Any, run: Any) -> None:
+    plain = json.loads(run("render", "dev", "--json", "--print").out)["stacks"][0]
+    remote(project, "far", "near")
+    stack = json.loads(run("render", "dev", "--json").out)["stacks"][0]
+    assert stack["files"][: len(plain["files"])] == plain["files"]
+    assert [(one["name"], one["context"], one["folder"]) for one in stack["remotes"]] == [
+        ("far", "far", "remotes/far"),
+        ("near", "near", "remotes/near"),
+    ]
+    sent = {one["remote"]: [target["applied"] for target in one["targets"]] for one in remotes(run)}
+    for name in ("far", "near"):
+        there = project.root / "out/vendor/dev/remotes" / name
+        files = sorted(there.iterdir())
+        assert files[0].name == "01-namespace-modelyard-remote.yaml"
+        assert [yaml.safe_load(path.read_text()) for path in files] == sent[name]
+
+
+def remotes(run: Any) -> list[dict[str, Any]]:
+    """The plans of dev's remote clusters."""
+    found: list[dict[str, Any]] = json.loads(run("plan", "dev", "--json").out)["remotes"]
+    return found
+
+
+@pytest.mark.parametrize("form", ["vendor", "kustomize"])
+def test_a_remote_cluster_that_goes_takes_its_folder_along(project: Any, run: Any, form: str) -> None:
+    before = project.stack_file().read_text()
+    remote(project, "far")
+    run("render", "dev", "--format", form, "--out", "out")
+    project.stack_file().write_text(before)
+    assert "remote cluster" not in run("render", "dev", "--format", form, "--out", "out").out
+    assert [path for path in (project.root / "out/dev").rglob("*") if path.is_file() and "remotes" in path.parts] == []
+
+
+def test_a_cluster_in_which_nothing_is_asked_for_has_no_folder(project: Any, run: Any) -> None:
+    remote(project, "far")
+    project.add("modelyard:patches: [{name: remote-cluster, enabled: false}]")
+    done = run("render", "dev", "--format", "kustomize", "--out", "gitops")
+    assert (done.code, len(done.out.splitlines())) == (0, 1)
+    assert not (project.root / "gitops/dev/remotes").exists()
+
+
+def test_a_rule_that_an_object_of_a_remote_cluster_breaks_stops_the_rendering(
+    project: Any, run: Any, refused: Any
+) -> None:
+    remote(project, "far")
+    (project.root / "policies/rules").mkdir(parents=True)
+    shutil.copy(ROOT / "policies/rules/organisation.py", project.root / "policies/rules")
+    project.add("modelyard:policy: {rules: {POL112: {params: {allow: [ml-platform]}}}}")
+    done = refused("render", "dev", "--format", "kustomize", code=1)
+    assert "POL112 on far: far is in namespace modelyard-remote, which is not allowed" in done.words
+    assert "nothing was written" in done.words
+    assert run("check", "dev").code == run("plan", "dev").code == 1
 
 
 def test_render_for_machines_has_the_same_files(project: Any, run: Any, cli: Any) -> None:

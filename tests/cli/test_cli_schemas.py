@@ -52,6 +52,7 @@ def test_plans(run: Any, valid: Any, stack: str) -> None:
     assert valid(json.loads(run("plan", stack, "--json", "--target", "ray-head").out), "plan") == []
 
 
+PLACES = "image: 'trainer:1', data: {shared: {bucket: lake, prefix: data}}, model: {bucket: lake, prefix: models}"
 FAR = """modelyard:resources:
   - name: far
     type: training
@@ -63,12 +64,19 @@ def test_plans_with_a_remote_cluster_of_which_nothing_is_known(project: Any, run
     project.add(FAR)
     document = json.loads(run("plan", "dev", "--json").out)
     assert [one["cluster"]["identity"] for one in document["remotes"]] == [""]
+    assert [one["cluster"] for one in document["cost"]["jobsOnly"]] == ["far"]
     assert valid(document, "plan") == []
 
 
 @pytest.mark.parametrize("form", ["vendor", "kustomize"])
 def test_rendered_files(project: Any, run: Any, valid: Any, form: str) -> None:
-    assert valid(json.loads(run("render", "--all", "--format", form, "--json").out), "outputs", "render") == []
+    project.add(
+        "modelyard:buckets: [{name: lake, url: 's3://acme-lake', reachedBy: [platform, far]}]\n"
+        + FAR.replace("{cluster:", f"{{{PLACES}, cluster:").replace("quota:", "readSecret: r, writeSecret: w, quota:")
+    )
+    document = json.loads(run("render", "--all", "--format", form, "--json").out)
+    assert ["remotes" in stack for stack in document["stacks"]] == [True, False, False]
+    assert valid(document, "outputs", "render") == []
 
 
 def test_what_a_run_would_be(project: Any, run: Any, valid: Any) -> None:

@@ -1,0 +1,90 @@
+"""The sides of a stack: its part in the platform's cluster, and its part in each remote cluster.
+
+Whoever has to look at all clusters of a stack goes through ``sides_of``; whoever has a plan, through ``Plan.sides``.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from modelyard.catalog import Library, Selected, select
+from modelyard.findings import Finding
+from modelyard.stack.config import Path, Platform, Stack
+from modelyard.workloads import Facts, stack_facts, workloads
+from modelyard.workloads.remote import RemoteCluster, remote_clusters, remote_facts
+
+_FACTS = "remote"
+_WRITTEN = {"queues": "quota"}
+"""Facts of a remote cluster that have another name in the stack file."""
+
+
+class Side(NamedTuple):
+    """What a stack asks for in one cluster is made of this, beside the project's patches."""
+
+    stack: Stack
+    """With the context and namespace of the cluster; ``stack.remote`` is its name, empty for the platform's."""
+    known: Facts
+    """What patches and rules may ask."""
+    path: Path
+    """Where the stack file says the cluster's namespace and the like."""
+
+    @property
+    def name(self) -> str:
+        """Of the remote cluster; empty: the platform's."""
+        return self.stack.remote
+
+    def chosen(self, library: Library) -> tuple[tuple[Selected, ...], tuple[Finding, ...]]:
+        """The patches that the stack takes there, and what is wrong with the choice."""
+        found, problems = select(library, self.stack, self.known)
+        return (tuple(map(self._placed, found)) if self.name else found), problems
+
+    def _placed(self, one: Selected) -> Selected:
+        """With the places in the stack file of what is said of this cluster alone."""
+        sources = {
+            name: (*self.path, _WRITTEN.get(str(where[1]), where[1])) if where[:1] == (_FACTS,) else where
+            for name, where in one.sources.items()
+        }
+        return one._replace(sources=sources)
+
+
+def sides_of(stack: Stack) -> tuple[Side, ...]:
+    """The sides of a stack, the platform's first."""
+    return (platform_side(stack), *(remote_side(stack, one) for one in remote_clusters(stack.config)))
+
+
+def platform_side(stack: Stack) -> Side:
+    """The side in the platform's cluster."""
+    return Side(stack, stack_facts(stack, workloads(stack.config)), ("platform",))
+
+
+def remote_side(stack: Stack, remote: RemoteCluster) -> Side:
+    """The side in a remote cluster, which has nothing of the platform."""
+    config = stack.config
+    there = config._replace(
+        platform=Platform(config.platform.release, namespace=remote.cluster.namespace),
+        autoscaling=type(config.autoscaling)(),
+        resources=(),
+        jobs=(),
+        teams=(),
+        flavors=(),
+        priorities=(),
+        worker_clusters=(),
+    )
+    side = stack._replace(config=there, context=remote.context, remote=remote.name)
+    return Side(side, {**stack_facts(side, ()), **remote_facts(remote)}, remote.path)
+
+
+def told_there(finding: Finding, cluster: str) -> Finding:
+    """The finding under the name of the remote cluster that it is about; as it is for the platform's."""
+    if not cluster:
+        return finding
+    target = f"{cluster}/{finding.target}" if finding.target else ""
+    return finding._replace(target=target, summary=f"on {cluster}: {finding.summary}")
+
+
+def told_of(findings: Iterable[Finding], cluster: str) -> Iterator[Finding]:
+    """The findings that may be about a cluster, under the names that objects have there."""
+    for finding in findings:
+        if not cluster or not finding.target:
+            yield finding
+        elif finding.target.startswith(f"{cluster}/"):
+            yield finding._replace(target=finding.target.removeprefix(f"{cluster}/"))

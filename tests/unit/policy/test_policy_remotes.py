@@ -1,0 +1,157 @@
+"""Objects of a stack's remote clusters are judged like the platform's, each cluster by itself."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.findings import Finding
+from modelyard.policy.resources import Resource
+from tests.unit.policy.conftest import Project
+from tests.unit.policy.test_policy_pack import Run, resource, root
+
+CLUSTER = '{controller: "https://10.8.0.5:6443", context: farm}'
+FAR = f"modelyard:resources: [{{name: far, type: runtime, remote: {{cluster: {CLUSTER}}}}}]"
+ONLY_PLATFORM = "rules: {POL112: {params: {allow: [ml-platform]}}}\n"
+SERVICE = """apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {name}
+  namespace: {{{{ namespace }}}}
+spec:
+  replicas: 1
+  selector: {{matchLabels: {{app: serve}}}}
+  template:
+    metadata: {{labels: {{app: serve}}}}
+    spec:
+      containers:
+        - name: serve
+          image: registry.example/serve:1
+          resources:
+            requests: {{nvidia.com/gpu: 1}}
+            limits: {{nvidia.com/gpu: 2}}
+"""
+
+
+@pytest.fixture
+def far(project: Project) -> Project:
+    """With a remote cluster, and the policies that come with modelyard."""
+    project.own()
+    project.add(FAR)
+    return project
+
+
+def serving(project: Project, name: str = "serve", more: str = "") -> None:
+    """A patch of the project's own: something that serves on the remote cluster."""
+    folder = project.root / "patches/far-serving/v1"
+    folder.mkdir(parents=True)
+    (folder / "meta.yaml").write_text(
+        "description: serves far away\nmode: managed\ncluster: remote\nwhen: {training: ray}\n"
+        "params: {namespace: remote.namespace}\n"
+    )
+    (folder / "schema.json").write_text("{}")
+    (folder / "patch.yaml.j2").write_text("# Nothing is patched.\n")
+    (folder / "base.yaml.j2").write_text(SERVICE.format(name=name) + more)
+
+
+def of(project: Project, code: str) -> list[Finding]:
+    return [finding for finding in project.check() if finding.code == code]
+
+
+def line_of(project: Project, finding: Finding) -> str:
+    return (project.root / finding.file).read_text().splitlines()[finding.line - 1]
+
+
+def test_a_mandatory_rule_stops_the_plan_under_the_clusters_name(far: Project) -> None:
+    far.write("policy.yaml", ONLY_PLATFORM)
+    (found,) = of(far, "POL112")
+    assert (found.target, found.stack, found.blocks) == ("far/remote-job", "dev", True)
+    assert found.summary == "on far: remote-job is in namespace modelyard-remote, which is not allowed"
+    assert "remote.cluster.namespace" in found.remedy
+    assert "controller" in line_of(far, found)
+
+
+def test_what_a_patch_asks_for_there_leads_to_its_line(far: Project) -> None:
+    serving(far)
+    (found,) = of(far, "POL103")
+    assert (found.target, found.file) == ("far/serve", "patches/far-serving/v1/base.yaml.j2")
+    assert line_of(far, found).strip() == "requests: {nvidia.com/gpu: 1}"
+
+
+def test_a_waiver_names_the_object_as_the_finding_does(far: Project) -> None:
+    serving(far)
+    waiver = "modelyard:waivers: [{code: POL103, target: %s, reason: moving, expires: 2026-12-01, by: Ada}]"
+    far.add(waiver % "far/serve")
+    assert [finding.waived for finding in of(far, "POL103")] == ["moving (Ada)"]
+    assert of(far, "CFG022") == []
+    far.edit("target: far/serve", "target: serve")
+    assert [finding.blocks for finding in of(far, "POL103")] == [True]
+    assert [finding.summary for finding in of(far, "CFG022")] == ["the waiver of POL103 for serve covers no finding"]
+
+
+def test_a_rule_sees_the_cluster_and_no_workload_of_the_platform(far: Project) -> None:
+    serving(far, "deployment-ray-head")
+    far.rule(
+        'yield subject.finding(f\'{subject.cluster}|{subject.role}|{subject.facts.get("remote", {}).get("name")}\')',
+        more=", kinds='Deployment'",
+    )
+    heads = {one.target: one.summary for one in of(far, "POL901") if one.target.endswith("deployment-ray-head")}
+    assert heads == {"deployment-ray-head": "|rayHead|None", "far/deployment-ray-head": "on far: far||far"}
+
+
+def test_a_rule_about_all_objects_sees_those_of_one_cluster(far: Project) -> None:
+    far.write(
+        "rules/all.py",
+        "from modelyard.policy import Finding, rule_of_all\n\n\n"
+        '@rule_of_all("POL902")\ndef every(subjects, params):\n'
+        '    """Every.\n\n    **Why.** x\n\n    **Example.** x\n\n    **Fix.** x\n    """\n'
+        "    yield subjects[0].finding(', '.join(sorted({one.cluster for one in subjects})) or 'own')\n",
+    )
+    assert sorted(finding.summary for finding in of(far, "POL902")) == ["on far: far", "own"]
+
+
+def test_what_a_broken_patch_leaves_open_there_is_not_judged(far: Project) -> None:
+    far.write("policy.yaml", ONLY_PLATFORM)
+    serving(far)
+    base = far.root / "patches/far-serving/v1/base.yaml.j2"
+    base.write_text(base.read_text().replace("{{ namespace }}", "{{ nothing }}"))
+    found = far.check()
+    assert any(finding.code.startswith("PAT") and finding.blocks for finding in found)
+    assert not any(finding.code.startswith("POL") for finding in found)
+
+
+FAR_URN = "modelyard:index:Platform$modelyard:index:RemoteCluster$%s"
+NAMED = {"metadata": {"name": "serve", "namespace": "modelyard-remote"}}
+HEAD = {"metadata": {"name": "deployment-ray-head", "namespace": "ml-platform"}, "spec": {"replicas": 3}}
+
+
+def there(name: str, body: dict[str, Any], kind: str = "kubernetes:apps/v1:Deployment") -> Resource:
+    """A resource of the remote cluster far, as the program declares it."""
+    made = resource(kind, f"far/{name}", body)
+    return made._replace(urn=made.urn.replace(f"::{kind}::", f"::{FAR_URN % kind}::"))
+
+
+def test_the_engines_resources_there_are_told_alike(far: Project) -> None:
+    far.write("policy.yaml", ONLY_PLATFORM)
+    (said,) = Run(far)(root(), there("serve", NAMED))["POL112"]
+    assert said.startswith("on far: serve is in namespace modelyard-remote, which is not allowed\n")
+    far.add("modelyard:waivers: [{code: POL112, target: far/serve, reason: x, expires: 2026-12-01, by: Ada}]")
+    assert Run(far)(root(), there("serve", NAMED)) == {}
+
+
+def test_nothing_there_is_taken_for_a_workload_of_the_platform(far: Project) -> None:
+    head = resource("kubernetes:apps/v1:DeploymentPatch", "deployment-ray-head", HEAD)
+    assert "RAY001" in Run(far)(root(), head)
+    assert Run(far)(root(), there("deployment-ray-head", HEAD)) == {}
+
+
+def test_the_engines_resources_are_compared_within_one_cluster(far: Project) -> None:
+    served = {"metadata": {"name": "serve", "namespace": "a"}, "spec": {"replicas": 1}}
+    scaler = {
+        "metadata": {"name": "serve", "namespace": "a"},
+        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "serve"}, "maxReplicas": 4},
+    }
+    kinds = ("kubernetes:apps/v1:Deployment", "kubernetes:autoscaling/v2:HorizontalPodAutoscaler")
+    own, far_scaler = resource(kinds[0], "serve", served), there("serve", scaler, kinds[1])
+    assert "POL109" not in Run(far)(root(), own, far_scaler)
+    (said,) = Run(far)(root(), there("serve", served), far_scaler)["POL109"]
+    assert said.startswith("on far: both HorizontalPodAutoscaler serve and the stack set spec.replicas of serve")

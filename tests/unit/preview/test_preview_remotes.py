@@ -1,0 +1,80 @@
+"""What two commits differ in on the remote clusters of a stack."""
+
+from fractions import Fraction
+from shutil import copytree, ignore_patterns
+from typing import Any
+
+from modelyard.plan.cost import Money
+from modelyard.report.html import html_page
+from modelyard.report.preview_json import preview_document
+from tests.unit.cost.test_cost_remotes import SERVICE
+from tests.unit.preview.conftest import ROOT
+
+FILE = "stacks/Pulumi.dev.yaml"
+FAR = """  modelyard:resources:
+    - name: far
+      type: training
+      remote: {cluster: {controller: "https://10.8.0.5:6443", context: far, quota: {cpu: 8, memory: 32Gi, gpus: 1}}}
+"""
+
+
+def test_a_patch_of_remote_clusters_reaches_the_stacks_that_have_one(repository: Any) -> None:
+    repository.add(FILE, FAR)
+    repository.on_main()
+    repository.patch_v2("remote-cluster", "base.yaml.j2", "BestEffortFIFO", "StrictFIFO")
+    (changed,) = repository.preview().stacks
+    (queue,) = [one for one in changed.targets if one.fields]
+    assert (changed.stack, queue.name) == ("dev", "far/remote-far")
+    assert [(field.before, field.after) for field in queue.fields] == [("BestEffortFIFO", "StrictFIFO")]
+
+
+def test_a_remote_cluster_that_was_recorded_anew_is_said(repository: Any) -> None:
+    repository.add(FILE, FAR)
+    recorded = repository.root / "stacks/recorded"
+    copytree(recorded / "dev", recorded / "dev@far")
+    repository.on_main()
+    repository.edit("stacks/recorded/dev@far/cluster.json", "dev-cpu-1", "far-cpu-1")
+    assert repository.preview().stacks == ()
+    repository.edit(FILE, "memory: 32Gi", "memory: 40Gi")
+    assert [stack.recorded for stack in repository.preview().stacks] == [True]
+
+
+def test_a_rule_that_objects_of_a_remote_cluster_break_is_news(repository: Any) -> None:
+    copytree(ROOT / "policies", repository.root / "policies", ignore=ignore_patterns("__pycache__"))
+    repository.add(FILE, "  modelyard:policy: {rules: {POL112: {params: {allow: [ml-platform]}}}}\n")
+    repository.on_main()
+    repository.add(FILE, FAR)
+    (added,) = repository.preview().stacks
+    assert {one.target for one in added.new if one.code == "POL112"} == {"far/far", "far/remote-job"}
+    assert added.blocked
+
+
+def test_what_jobs_alone_cost_is_told_of_a_remote_cluster_and_not_of_one_that_goes(repository: Any) -> None:
+    repository.add(FILE, FAR)
+    (added,) = repository.preview().stacks
+    assert [one.cluster for one in added.cost.jobs_only] == ["far"]
+    page = html_page(preview_document(repository.preview()), title="preview")
+    assert "remote cluster far costs only while its jobs run, on 1 GPU at most" in page
+    assert "far/modelyard-remote" in page
+    repository.on_main()
+    repository.edit(FILE, FAR, "")
+    (gone,) = repository.preview().stacks
+    assert gone.cost.jobs_only == ()
+
+
+def test_what_stood_in_a_cluster_that_goes_is_saved(repository: Any) -> None:
+    patch = "patches/far-serving/v1"
+    meta = "description: serves\nmode: managed\ncluster: remote\nwhen: {training: ray}\n"
+    repository.add(f"{patch}/meta.yaml", meta + "params: {namespace: remote.namespace}\n")
+    repository.add(f"{patch}/schema.json", "{}")
+    repository.add(f"{patch}/patch.yaml.j2", "# Nothing is patched.\n")
+    repository.add(f"{patch}/base.yaml.j2", SERVICE)
+    recorded = repository.root / "stacks/recorded"
+    copytree(recorded / "dev", recorded / "dev@far", ignore=ignore_patterns("deployment.*"))
+    repository.add(FILE, FAR)
+    repository.on_main()
+    repository.edit(FILE, FAR, "")
+    (gone,) = repository.preview().stacks
+    (one,) = [target for target in gone.cost.targets if target.name == "far/serve"]
+    saved = -2 * Fraction("1.29")
+    assert one.delta == gone.cost.delta.usd == Money(saved, saved)
