@@ -6,9 +6,9 @@ from ipaddress import IPv4Network
 from typing import Final
 
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
+from modelyard.hardware.rented import types
 from modelyard.remote.aws_job import is_prefix
 from modelyard.remote.machines import unfit_card
-from modelyard.remote.offers import machines
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.stack.names import instead, repeated
 
@@ -73,7 +73,7 @@ def _numbers(group: NodeGroup) -> Iterator[str]:
 
 def _machines(aws: Aws, group: NodeGroup) -> Iterator[str]:
     """Whether each machine type has a card that the platform supports, and room for a training worker with one GPU."""
-    known = machines("aws")
+    known = types("aws")
     for name in group.types:
         machine = known.get(name)
         if machine is None:

@@ -27,8 +27,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Resolves, prints and writes."""
+    from modelyard.hardware.rented import provider_of
     from modelyard.remote import CODES, check_remote, offers
-    from modelyard.remote.offers import provider_of
     from modelyard.remote.places import remote_jobs
     from modelyard.report.remote import RemoteResource, remote_document, remote_text
     from modelyard.stack import apply_waivers

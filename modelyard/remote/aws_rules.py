@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.rented import provider_of
 from modelyard.remote.aws_job import problems
 from modelyard.remote.aws_script import user_data
 from modelyard.remote.launch import Launch, launches
-from modelyard.remote.offers import Own, offers, provider_of
+from modelyard.remote.offers import Own, offers
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 
