@@ -7,7 +7,9 @@ import pytest
 
 from modelyard.explanations import explanations
 from modelyard.findings import Severity
+from modelyard.quantity import GI
 from modelyard.remote import CODES, check_remote, offers
+from modelyard.sizing import sized
 from modelyard.stack import Stack, load_text
 
 Make = Callable[..., Stack]
@@ -180,7 +182,8 @@ OWN = "{name: own, type: runtime, resource: away"
         ((OWN, f"{OWN}, env: {{A: b}}"), "jobs[1].env", "the image"),
         ((OWN, f"{OWN}, retries: 2"), "jobs[1].retries", "once"),
         ((OWN, f"{OWN}, keep: 1h"), "jobs[1].keep", "once"),
-        (("command: [run]", "command: [run]\n        port: 8000"), "resources[1].remote.port", "do not serve"),
+        (("command: [run]", "command: [run]\n        port: 8000"), "resources[1].remote.port", "only llm-serving"),
+        (("gpus: 1\n", "gpus: 1\n      gpu: L40S\n"), "resources[1].gpu", "gpu L40S: gpu_1x_a10 has the A10"),
     ],
 )
 def test_a_setting_that_a_machine_does_not_heed_is_an_error(
@@ -208,6 +211,42 @@ def test_a_remote_cluster_heeds_what_its_runs_have_and_knows_no_teams(
     stack: Make, change: tuple[str, str], fields: list[str]
 ) -> None:
     assert [field for field, _ in unread(stack(*ON_A_CLUSTER, change))] == fields
+
+
+@pytest.mark.parametrize("card", ["A10", "a10", "NVIDIA-A10"])
+def test_the_machine_s_own_card_may_be_said(stack: Make, card: str) -> None:
+    assert unread(stack(("gpus: 1\n", f"gpus: 1\n      gpu: {card}\n"))) == []
+
+
+def test_a_rented_machine_is_judged_by_its_own_card_and_not_by_the_stack_s(stack: Make) -> None:
+    """Weights of 28 GB take two cards of 24 GB, and one of 48."""
+    rented = (
+        ("provider: lam\n        instanceType: gpu_1x_a10\n", "provider: amazon\n        instanceType: g6e.2xlarge\n"),
+        ("us-west\n", "us-\n"),
+        ("[platform, lam]", "[platform, amazon]"),
+        ("type: runtime\n      cpu: 4\n      memory: 16Gi\n", "type: llm-serving\n"),
+        (OWN, "{name: own, type: llm-serving, resource: away, model: {parameters: 14G}"),
+    )
+    made = stack(*rented)
+    far = sized(made.config)[1]
+    assert (far.card and far.card.short, far.need.gpus, far.size.memory) == ("L40S", 1, 45 * GI)
+    assert [one.summary for one in check_remote(made) if one.code == "REM006"] == []
+
+
+@pytest.mark.parametrize(
+    ("quota", "short"),
+    [
+        ("{cpu: 4, memory: 16Gi, gpus: 1}", ""),
+        ("{cpu: 3500m, memory: 16Gi, gpus: 1}", "3500m of 4 cores"),
+        ("{cpu: 2, memory: 8Gi}", "2 of 4 cores, 8Gi of 16Gi memory, 0 of 1 GPUs"),
+    ],
+)
+def test_a_quota_that_never_has_room_for_a_job_is_an_error(stack: Make, quota: str, short: str) -> None:
+    given = ("credentialsSecret: site}", f"credentialsSecret: site, quota: {quota}}}")
+    found = [one for one in check_remote(stack(*ON_A_CLUSTER, given)) if one.code == "REM006"]
+    assert [(one.blocks, one.field, one.summary) for one in found] == [
+        (True, "resources[1].remote.cluster.quota", f"quota has only {short} that resource away gets")
+    ] * bool(short)
 
 
 @pytest.mark.parametrize("more", [(), ON_A_CLUSTER])
