@@ -1,11 +1,10 @@
 """What is wrong with providers, buckets and remote resources, but for their machines (``machines``)."""
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 
-from modelyard import quantity
 from modelyard.findings import Finding, Severity
-from modelyard.remote.aws_rules import check_aws
+from modelyard.remote.aws_rules import check_accounts, check_aws
+from modelyard.remote.cluster_rules import check_cluster
 from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
@@ -28,6 +27,7 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
     """The findings about remote resources; with ``own`` prices, those count beside list prices."""
     config = stack.config
     yield from _declared(stack)
+    yield from check_accounts(stack)
     providers = {one.name: one for one in config.providers}
     for index, one in enumerate(sized(config)):
         resource, remote = one.resource, one.resource.remote
@@ -47,7 +47,7 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
             yield from _without_gpus(stack, index, one)
         yield from _one_place(stack, where, resource, remote, providers)
         yield from _reached(stack, where, resource, remote)
-        yield from _within_quota(stack, where, one)
+        yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
         if remote.provider in providers and remote.cluster is None:
             yield from check_machine(stack, index, one, own)
@@ -226,29 +226,6 @@ def _reached(stack: Stack, where: Path, resource: Resource, remote: Remote) -> I
                 f"resource {resource.name} has {what} in bucket {bucket.name}, which {who} cannot reach",
                 f"name a bucket that both reach, or add {who} to its reachedBy{other}",
             )
-
-
-def _within_quota(stack: Stack, where: Path, one: Sized) -> Iterator[Finding]:
-    """Whether the quota of a remote cluster ever has room for one worker: Kueue there would never admit its jobs."""
-    remote, size = one.resource.remote, one.size
-    if remote is None or remote.cluster is None or remote.cluster.quota is None:
-        return
-    quota = remote.cluster.quota
-    asked = (
-        ("cores", quantity.parse(quota.cpu), size.cpu, quantity.cpu),
-        ("memory", quantity.parse(quota.memory), size.memory, quantity.memory),
-        ("GPUs", Fraction(quota.gpus), Fraction(size.gpus), str),
-    )
-    short = [f"{text(most)} of {text(wanted)} {what}" for what, most, wanted, text in asked if most < wanted]
-    if short:
-        yield stack.finding(
-            "REM006",
-            Severity.ERROR,
-            (*where, "cluster", "quota"),
-            f"quota has only {', '.join(short)} that resource {one.resource.name} gets",
-            "raise quota, or correct the resource",
-            detail=f"modelyard size {stack.name} {one.resource.name} shows every number",
-        )
 
 
 def _apart(stack: Stack) -> Iterator[Finding]:

@@ -60,6 +60,29 @@ def test_what_keeps_pulumi_from_launching_is_told(stack: Make, change: tuple[str
     assert words in found[0]
 
 
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        (
+            ("networks: [{", "networks: [{region: us-west-2, vpc: vpc-0b, subnet: subnet-0b}, {"),
+            *("providers[1].aws.networks[1].region", "error provider amazon has two networks in us-west-2"),
+        ),
+        (
+            ("}]}}", "}, {region: us-wast-2, vpc: vpc-0b, subnet: subnet-0b}]}}"),
+            *("providers[1].aws.networks[1].region", "warning provider amazon has a network in us-wast-2"),
+        ),
+        (
+            ("{name: lam, kind: lambda", "{name: lam, kind: lambda, " + NETWORKS),
+            *("providers[0].aws", "error provider lam is lambda, and has an account and networks of AWS"),
+        ),
+    ],
+)
+def test_networks_that_nobody_would_use_are_told(stack: Make, change: tuple[str, str], field: str, words: str) -> None:
+    (finding,) = (one for one in check_remote(stack(ON_AWS, ECR, change)) if one.code == "REM015")
+    assert finding.field == field
+    assert f"{finding.severity.value} {finding.summary}".startswith(words)
+
+
 def test_every_code_is_explained() -> None:
     assert tuple(code for code in explanations() if code.startswith("REM")) == CODES
 
@@ -247,6 +270,28 @@ def test_a_quota_that_never_has_room_for_a_job_is_an_error(stack: Make, quota: s
     assert [(one.blocks, one.field, one.summary) for one in found] == [
         (True, "resources[1].remote.cluster.quota", f"quota has only {short} that resource away gets")
     ] * bool(short)
+
+
+def about_the_cluster(stack: Stack) -> list[str]:
+    field = "resources[1].remote.cluster"
+    return [f"{one.severity.value} {one.summary}" for one in check_remote(stack) if one.field == field]
+
+
+def test_a_remote_cluster_needs_credentials_for_what_its_jobs_copy(stack: Make) -> None:
+    runs = (OWN, f"{OWN}, command: [run]")
+    read = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a}")
+    write = ("readSecret: a}", "readSecret: a, writeSecret: b}")
+    assert about_the_cluster(stack(*ON_A_CLUSTER, runs)) == ["error resource away has data and no credentials for it"]
+    assert about_the_cluster(stack(*ON_A_CLUSTER, runs, read)) == [
+        "error resource away has no credentials for its model"
+    ]
+    assert about_the_cluster(stack(*ON_A_CLUSTER, runs, read, write)) == []
+
+
+def test_what_is_never_submitted_to_a_remote_cluster_is_told(stack: Make) -> None:
+    assert about_the_cluster(stack(*ON_A_CLUSTER)) == [
+        "advice resource away has no pods there for own: a remote cluster runs what is submitted"
+    ]
 
 
 @pytest.mark.parametrize("more", [(), ON_A_CLUSTER])
