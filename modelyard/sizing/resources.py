@@ -128,7 +128,7 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
     part = slice_of(config, resource)
     card = _card(config, resource) if part is None else part.as_card
     estimates = tuple((job, estimate(job, card)) for job in jobs)
-    alone, shared = _apart(resource, estimates)
+    alone, shared = apart(resource, estimates)
     need = largest((*alone, together(shared)))
     # A GPU is never given to somebody who has not asked for it.
     gpus = resource.gpus if resource.gpus is not None else int(resource.partition is not None or resource.grow)
@@ -148,7 +148,7 @@ def _card(config: Config, resource: Resource) -> Card | None:
     return resolve(resource.gpu or config.gpu.model) if machine is None else machine.card
 
 
-def _apart(resource: Resource, jobs: Jobs) -> tuple[list[Need], list[Need]]:
+def apart(resource: Resource, jobs: Jobs) -> tuple[list[Need], list[Need]]:
     """What the jobs need that have pods of their own, and what those need that share some.
 
     A run has pods of its own, with the size of the resource; so has a job elsewhere.
@@ -172,7 +172,7 @@ def _pod(resource: Resource, jobs: Jobs, need: Need, gpus: int, card: Card | Non
         return need._replace(cpu=need.cpu or cpu, memory=need.memory or memory)
     alone, shared = (
         [one._replace(cpu=None, memory=None) if one.gpu_memory else one for one in part]
-        for part in _apart(resource, jobs)
+        for part in apart(resource, jobs)
     )
     return largest((*alone, together(shared), Need(cpu=cpu, memory=memory)))
 
