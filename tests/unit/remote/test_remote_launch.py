@@ -111,6 +111,10 @@ def test_rights_reach_one_prefix(stack: Make) -> None:
     (rule,) = google["accessBoundary"]["accessBoundaryRules"]
     assert rule["availablePermissions"] == ["inRole:roles/storage.objectViewer"]
     assert "buckets/acme-pond/objects/out/" in rule["availabilityCondition"]["expression"]
+    google = json.loads(launch_files(launch(stack(), 1))["own/write.rights.json"])
+    (rule,) = google["accessBoundary"]["accessBoundaryRules"]
+    assert rule["availablePermissions"] == ["inRole:roles/storage.objectUser"]
+    assert "buckets/acme-pond/objects/models/own/" in rule["availabilityCondition"]["expression"]
 
 
 def test_each_job_has_a_launch_and_a_prefix_of_its_own(stack: Make) -> None:
