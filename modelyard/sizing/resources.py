@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from modelyard import quantity
 from modelyard.hardware import Card, resolve
 from modelyard.hardware.partitions import Slice, slice_of
-from modelyard.hardware.rented import machine_of
 from modelyard.quantity import GB, GI
 from modelyard.sizing.formulas import beside_gpus, estimate
 from modelyard.sizing.values import Estimate, Need
@@ -144,8 +143,12 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
 
 def _card(config: Config, resource: Resource) -> Card | None:
     """The card of whole GPUs: that of the machine which is rented, else the one that the stack file names."""
-    machine = machine_of(config, resource)
-    return resolve(resource.gpu or config.gpu.model) if machine is None else machine.card
+    if resource.remote is not None:
+        from modelyard.hardware.rented import machine_of
+
+        if (machine := machine_of(config, resource)) is not None:
+            return machine.card
+    return resolve(resource.gpu or config.gpu.model)
 
 
 def apart(resource: Resource, jobs: Jobs) -> tuple[list[Need], list[Need]]:
