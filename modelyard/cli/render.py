@@ -23,6 +23,8 @@ class Rendered(NamedTuple):
     findings: tuple[Finding, ...] = ()
     """What to know of the files, or the errors where there are none."""
     failed: Exit = Exit.FINE
+    left: int = 0
+    """Objects of the plan that are in no file: they are made whole, and the format has patches only."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -76,7 +78,19 @@ def run(args: Namespace) -> Exit:
 
         say([f"{count(written, 'file')} written to {_shown(out, root)}"])
     _warn([finding for one in told for finding in one.findings], args)
+    _tell_left(told)
     return Exit.FINE
+
+
+def _tell_left(told: Sequence[Rendered]) -> None:
+    """On standard error: what a reader of the files would look for in vain."""
+    if left := sum(one.left for one in told):
+        from modelyard.report.values import count
+
+        sys.stderr.write(
+            f"{count(left, 'object')} of the plan {'is' if left == 1 else 'are'} made whole, not patched, and in none "
+            "of these files: --format kustomize has them\n"
+        )
 
 
 def _warn(findings: Sequence[Finding], args: Namespace) -> None:
@@ -107,7 +121,9 @@ def _render(root: Path, args: Namespace, stack: tuple[str, Path]) -> Rendered:
     documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
     found = emptied_replicas(result.plan.asked, (document for _, document in documents))
     placed = tuple(finding._replace(stack=name, file=result.stack.file) for finding in found)
-    return Rendered(name, vendor_files(result.plan, documents), placed)
+    patched = {document.target for _, document in documents}
+    left = sum(target.name not in patched for plan in (result.plan, *result.plan.remotes) for target in plan.asked)
+    return Rendered(name, vendor_files(result.plan, documents), placed, left=left)
 
 
 def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:
