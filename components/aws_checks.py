@@ -85,6 +85,9 @@ def _numbers(group: NodeGroup) -> Iterator[str]:
 def _machines(aws: Aws, group: NodeGroup) -> Iterator[str]:
     """Whether each machine type has a card that the platform supports, and room for a training worker with one GPU."""
     known = types("aws")
+    cards = {known[name].card_id for name in group.types if name in known}
+    if len(cards) > 1:
+        yield f"{group.name} has machines with {' and '.join(sorted(cards))}: make a group for each card"
     for name in group.types:
         machine = known.get(name)
         if machine is None:

@@ -307,6 +307,10 @@ def test_gpu_machines_are_for_pods_that_want_them(engines: Mapping[str, Engine])
     for name in ("l40s", "a100"):
         (taint,) = groups[name]["taints"]
         assert (taint["key"], taint["effect"]) == ("nvidia.com/gpu", "NO_SCHEDULE")
+    # A group without machines has what its nodes will say of themselves, or no autoscaler would start the first.
+    assert groups["l40s"]["labels"] == {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "NVIDIA-L40S"}
+    assert groups["a100"]["labels"]["nvidia.com/gpu.product"] == "NVIDIA-A100-SXM4-40GB"
+    assert "nvidia.com/gpu.product" not in groups["cpu"].get("labels", {})
     assert groups["l40s"]["instanceTypes"] == ["g6e.2xlarge", "g6e.4xlarge"]
     assert groups["l40s"]["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 0}
     assert (groups["l40s"]["capacityType"], groups["a100"]["capacityType"]) == ("ON_DEMAND", "SPOT")

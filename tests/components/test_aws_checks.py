@@ -47,6 +47,7 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
         ({"cpus": NodeGroup("l40s", ("m7i.xlarge",))}, "two groups of machines are called l40s"),
         (gpus("g6e.2xlarge", least=2, wanted=1), "gpu wants 1 machines, from 2 to 1"),
         (gpus(), "gpu has no machine type"),
+        (gpus("g6e.2xlarge", "p4d.24xlarge"), "gpu has machines with a100-40gb.* and l40s: make a group for each card"),
         (gpus("g6e.2xlarg"), "no GPU machine of AWS: did you mean g6e.2xlarge"),
         (gpus("m7i.xlarge"), "no GPU machine of AWS"),
         (gpus("g3.4xlarge"), r"\(m60\) is no whole card"),

@@ -339,6 +339,27 @@ def test_credentials_that_are_not_encrypted_are_refused_and_not_repeated(text: s
     assert "AKIA" not in str(findings)
 
 
+@pytest.mark.parametrize(
+    ("port", "words"),
+    [("0", "it must be 1 or more"), ("65536", "it is too large"), ("web", "it must be a whole number")],
+)
+def test_a_port_that_is_none_is_told_as_a_number(text: str, port: str, words: str) -> None:
+    made, (mistake,) = load_text(text.replace("[run]", f"[run]\n        port: {port}"), "dev", "f.yaml")
+    assert made is None
+    assert (mistake.field, mistake.line > 0, words in mistake.summary) == ("resources[1].remote.port", True, True)
+
+
+def test_numbers_of_a_remote_resource_may_be_texts_as_the_engine_s_command_line_writes_them(stack: Make) -> None:
+    made = stack(
+        *ON_A_CLUSTER,
+        ("credentialsSecret: site}", "credentialsSecret: site, quota: {cpu: '64', memory: 256Gi, gpus: '8'}}"),
+        ("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: '8000'\n"),
+    )
+    far, away = (one.remote for one in made.config.resources)
+    assert far and far.port == 8000
+    assert away and away.cluster and away.cluster.quota and away.cluster.quota.gpus == 8
+
+
 def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
     assert "AAAA" not in repr(stack())
     assert str(stack().config.providers[1].credentials) == "[secret]"
