@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from modelyard.findings import Finding, Severity
 from modelyard.remote.aws_rules import check_accounts, check_aws
 from modelyard.remote.cluster_rules import check_cluster
+from modelyard.remote.lifetimes import check_lifetimes
 from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
@@ -15,7 +16,7 @@ from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
 
-CODES = tuple(f"REM{number:03}" for number in range(1, 17))
+CODES = tuple(f"REM{number:03}" for number in range(1, 18))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
@@ -49,6 +50,7 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
         yield from _reached(stack, where, resource, remote)
         yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
+        yield from check_lifetimes(stack, index, one)
         if remote.provider in providers and remote.cluster is None:
             yield from check_machine(stack, index, one, own)
             yield from check_aws(stack, index, resource, own)

@@ -22,8 +22,8 @@ def told(stack: Stack) -> list[tuple[str, str, str]]:
 def test_the_stack_has_no_errors_and_says_where_nobody_has_looked(stack: Make) -> None:
     findings = list(check_remote(stack()))
     told = [(one.code, one.severity.value, one.line > 0) for one in findings]
-    assert told == [("REM015", "advice", True), ("REM007", "advice", True)]
-    assert "gpu_1x_a10 is to be had in us-west-1" in findings[1].summary
+    assert told == [("REM015", "advice", True), ("REM017", "warning", True), ("REM007", "advice", True)]
+    assert "gpu_1x_a10 is to be had in us-west-1" in findings[2].summary
 
 
 NETWORKS = "aws: {account: '123456789012', networks: [{region: us-west-2, vpc: vpc-0a, subnet: subnet-0a}]}"
@@ -294,6 +294,33 @@ def test_what_is_never_submitted_to_a_remote_cluster_is_told(stack: Make) -> Non
     ]
 
 
+def outlived(stack: Stack) -> list[tuple[str, str]]:
+    return [(one.field, one.summary) for one in check_remote(stack) if one.code == "REM017"]
+
+
+def test_a_job_that_outlives_what_it_writes_its_model_with_is_told(stack: Make) -> None:
+    google = "and credentials that write to gs://acme-pond last 1h"
+    assert outlived(stack()) == [("resources[1].remote.timeLimit", f"a job of resource away may run 1h30m, {google}")]
+    assert outlived(stack(("timeLimit: 90m", "timeLimit: 1h"))) == []
+    # The machine of Pulumi renews its own; SkyPilot's has what it was launched with.
+    longer = (("timeLimit: 90m", "timeLimit: 1h"), ("timeLimit: 6h", "timeLimit: 13h"))
+    assert outlived(stack(*longer)) == []
+    (found,) = outlived(stack(*longer, ("kind: aws,", "kind: aws, launcher: skypilot,")))
+    assert found == (
+        "resources[0].remote.timeLimit",
+        "a job of resource far may run 13h, and credentials that write to s3://acme-lake last 12h",
+    )
+
+
+def test_on_a_remote_cluster_each_job_has_a_limit_of_its_own(stack: Make) -> None:
+    assert outlived(stack(*ON_A_CLUSTER)) == []
+    one = (
+        OWN,
+        f"{OWN}, command: [run], timeLimit: 1h}}\n    - {{name: two, type: runtime, resource: away, command: [run]",
+    )
+    assert [field for field, _ in outlived(stack(*ON_A_CLUSTER, one))] == ["jobs[2]"]
+
+
 @pytest.mark.parametrize("more", [(), ON_A_CLUSTER])
 def test_more_than_one_worker_is_an_error_wherever_it_runs(stack: Make, more: tuple[tuple[str, str], ...]) -> None:
     workers = ("type: runtime\n      cpu", "type: runtime\n      workers: 2\n      cpu")
@@ -376,13 +403,13 @@ def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
 def test_what_would_be_rented_for_nothing_is_warned_of(
     stack: Make, changes: tuple[tuple[str, str], ...], code: str, field: str, words: str
 ) -> None:
-    before = set(check_remote(stack()))
-    (found,) = [one for one in check_remote(stack(*changes)) if one.severity is Severity.WARNING]
-    assert found not in before
+    in_time = ("timeLimit: 90m", "timeLimit: 1h")
+    assert not [one for one in check_remote(stack(in_time)) if one.severity is Severity.WARNING]
+    (found,) = [one for one in check_remote(stack(in_time, *changes)) if one.severity is Severity.WARNING]
     assert (found.code, found.field) == (code, field)
     assert words in found.summary
 
 
 def test_a_deep_learning_model_is_remote_with_its_dataset(stack: Make) -> None:
     made = stack(("resource: far}", "resource: far, rows: 1M, columns: 9, model: {parameters: 1G}}"))
-    assert [one.code for one in check_remote(made) if one.severity is Severity.WARNING] == []
+    assert not {"REM002", "REM003"} & {one.code for one in check_remote(made)}
