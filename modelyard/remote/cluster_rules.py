@@ -9,17 +9,19 @@ from modelyard.remote.cluster import missing_secret
 from modelyard.remote.places import remote_jobs
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.remote import RemoteQuota
+from modelyard.stack.jobs import Resource
+from modelyard.stack.remote import Cluster, RemoteQuota
 
 
 def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     """The findings about the resource at ``index`` where it has a remote cluster, but for settings nobody heeds."""
-    resource = one.resource
-    if resource.remote is None or resource.remote.cluster is None:
+    resource, cluster = one.resource, _cluster(one.resource)
+    if cluster is None:
         return
     where: Path = ("resources", index, "remote", "cluster")
-    if resource.remote.cluster.quota is not None:
-        yield from _within_quota(stack, (*where, "quota"), one, resource.remote.cluster.quota)
+    yield from _one_controller(stack, where, index, resource)
+    if cluster.quota is not None:
+        yield from _within_quota(stack, (*where, "quota"), one, cluster.quota)
     jobs = remote_jobs(stack.config, resource)
     if any(job.command for job in jobs) and (missing := missing_secret(resource)) is not None:
         why, remedy = missing
@@ -32,6 +34,29 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             f"resource {resource.name} has no pods there for {idle}: a remote cluster runs what is submitted",
             "give the jobs a command",
         )
+
+
+def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -> Iterator[Finding]:
+    """Whether its context leads to the controller that resources before it say of the same context."""
+    cluster = _cluster(resource)
+    if cluster is None or cluster.context is None:
+        return
+    for other in stack.config.resources[:index]:
+        known = _cluster(other)
+        if known is not None and known.context == cluster.context and known.controller != cluster.controller:
+            yield stack.finding(
+                "REM013",
+                Severity.ERROR,
+                (*where, "context"),
+                f"context {cluster.context} of {resource.name} leads to one API server, and {other.name} says it is "
+                f"{known.controller}",
+                "correct controller of one of them, or give each a context of its own",
+            )
+            return
+
+
+def _cluster(resource: Resource) -> Cluster | None:
+    return resource.remote.cluster if resource.remote is not None else None
 
 
 def _within_quota(stack: Stack, where: Path, one: Sized, quota: RemoteQuota) -> Iterator[Finding]:

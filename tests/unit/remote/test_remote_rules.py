@@ -294,6 +294,18 @@ def test_what_is_never_submitted_to_a_remote_cluster_is_told(stack: Make) -> Non
     ]
 
 
+def test_one_context_leads_to_one_controller(stack: Make) -> None:
+    far = MACHINE.replace("lam", "amazon").replace("gpu_1x_a10", "p4d.24xlarge").replace("us-west", "us-")
+    far = far.replace("90m", "6h").replace("[run]", '[train, "--note=it\'s $HOME"]')
+    first = (far, "        cluster: {controller: 'https://10.8.0.4:6443', context: farm}\n")
+    second = ("credentialsSecret: site", "context: farm")
+    (found,) = (one for one in check_remote(stack(*ON_A_CLUSTER, first, second)) if one.code == "REM013")
+    assert (found.blocks, found.field) == (True, "resources[1].remote.cluster.context")
+    assert found.summary.endswith("of away leads to one API server, and far says it is https://10.8.0.4:6443")
+    same = ("https://10.8.0.4:6443", "https://10.8.0.5:6443")
+    assert not [one for one in check_remote(stack(*ON_A_CLUSTER, first, second, same)) if one.code == "REM013"]
+
+
 def outlived(stack: Stack) -> list[tuple[str, str]]:
     return [(one.field, one.summary) for one in check_remote(stack) if one.code == "REM017"]
 
