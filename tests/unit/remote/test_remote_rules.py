@@ -331,6 +331,13 @@ def test_on_a_remote_cluster_each_job_has_a_limit_of_its_own(stack: Make) -> Non
         f"{OWN}, command: [run], timeLimit: 1h}}\n    - {{name: two, type: runtime, resource: away, command: [run]",
     )
     assert [field for field, _ in outlived(stack(*ON_A_CLUSTER, one))] == ["jobs[2]"]
+    both = (", timeLimit: 1h}", ", timeLimit: 7h}")
+    assert outlived(stack(*ON_A_CLUSTER, one, both)) == [
+        (
+            "jobs[1].timeLimit",
+            "job own, one of 2 of resource away, may run 7h, and credentials that write to gs://acme-pond last 1h",
+        )
+    ]
 
 
 @pytest.mark.parametrize("more", [(), ON_A_CLUSTER])
