@@ -6,9 +6,12 @@ from ipaddress import IPv4Network
 from typing import Final
 
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
+from modelyard.hardware.regions import may_be_in
+from modelyard.hardware.rented import types
 from modelyard.remote.aws_job import is_prefix
+from modelyard.remote.aws_launch import partition_of
 from modelyard.remote.machines import unfit_card
-from modelyard.remote.offers import machines
+from modelyard.remote.offers import near_regions
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.stack.names import instead, repeated
 
@@ -27,6 +30,8 @@ def problems(aws: Aws) -> Iterator[str]:
     if re.fullmatch(r"\d{12}", aws.account) is None:
         yield f"account is {aws.account!r}: an AWS account has twelve digits"
     yield from _network(aws)
+    if (needed := partition_of(aws.region)) != aws.partition:
+        yield f"partition is {aws.partition}, and {aws.region} is of {needed}"
     if not aws.admins:
         yield "admins is empty: nobody could do anything with the cluster"
     for admin in aws.admins:
@@ -39,6 +44,9 @@ def problems(aws: Aws) -> Iterator[str]:
         yield from _numbers(group)
     for group in aws.gpus:
         yield from _machines(aws, group)
+    owners = ["/".join(access[:2]) for access in aws.access]
+    for index in repeated(owners):
+        yield f"access is twice of {owners[index]}: a service account has one role"
     for access in aws.access:
         yield from _access(access)
 
@@ -48,6 +56,9 @@ def _network(aws: Aws) -> Iterator[str]:
         yield "either zones (of a new network) or subnets (of one that is there) are needed, and not both"
     elif len(set(aws.zones or aws.subnets)) < 2:
         yield "a control plane needs subnets in two zones at least"
+    for zone in aws.zones:
+        if re.fullmatch(f"{re.escape(aws.region)}[a-z]", zone) is None:
+            yield f"zones has {zone}, which is none of {aws.region}"
     try:
         own = IPv4Network(aws.cidr)
         if own.prefixlen > SMALLEST:
@@ -73,12 +84,18 @@ def _numbers(group: NodeGroup) -> Iterator[str]:
 
 def _machines(aws: Aws, group: NodeGroup) -> Iterator[str]:
     """Whether each machine type has a card that the platform supports, and room for a training worker with one GPU."""
-    known = machines("aws")
+    known = types("aws")
+    cards = {known[name].card_id for name in group.types if name in known}
+    if len(cards) > 1:
+        yield f"{group.name} has machines with {' and '.join(sorted(cards))}: make a group for each card"
     for name in group.types:
         machine = known.get(name)
         if machine is None:
             yield f"{group.name} has {name}, which is no GPU machine of AWS: {instead(name, known, 'types')}"
             continue
+        if not may_be_in(machine, aws.region):
+            near = ", ".join(near_regions("aws", aws.region, machine))
+            yield f"{group.name} has {name}, which AWS does not have in {aws.region}; the nearest are {near}"
         if machine.card is None or not machine.whole_gpus:
             yield f"{group.name} has {name}: its GPU ({machine.card_id}) is no whole card that is supported"
             continue

@@ -6,7 +6,9 @@ import pulumi
 from pulumi_aws import ec2, eks, iam
 
 from components.aws_cluster import attached
-from modelyard.names import GPU_RESOURCE, PRESENT_LABEL
+from modelyard.hardware.machines import product_on
+from modelyard.hardware.rented import types
+from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.remote.aws_rights import trust
 from modelyard.stack.aws import Aws, NodeGroup
 
@@ -76,7 +78,7 @@ def node_group(
         launch_template=eks.NodeGroupLaunchTemplateArgs(
             id=template.id, version=template.latest_version.apply(lambda version: str(version))
         ),
-        labels={**group.labels, **({PRESENT_LABEL: "true"} if gpus else {})},
+        labels={**group.labels, **(_card_labels(group) if gpus else {})},
         taints=taints if gpus else None,
         tags=dict(aws.tags),
         # How many there are is an autoscaler's to say once the group is there.
@@ -84,3 +86,16 @@ def node_group(
             parent=inside.parent, depends_on=list(after), ignore_changes=["scalingConfig.desiredSize"]
         ),
     )
+
+
+def _card_labels(group: NodeGroup) -> dict[str, str]:
+    """The labels by which pods choose nodes with a card.
+
+    GPU feature discovery gives a node the same ones once it is there. Of a group without a machine an autoscaler knows
+    those of the group alone: without them it would never start the first.
+    """
+    known = types("aws")
+    cards = {known[name].card for name in group.types if name in known}
+    card = cards.pop() if len(cards) == 1 else None
+    product = product_on("aws", card) if card is not None else None
+    return {PRESENT_LABEL: "true", **({PRODUCT_LABEL: product} if product is not None else {})}

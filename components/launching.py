@@ -1,7 +1,7 @@
 """The program of one remote job: from the file that ``modelyard remote --write`` makes to its machine."""
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,20 +10,27 @@ import pulumi
 from components.remote_instance import RemoteInstance
 from modelyard.remote.aws_launch import job_from_json
 
+_LAUNCHED = 'pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"'
 
-def launch(file: Path) -> RemoteInstance:
+
+def launch(file: Path, now: datetime | None = None) -> RemoteInstance:
     """Launches the job of a file, in its own region and in no other account than its own.
 
     The stack's config says ``launched``, the moment from which the machine's end counts, and may say ``dataManifest``,
     the SHA-256 that the export of the dataset has printed.
 
+    Args:
+        file: ``job.json``.
+        now: with its time zone; None: the clock's. After the deadline nothing would end a machine from outside, so none
+            is launched, be it by a config of the last run or by an update of a stack whose machine has ended.
+
     Raises:
-        pulumi.RunError: the file or the config cannot be used, or something is wrong with the job.
+        pulumi.RunError: the file or the config cannot be used, something is wrong with the job, or its time is over.
     """
     config = pulumi.Config()
     given = config.get("launched")
     if given is None:
-        raise pulumi.RunError('say when it is launched: pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"')
+        raise pulumi.RunError(f"say when it is launched: {_LAUNCHED}")
     try:
         launched = datetime.fromisoformat(given)
     except ValueError as error:
@@ -32,6 +39,9 @@ def launch(file: Path) -> RemoteInstance:
         job = job_from_json(file.read_text(encoding="utf-8"), launched, config.get("dataManifest") or "")
     except (OSError, ValueError) as error:
         raise pulumi.RunError(f"{file.name} is not what modelyard remote --write makes: {error}") from error
+    if launched.tzinfo is not None and job.deadline <= (now or datetime.now(UTC)):
+        over = f"{job.deadline:%Y-%m-%dT%H:%M:%SZ}"
+        raise pulumi.RunError(f"the job of {given} was over at {over}: pulumi destroy; to run it again, {_LAUNCHED}")
     provider = pulumi.ProviderResource(
         "aws",
         job.name,

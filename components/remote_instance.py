@@ -143,7 +143,7 @@ class RemoteInstance(pulumi.ComponentResource):
         if job.port is not None:
             rights += agent_rights()
         if job.key is not None:
-            through = {"StringEquals": {"kms:ViaService": f"s3.{job.region}.amazonaws.com"}}
+            through = {"StringEquals": {"kms:ViaService": f"s3.{job.key_region}.amazonaws.com"}}
             rights.append(allow(["kms:Decrypt", "kms:GenerateDataKey"], [job.key], through))
         role = iam.Role(
             f"{name}-role", assume_role_policy=trust("ec2.amazonaws.com"), tags=self._tags, opts=self._inside

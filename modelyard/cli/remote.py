@@ -27,8 +27,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Resolves, prints and writes."""
+    from modelyard.hardware.rented import provider_of
     from modelyard.remote import CODES, check_remote, offers
-    from modelyard.remote.offers import provider_of
     from modelyard.remote.places import remote_jobs
     from modelyard.report.remote import RemoteResource, remote_document, remote_text
     from modelyard.stack import apply_waivers
@@ -97,7 +97,11 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
 
 
 def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequence[object], folder: Path) -> int:
-    """Writes the files of every launch, or none where something is wrong."""
+    """Writes the files of every launch, or none where something is wrong.
+
+    Each job has a folder of its own, and those of other jobs stay as they are: what launched a machine that still runs
+    also ends it.
+    """
     if wrong:
         sys.stderr.write("nothing was written: correct the errors first\n")
         return 0
@@ -111,4 +115,8 @@ def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequ
             files |= cluster_files(stack.config, one)
         for launch in launches(stack.full_name.rpartition("/")[2], stack.config, one, own):
             files |= launch_files(launch)
-    return replace_generated([(folder, files)])
+    by_job: dict[str, dict[str, str]] = {}
+    for name, text in files.items():
+        job, _, file = name.partition("/")
+        by_job.setdefault(job, {})[file] = text
+    return replace_generated((folder / job, made) for job, made in by_job.items())

@@ -27,6 +27,8 @@ class Rendered(NamedTuple):
     """What to know of the files, or the errors where there are none."""
     failed: Exit = Exit.FINE
     remotes: "tuple[RenderedRemote, ...]" = ()
+    left: int = 0
+    """Objects of the platform's cluster that are in no file: they are made whole, and the format has patches only."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -87,7 +89,19 @@ def run(args: Namespace) -> Exit:
             ]
         )
     _warn([finding for one in told for finding in one.findings], args)
+    _tell_left(told)
     return Exit.FINE
+
+
+def _tell_left(told: Sequence[Rendered]) -> None:
+    """On standard error: what a reader of the files would look for in vain."""
+    if left := sum(one.left for one in told):
+        from modelyard.report.values import count
+
+        sys.stderr.write(
+            f"{count(left, 'object')} of the plan {'is' if left == 1 else 'are'} made whole, not patched, and in none "
+            "of these files: --format kustomize has them\n"
+        )
 
 
 def _warn(findings: Sequence[Finding], args: Namespace) -> None:
@@ -119,7 +133,9 @@ def _render(root: Path, args: Namespace, stack: tuple[str, Path]) -> Rendered:
     documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
     found = emptied_replicas(result.plan.asked, (document for _, document in documents))
     placed = tuple(finding._replace(stack=name, file=result.stack.file) for finding in found)
-    return Rendered(name, vendor_files(result.plan, documents), placed, remotes=remotes)
+    patched = {document.target for _, document in documents}
+    left = sum(target.name not in patched for target in result.plan.asked)
+    return Rendered(name, vendor_files(result.plan, documents), placed, remotes=remotes, left=left)
 
 
 def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:

@@ -2,7 +2,7 @@
 
 from modelyard.hardware.cards import Card, products, rows
 from modelyard.hardware.instances import Instance, instances
-from modelyard.hardware.regions import offered
+from modelyard.hardware.regions import may_be_in
 
 _NAMED = {"aws": 4, "gcp": 6}
 """Columns of the label table that say under which label a cloud's nodes have a card. A cloud that is not here rents
@@ -25,14 +25,9 @@ def machines(cloud: str, card: Card, region: str | None = None) -> tuple[Instanc
         and one.card_id in wanted
         and one.whole_gpus
         and one.gpus
-        and (region is None or _offered(one, region))
+        and (region is None or may_be_in(one, region))
     ]
     return tuple(sorted(found, key=lambda one: (one.usd_per_hour is None, one.usd_per_hour or 0, one.type)))
-
-
-def _offered(one: Instance, region: str) -> bool:
-    places = offered(one)
-    return not places or any(place.region == region for place in places)
 
 
 def product_on(cloud: str, card: Card) -> str | None:

@@ -78,6 +78,12 @@ def offered(instance: Instance) -> tuple[Offered, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
+def may_be_in(instance: Instance, region: str) -> bool:
+    """Whether a machine is offered in a region, or nobody knows where it is."""
+    places = offered(instance)
+    return not places or any(place.region == region for place in places)
+
+
 def _row(row: list[str]) -> Row:
     cloud, types, says, regions, date, unverified, source = row
     pairs = (part.partition("=") for part in regions.split())

@@ -127,10 +127,11 @@ def errors_about(
     known = sized(config) if everything is None else everything
     everything_wrong = [*check_jobs(stack, known), *check_spark(stack, known), *check_dispatch(stack, known)]
     if any(one.remote is not None for one in config.resources):
+        from modelyard.remote.cluster_rules import check_cluster
         from modelyard.remote.unread import check_unread
 
         for index, _ in enumerate(config.resources):
-            everything_wrong += check_unread(stack, index, known[index])
+            everything_wrong += [*check_cluster(stack, index, known[index]), *check_unread(stack, index, known[index])]
     found = [one for one in everything_wrong if one.blocks]
     about = [one for one in found if one.field.partition(".")[0] in mine]
     return tuple(about if today is None else waive(about, stack, today)[0])

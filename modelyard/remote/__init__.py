@@ -1,9 +1,11 @@
 """Jobs on GPUs at another place: which machine where and at what price, what is wrong with it, how it is launched.
 
-Owns the offers for a resource (``offers``), the findings about remote resources (``rules``, ``machines``; ``unread``:
-settings that mean nothing elsewhere), whose part of which bucket is whose (``places``), the rights that credentials
-are narrowed to (``access``), and the documents that SkyPilot and dstack launch (``skypilot``, ``dstack``) around one
-shell script (``script``). It talks to no cloud and knows no credentials.
+Owns the offers for a resource (``offers``), the findings about remote resources (``rules``, ``machines``,
+``cluster_rules``, ``aws_rules``, ``lifetimes``; ``unread``: settings that mean nothing elsewhere), whose part of which
+bucket is whose (``places``), the rights that credentials are narrowed to (``access``), and what launches a job
+(``launch``): the documents of SkyPilot and dstack (``skypilot``, ``dstack``) and runs on a remote cluster (``cluster``)
+around one shell script (``script``), and machines on AWS (``aws_*``), which ``components`` makes. It talks to no cloud
+and knows no credentials.
 """
 
 from modelyard.remote.offers import Offer, Own, offers

@@ -32,7 +32,8 @@ def _gs(part: Part, write: bool) -> dict[str, Any]:
     bucket = part.bucket.url.partition("://")[2]
     objects = f"projects/_/buckets/{bucket}/objects/{part.prefix}/"
     listed = f"api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('{part.prefix}/')"
-    role = "objectAdmin" if write else "objectViewer"
+    # An admin of objects could also open them to others.
+    role = "objectUser" if write else "objectViewer"
     return {
         "accessBoundary": {
             "accessBoundaryRules": [

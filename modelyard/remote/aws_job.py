@@ -20,6 +20,7 @@ JOB_TAG: Final = "modelyard:job"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"([A-Za-z0-9_.-]+/)+")
+_KEY = re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[A-Za-z0-9-]+")
 _REPOSITORY = re.compile(
     r"(?P<account>\d{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/"
     r"(?P<repository>[a-z0-9][a-z0-9._/-]*)(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})"
@@ -104,6 +105,18 @@ class RemoteJob(NamedTuple):
         return f"arn:{self.partition}:ecr:{found['region']}:{found['account']}:repository/{found['repository']}"
 
     @property
+    def key_region(self) -> str:
+        """Region of the buckets' key, which need not be the machine's.
+
+        Raises:
+            ValueError: there is no key, or its ARN is none; ``problems`` says so first.
+        """
+        found = _KEY.fullmatch(self.key or "")
+        if found is None:
+            raise ValueError(f"no key: {self.key}")
+        return found["region"]
+
+    @property
     def registry(self) -> tuple[str, str]:
         """Host and region of the image's registry."""
         host = self.image.partition("/")[0]
@@ -139,6 +152,8 @@ def problems(job: RemoteJob) -> Iterator[str]:
         yield f"disk is {job.disk} GiB: the machine's image alone needs {LEAST_DISK}"
     if not job.machine_image.startswith(("ami-", "/")):
         yield f"machine_image is {job.machine_image!r}: an AMI, or the path of an SSM parameter"
+    if job.key is not None and _KEY.fullmatch(job.key) is None:
+        yield f"key is {job.key!r}: the ARN of a KMS key is needed, arn:aws:kms:REGION:ACCOUNT:key/ID"
     if job.port is not None and not (job.serves and 0 < job.port < 65536):
         yield f"port is {job.port}: from 1 to 65535, of a job that serves"
     if taken := sorted(key for key in job.tags if key.startswith(("modelyard:", "aws:"))):

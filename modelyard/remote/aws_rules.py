@@ -3,12 +3,36 @@
 from collections.abc import Iterator
 
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.regions import region_names
+from modelyard.hardware.rented import provider_of
 from modelyard.remote.aws_job import problems
 from modelyard.remote.aws_script import user_data
 from modelyard.remote.launch import Launch, launches
-from modelyard.remote.offers import Own, offers, provider_of
+from modelyard.remote.offers import Own, near_regions, offers
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
+
+
+def check_accounts(stack: Stack) -> Iterator[Finding]:
+    """The findings about the accounts that providers name: what nobody would heed."""
+    for index, provider in enumerate(stack.config.providers):
+        where: Path = ("providers", index, "aws")
+        if provider.aws is None:
+            continue
+        if provider.kind != "aws":
+            summary = f"provider {provider.name} is {provider.kind}, and has an account and networks of AWS"
+            yield stack.finding("REM015", Severity.ERROR, where, summary, "drop aws, or set kind to aws")
+            continue
+        regions = [one.region for one in provider.aws.networks]
+        for number, region in enumerate(regions):
+            place: Path = (*where, "networks", number, "region")
+            if region in regions[:number]:
+                summary = f"provider {provider.name} has two networks in {region}, and machines go to the first"
+                yield stack.finding("REM015", Severity.ERROR, place, summary, "keep the one that machines are to be in")
+            elif region not in region_names("aws"):
+                summary = f"provider {provider.name} has a network in {region}, which is no region of aws in the table"
+                near = f"the nearest are {', '.join(near_regions('aws', region))}"
+                yield stack.finding("REM015", Severity.WARNING, place, summary, near)
 
 
 def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = None) -> Iterator[Finding]:

@@ -28,13 +28,18 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
     used = [*([way[1].bucket] if way is not None else []), *([model.bucket] if writes(resource) and model else [])]
     if unknown := [name for name in used if name not in known]:
         return f"uses bucket {unknown[0]}, which there is not", "correct the resource's remote.data and remote.model"
-    if way is not None and cluster.read_secret is None:
+    return missing_secret(resource)
+
+
+def missing_secret(resource: Resource) -> tuple[str, str] | None:
+    """Which credentials of its jobs a resource with a remote cluster does not name, and what to do."""
+    assert resource.remote is not None
+    cluster = resource.remote.cluster
+    assert cluster is not None
+    if data_of(resource) is not None and cluster.read_secret is None:
         return "has data and no credentials for it", "set readSecret: a Secret of that namespace with READ_ variables"
     if writes(resource) and cluster.write_secret is None:
-        return (
-            "has no credentials for its model",
-            "set writeSecret: names of Secrets there with WRITE_ variables",
-        )
+        return "has no credentials for its model", "set writeSecret: names of Secrets there with WRITE_ variables"
     return None
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from modelyard.hardware.rented import provider_of
 from modelyard.remote.access import rights
 from modelyard.remote.aws_job import RemoteJob
 from modelyard.remote.aws_launch import aws_files, aws_job
 from modelyard.remote.naming import machine_name
-from modelyard.remote.offers import Offer, Own, offers, provider_of
+from modelyard.remote.offers import Offer, Own, offers
 from modelyard.remote.places import data_of, model_prefix, remote_jobs, writes
 from modelyard.remote.script import Part, export_script, import_script, job_script, secrets_of
 from modelyard.stack.config import Config

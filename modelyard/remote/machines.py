@@ -7,9 +7,10 @@ from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.instances import Instance
 from modelyard.hardware.regions import region_names
+from modelyard.hardware.rented import provider_of, types
 from modelyard.hardware.verdict import verdict
 from modelyard.quantity import GI
-from modelyard.remote.offers import Own, machines, near_regions, offers, provider_of
+from modelyard.remote.offers import Own, near_regions, offers
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
@@ -22,7 +23,7 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
     if provider is None or remote is None or remote.instance_type is None:
         return
     where: Path = ("resources", index, "remote")
-    known = machines(provider.kind)
+    known = types(provider.kind)
     machine = known.get(remote.instance_type)
     if machine is None:
         near = get_close_matches(remote.instance_type, known, 3, 0.5)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from modelyard.hardware.instances import Instance, instances
+from modelyard.hardware.instances import Instance
 from modelyard.hardware.regions import offered, region_names
+from modelyard.hardware.rented import machine_of, provider_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
-from modelyard.stack.remote import Provider
 
 HOUR = 3600
 Own = Mapping[tuple[str, str], tuple[Fraction, str, str]]
@@ -38,25 +38,6 @@ class Offer(NamedTuple):
     known: bool
     """Whether somebody saw the machine offered in this region; else nobody has looked."""
     unverified: str
-
-
-def provider_of(config: Config, resource: Resource) -> Provider | None:
-    """The provider that a resource names, None where it names none or there is none."""
-    wanted = resource.remote.provider if resource.remote is not None else None
-    return next((one for one in config.providers if one.name == wanted), None)
-
-
-def machines(cloud: str) -> Mapping[str, Instance]:
-    """The machine types of a cloud; what is put together from parts (``n1-* + 1x``) is none."""
-    return {one.type: one for one in instances() if one.cloud == cloud and " " not in one.type}
-
-
-def machine_of(config: Config, resource: Resource) -> Instance | None:
-    """The machine that a resource asks for, None where nobody knows it."""
-    provider = provider_of(config, resource)
-    if provider is None or resource.remote is None or resource.remote.instance_type is None:
-        return None
-    return machines(provider.kind).get(resource.remote.instance_type)
 
 
 def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[Offer, ...]:

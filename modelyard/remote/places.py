@@ -1,6 +1,7 @@
 """Which part of which bucket a remote job reads, and which it alone writes."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from modelyard.stack.config import Config, Path
@@ -73,11 +74,17 @@ def uses(config: Config) -> Iterator[Use]:
 def overlapping(config: Config) -> Iterator[tuple[Use, Use]]:
     """Pairs of which the first is written and meets the second; of two that are written, the later one first."""
     every = tuple(uses(config))
+    at: dict[tuple[str, str], list[int]] = {}
     for number, one in enumerate(every):
-        for other in every[:number]:
-            if one.bucket == other.bucket and _meet(one, other) and (one.job or other.job):
-                yield (one, other) if one.job else (other, one)
-
-
-def _meet(one: Use, other: Use) -> bool:
-    return one.whole.startswith(other.whole) or other.whole.startswith(one.whole)
+        at.setdefault((one.bucket, one.whole), []).append(number)
+    # Two places meet where one is the other or around it, so each looks up what is around it: a few folders.
+    met = {
+        (max(number, other), min(number, other))
+        for number, one in enumerate(every)
+        for around in accumulate(f"{part}/" for part in one.prefix.split("/"))
+        for other in at.get((one.bucket, around), ())
+        if other != number and (one.job or every[other].job)
+    }
+    for later, earlier in sorted(met):
+        one, other = every[later], every[earlier]
+        yield (one, other) if one.job else (other, one)

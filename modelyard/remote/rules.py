@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from modelyard.findings import Finding, Severity
-from modelyard.remote.aws_rules import check_aws
+from modelyard.remote.aws_rules import check_accounts, check_aws
+from modelyard.remote.cluster_rules import check_cluster
+from modelyard.remote.lifetimes import check_lifetimes
 from modelyard.remote.machines import check_machine
 from modelyard.remote.offers import Own
 from modelyard.remote.places import data_of, overlapping
@@ -14,7 +16,7 @@ from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
 
-CODES = tuple(f"REM{number:03}" for number in range(1, 17))
+CODES = tuple(f"REM{number:03}" for number in range(1, 18))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
@@ -26,6 +28,7 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
     """The findings about remote resources; with ``own`` prices, those count beside list prices."""
     config = stack.config
     yield from _declared(stack)
+    yield from check_accounts(stack)
     providers = {one.name: one for one in config.providers}
     for index, one in enumerate(sized(config)):
         resource, remote = one.resource, one.resource.remote
@@ -45,7 +48,9 @@ def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
             yield from _without_gpus(stack, index, one)
         yield from _one_place(stack, where, resource, remote, providers)
         yield from _reached(stack, where, resource, remote)
+        yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
+        yield from check_lifetimes(stack, index, one)
         if remote.provider in providers and remote.cluster is None:
             yield from check_machine(stack, index, one, own)
             yield from check_aws(stack, index, resource, own)

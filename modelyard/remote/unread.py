@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from modelyard.findings import Finding, Severity
+from modelyard.hardware import resolve
+from modelyard.hardware.rented import machine_of
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, Resource
@@ -52,9 +54,11 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
     """Settings of the resource itself."""
     remote, who = resource.remote, f"resource {resource.name}"
     assert remote is not None
-    if remote.cluster is None and resource.image is not None:
-        why = "a machine runs remote.image"
-        yield _finding(stack, (*where, "image"), who, "image", why, "say it in remote.image")
+    if remote.cluster is None:
+        if resource.image is not None:
+            why = "a machine runs remote.image"
+            yield _finding(stack, (*where, "image"), who, "image", why, "say it in remote.image")
+        yield from _gpu(stack, where, resource)
     if remote.cluster is not None:
         for key in _CLUSTER:
             if (*where, "remote", key) in stack.positions:
@@ -62,10 +66,20 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
                 why = "it has a cluster, and rents no machine"
                 yield _finding(stack, (*where, "remote", key), who, f"remote.{key}", why, remedy)
     if remote.port is not None and (remote.cluster is not None or resource.type != "llm-serving"):
-        why = f"{resource.type} jobs do not serve"
+        why = "only llm-serving jobs are reached by one"
         if remote.cluster is not None:
             why = "kubectl port-forward takes any port of a pod"
         yield _finding(stack, (*where, "remote", "port"), who, "remote.port", why, "drop it")
+
+
+def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
+    """Whether the card that the resource names is the one of the machine that it rents."""
+    machine, wanted = machine_of(stack.config, resource), resolve(resource.gpu or "")
+    if machine is None or machine.card is None or wanted is None or machine.card_id in (wanted.members or (wanted.id,)):
+        return
+    why = f"{machine.type} has the {machine.card.short}"
+    remedy = "drop it, or rent a machine with that card"
+    yield _finding(stack, (*where, "gpu"), f"resource {resource.name}", f"gpu {resource.gpu}", why, remedy)
 
 
 def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Finding]:

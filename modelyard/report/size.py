@@ -10,11 +10,13 @@ from modelyard.quantity import GI
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
 from modelyard.report.values import count as counted
-from modelyard.sizing import Estimate, Sized, Term
+from modelyard.sizing import Estimate, Sized, Term, apart
 from modelyard.sizing.numbers import amount, count
 from modelyard.sizing.sources import SOURCES
 from modelyard.stack.jobs import Job
 
+_ADDED = 6
+"""Numbers of jobs that share pods which are shown one by one; of more their number is told."""
 _UNITS = {"cores": "core", "pods": "pod", "GPUs": "GPU", "parts": "part", "requests": "request"}
 """The plural of each unit but bytes, and its singular."""
 
@@ -94,7 +96,9 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
                 if key in one.below
                 else ""
             )
-            origin = f"the stack file{under or (f'; its jobs need {estimated}' if estimated else '')}"
+            # That none is estimated says nothing to somebody who has given some.
+            known = estimated if key != "gpus" or needed else ""
+            origin = f"the stack file{under or (f'; its jobs need {known}' if known else '')}"
         elif key == "gpus" and one.part is not None:
             origin = "one slice, as it names no number"
         elif key == "gpus":
@@ -102,10 +106,25 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
         elif key in ("cpu", "memory") and one.size.gpus and one.card is not None and value != needed:
             origin = "its GPUs" + (f"; its jobs need {estimated}" if estimated else "")
         else:
-            origin = "its jobs" if estimated else "a default: nobody knows what its jobs need"
+            origin = _of_jobs(one, key) if estimated else "a default: nobody knows what its jobs need"
         if key == "gpus" and one.part is not None:
             origin += f"; {one.part.resource} of partition {one.part.partition.name}"
         yield key, _gets_text(key, Fraction(value)), origin
+
+
+def _of_jobs(one: Sized, key: str) -> str:
+    """How a number comes from its jobs: those that share pods add up, and of the others the largest counts."""
+    alone, shared = (
+        [Fraction(value) for need in needs if (value := getattr(need, key)) is not None]
+        for needs in apart(one.resource, one.jobs)
+    )
+    if len(alone) + len(shared) < 2:
+        return "its jobs"
+    if key == "workers" or sum(shared) < max(alone, default=0):
+        return "the largest of its jobs"
+    if len(shared) > _ADDED:
+        return f"the sum of its {len(shared)} jobs"
+    return f"its jobs: {' + '.join(_gets_text(key, value) for value in shared)}"
 
 
 def memory_text(value: Fraction) -> str:

@@ -5,8 +5,8 @@ Owns the formulas and their sources (``formulas``, ``sources``), what jobs that 
 stays unknown. It sizes nothing of the platform's own workloads (``workloads`` does), and places no pod.
 """
 
-from modelyard.sizing.resources import Sized, sized
+from modelyard.sizing.resources import Sized, apart, sized
 from modelyard.sizing.rules import CODES, check_jobs
 from modelyard.sizing.values import Estimate, Need, Source, Term
 
-__all__ = ["CODES", "Estimate", "Need", "Sized", "Source", "Term", "check_jobs", "sized"]
+__all__ = ["CODES", "Estimate", "Need", "Sized", "Source", "Term", "apart", "check_jobs", "sized"]

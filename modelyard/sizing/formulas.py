@@ -75,7 +75,7 @@ def _data(job: Job, found: _Sum) -> Fraction | None:
     if job.rows is None or job.columns is None:
         return None
     rows = parse(job.rows)
-    formula = f"{count(rows)} rows × {job.columns} columns × {CELL} bytes"
+    formula = f"{count(rows)} rows × {count(job.columns)} columns × {CELL} bytes"
     return found.term("data", formula, rows * job.columns * CELL, "bytes", "cell")
 
 
@@ -124,7 +124,8 @@ def _classic_training(job: Job) -> Estimate:
     found = _Sum()
     data = _data(job, found)
     if data is None:
-        return found.result(Need(gpus=0), *_absent(rows=job.rows, columns=job.columns, model__parameters=None))
+        # Whether it takes a GPU nobody can tell either.
+        return found.result(Need(), *_absent(rows=job.rows, columns=job.columns, model__parameters=None))
     memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
     cpu = found.whole("cpu", "the least of a training pod", Fraction(TRAINING_CPU), "cores", "training-pod")
     least = Fraction(MEMORY_GB * GB)
@@ -210,10 +211,12 @@ def _spread(found: _Sum, cores: int) -> tuple[int, int]:
 def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
     """Rows are worked on by all cores until a given time."""
     found = _Sum()
-    missing = _absent(rows=job.rows, columns=job.columns, requestTime=job.request_time, within=job.within)
     size = _model_size(job, found)
+    missing = _absent(
+        rows=job.rows, columns=job.columns, requestTime=job.request_time, within=job.within, model__size=size
+    )
     if job.rows is None or job.request_time is None or job.within is None:
-        return found.result(Need(gpus=0), *missing, *(() if size is not None else ("model.size",)))
+        return found.result(Need(gpus=0), *missing)
     rows, time = parse(job.rows), parse(job.request_time)
     work = f"{count(rows)} rows × {count(time)} s ÷ {count(Fraction(job.within))} s"
     busy = found.term("busy cores", work, rows * time / job.within, "cores", "little")
@@ -223,23 +226,20 @@ def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
     if job.columns is None:
         memory = _with_model(found, size, PROCESS, f"{amount(PROCESS)} of the process")
         notes = ("the rows that are worked on come on top of it",) if memory is not None else ()
-        return found.result(
-            Need(workers, cpu, memory, 0), *missing, *(() if size is not None else ("model.size",)), notes=notes
-        )
+        return found.result(Need(workers, cpu, memory, 0), *missing, notes=notes)
     held = cpu * job.batch * job.columns * CELL * IN_MEMORY
-    formula = f"{cpu} cores × {job.batch} rows × {job.columns} columns × {CELL} × {IN_MEMORY} bytes + {amount(PROCESS)}"
-    memory = _with_model(found, size, held + PROCESS, formula)
-    return found.result(Need(workers, cpu, memory, 0), *missing, *(() if size is not None else ("model.size",)))
+    cells = f"{cpu} cores × {count(job.batch)} rows × {count(job.columns)} columns"
+    memory = _with_model(
+        found, size, held + PROCESS, f"{cells} × {CELL} × {IN_MEMORY} bytes + {amount(PROCESS)} of the process"
+    )
+    return found.result(Need(workers, cpu, memory, 0), *missing)
 
 
 def _serving(job: Job, _card: Card | None) -> Estimate:
     """Requests are answered on CPUs, one core a request."""
     found = _Sum()
     size = _model_size(job, found)
-    missing = (
-        *_absent(requestRate=job.request_rate, requestTime=job.request_time),
-        *(() if size is not None else ("model.size",)),
-    )
+    missing = _absent(requestRate=job.request_rate, requestTime=job.request_time, model__size=size)
     busy = _busy(job, found)
     workers = cpu = None
     if busy is not None:

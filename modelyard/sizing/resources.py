@@ -32,6 +32,10 @@ _DIVIDED: Final[Mapping[JobType, tuple[str, ...]]] = {
 """What the workers of a resource divide among themselves, by its type; training depends on its jobs."""
 
 
+Jobs = Sequence[tuple[Job, Estimate]]
+"""Jobs of one resource with what each needs."""
+
+
 class Size(NamedTuple):
     """What a resource gets."""
 
@@ -55,27 +59,33 @@ class Sized(NamedTuple):
     """Of the jobs that share its pods together, or of the largest job that has pods of its own."""
     size: Size
     card: Card | None
-    """The card of its GPUs, with the memory of a slice where they are slices; None where nobody knows it."""
+    """The card of its GPUs, with the memory of a slice where they are slices, and that of the machine where one is
+    rented; None where nobody knows it.
+    """
     part: Slice | None = None
     """What its GPUs are; None: whole ones."""
 
     @property
     def below(self) -> Mapping[str, Fraction]:
         """The estimate by key, where the stack file says less."""
-        given = {key: value for key in KEYS if (value := getattr(self.resource, key)) is not None}
-        said = {key: Fraction(getattr(self.size, key)) for key in given}
-        needed = {key: Fraction(value) for key in given if (value := getattr(self.need, key)) is not None}
-        if "gpus" in given and self.need.gpus is None and self.need.gpu_memory and self.card is not None:
+        said = {key: Fraction(getattr(self.size, key)) for key in KEYS if getattr(self.resource, key) is not None}
+        # Fewer workers that are larger do as well, where it is the sum that counts. Where they are too few and too
+        # small, each is held against its part among as many as there should be: whoever follows all of it has enough.
+        workers = self.need.workers or DEFAULT_WORKERS
+        few = self.size.workers < workers and not all(self._enough(key, workers) for key in self._divided)
+        among = workers if few else self.size.workers
+        needed = {key: Fraction(value) for key in KEYS if (value := getattr(self.need, key)) is not None}
+        if self.need.gpus is None and self.need.gpu_memory and self.card is not None:
             # More than one machine has: nobody can say how many of it, and yet these are too few.
             needed["gpus"] = Fraction(math.ceil(Fraction(self.need.gpu_memory, self.card.memory_gb * GB)))
-        # Fewer workers that are larger do as well, where it is the sum that counts.
-        workers = self.need.workers or DEFAULT_WORKERS
-        for key in self._divided:
-            if key in needed:
-                needed[key] = needed[key] * workers / self.size.workers
-        if "workers" in needed and all(self._enough(key, workers) for key in self._divided):
-            del needed["workers"]
-        return {key: needed[key] for key in needed if said[key] < needed[key]}
+        needed |= {key: needed[key] * workers / among for key in self._divided if key in needed}
+        if self.need.gpus:
+            # What stands beside GPUs follows those of one worker; its least is not divided.
+            pod = _pod(self.resource, self.jobs, self.need, math.ceil(needed["gpus"]), self.card)
+            needed |= {key: Fraction(value) for key in ("cpu", "memory") if (value := getattr(pod, key)) is not None}
+        if not few:
+            needed.pop("workers", None)
+        return {key: needed[key] for key in KEYS if key in said and key in needed and said[key] < needed[key]}
 
     @property
     def _divided(self) -> tuple[str, ...]:
@@ -85,7 +95,7 @@ class Sized(NamedTuple):
             # Weights and optimizer are divided among GPUs; a model of another kind is in one pod, unless its engine
             # divides the data.
             if self.need.gpus or self.need.gpu_memory:
-                return ("cpu", "memory", "gpus")
+                return ("gpus",)
             return ("cpu", "memory") if all(job.engine != "job" for job, _ in self.jobs) else ("cpu",)
         return _DIVIDED[kind]
 
@@ -115,15 +125,13 @@ def sized(config: Config) -> tuple[Sized, ...]:
 
 def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool = False) -> Sized:
     part = slice_of(config, resource)
-    card = resolve(resource.gpu or config.gpu.model) if part is None else part.as_card
+    card = _card(config, resource) if part is None else part.as_card
     estimates = tuple((job, estimate(job, card)) for job in jobs)
-    # A run has pods of its own, with the size of the resource; so has a job on a remote machine.
-    alone = [found.need for job, found in estimates if job.command or resource.remote is not None]
-    shared = [found.need for job, found in estimates if not (job.command or resource.remote is not None)]
+    alone, shared = apart(resource, estimates)
     need = largest((*alone, together(shared)))
     # A GPU is never given to somebody who has not asked for it.
     gpus = resource.gpus if resource.gpus is not None else int(resource.partition is not None or resource.grow)
-    pod = _pod(alone, shared, need, gpus, card)
+    pod = _pod(resource, estimates, need, gpus, card)
     size = Size(
         resource.workers or need.workers or DEFAULT_WORKERS,
         quantity.parse(resource.cpu) if resource.cpu is not None else Fraction(pod.cpu or DEFAULT_CPU),
@@ -133,7 +141,27 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
     return Sized(resource, own, estimates, need, size, card, part)
 
 
-def _pod(alone: Sequence[Need], shared: Sequence[Need], need: Need, gpus: int, card: Card | None) -> Need:
+def _card(config: Config, resource: Resource) -> Card | None:
+    """The card of whole GPUs: that of the machine which is rented, else the one that the stack file names."""
+    if resource.remote is not None:
+        from modelyard.hardware.rented import machine_of
+
+        if (machine := machine_of(config, resource)) is not None:
+            return machine.card
+    return resolve(resource.gpu or config.gpu.model)
+
+
+def apart(resource: Resource, jobs: Jobs) -> tuple[list[Need], list[Need]]:
+    """What the jobs need that have pods of their own, and what those need that share some.
+
+    A run has pods of its own, with the size of the resource; so has a job elsewhere.
+    """
+    alone = [found.need for job, found in jobs if job.command or resource.remote is not None]
+    shared = [found.need for job, found in jobs if not (job.command or resource.remote is not None)]
+    return alone, shared
+
+
+def _pod(resource: Resource, jobs: Jobs, need: Need, gpus: int, card: Card | None) -> Need:
     """Cores and memory of one pod.
 
     What stands beside GPUs follows those that a pod has, not those that its jobs are estimated to need: the stack file
@@ -146,7 +174,8 @@ def _pod(alone: Sequence[Need], shared: Sequence[Need], need: Need, gpus: int, c
     if not (need.gpus or need.gpu_memory):
         return need._replace(cpu=need.cpu or cpu, memory=need.memory or memory)
     alone, shared = (
-        [one._replace(cpu=None, memory=None) if one.gpu_memory else one for one in x] for x in (alone, shared)
+        [one._replace(cpu=None, memory=None) if one.gpu_memory else one for one in part]
+        for part in apart(resource, jobs)
     )
     return largest((*alone, together(shared), Need(cpu=cpu, memory=memory)))
 

@@ -38,7 +38,7 @@ class Need(NamedTuple):
     memory: int | None = None
     """Bytes of one pod, whole Gi."""
     gpus: int | None = None
-    """Of one pod; 0 where the job needs none, None where it needs some and nobody can tell how many."""
+    """Of one pod; 0 where the job needs none, None where nobody can tell how many."""
     gpu_memory: int | None = None
     """Bytes on the GPUs of one pod."""
 

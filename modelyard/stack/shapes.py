@@ -226,7 +226,7 @@ PROVIDER: Final = Shape(
     Provider,
     {"name": same, "kind": same, "launcher": same, "credentials": same, "credentialsSecret": same, "aws": AWS},
 )
-REMOTE_QUOTA: Final = Shape(RemoteQuota, {"cpu": quantity, "memory": quantity, "gpus": same})
+REMOTE_QUOTA: Final = Shape(RemoteQuota, {"cpu": quantity, "memory": quantity, "gpus": count})
 CLUSTER: Final = Shape(
     Cluster,
     {

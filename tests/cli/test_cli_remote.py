@@ -97,7 +97,17 @@ def test_files_that_launch_are_written_and_replaced(remote: Any, run: Any) -> No
     remote.edit(("kind: lambda,", "kind: lambda, launcher: dstack,"))
     assert run("remote", "dev", "--write", str(folder)).code == 0
     names = {path.name for path in (folder / "churn").iterdir()}
-    assert names == {"job.sh", "task.dstack.yml", "read.rights.json", "write.rights.json", "import.sh"}
+    assert names == {".modelyard", "job.sh", "task.dstack.yml", "read.rights.json", "write.rights.json", "import.sh"}
+
+
+def test_what_launched_another_job_stays(remote: Any, run: Any) -> None:
+    """Its machine may still run, and be ended by what stands there."""
+    folder = remote.root / "out" / "remote"
+    assert run("remote", "dev", "--write", str(folder)).code == 0
+    remote.edit(("name: churn,", "name: clicks,"))
+    assert run("remote", "dev", "clicks", "--write", str(folder)).code == 0
+    assert {path.name for path in folder.iterdir()} == {"churn", "clicks"}
+    assert (folder / "churn/skypilot.yaml").exists()
 
 
 def test_a_name_that_there_is_not(remote: Any, run: Any) -> None:

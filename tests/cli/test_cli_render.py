@@ -11,6 +11,24 @@ import yaml
 ROOT = Path(__file__).parents[2]
 
 
+def test_what_is_made_whole_is_in_no_file_of_patches_and_that_is_said(project: Any, run: Any) -> None:
+    project.add("""
+modelyard:runtime: {image: "a/b:1"}
+modelyard:resources:
+  - {name: web, type: serving, cpu: 1, memory: 2Gi}
+modelyard:jobs:
+  - {name: scores, type: serving, resource: web}
+  - {name: load, type: data-sink}
+""")
+    result = run("render", "dev")
+    assert (result.code, result.out) == (0, "7 files written to out/vendor\n")
+    assert "2 objects of the plan are made whole, not patched, and in none of these files" in result.err
+    whole = run("render", "dev", "--format", "kustomize")
+    assert "made whole" not in whole.err
+    assert (project.root / "out/kustomize/dev/resource-web.yaml").exists()
+    assert (project.root / "out/kustomize/dev/job-load.yaml").exists()
+
+
 def test_render_for_the_vendors_tool(project: Any, run: Any) -> None:
     assert run("render", "staging").out == "8 files written to out/vendor\n"
     folder = project.root / "out/vendor/staging"

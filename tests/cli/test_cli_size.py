@@ -38,6 +38,55 @@ def test_each_resource_has_what_it_gets_and_why(jobs: Any, run: Any) -> None:
     assert max(map(len, result.out.splitlines())) <= 100
 
 
+def gets(jobs: Any, run: Any, resources: str) -> dict[str, str]:
+    """What the first resource of a stack gets, and from where, by kind."""
+    jobs.edit((JOBS, resources))
+    lines = run("size", "dev").out.splitlines()[4:8]
+    return {words[0]: " ".join(words[1:]) for words in (line.split() for line in lines)}
+
+
+def test_jobs_on_one_resource_show_what_adds_up(jobs: Any, run: Any) -> None:
+    shared = """
+  modelyard:resources:
+    - {name: features, type: dataset}
+  modelyard:jobs:
+    - {name: clicks, type: dataset, resource: features, rows: 50M, columns: 40}
+    - {name: views, type: dataset, resource: features, rows: 1M, columns: 40}
+    - {name: unknown, type: dataset, resource: features}
+"""
+    assert gets(jobs, run, shared) == {
+        "workers": "2 the largest of its jobs",
+        "cpu": "9 its jobs: 8 + 1",
+        "memory": "42Gi its jobs: 39Gi + 3Gi",
+        "gpus": "0 nobody asked for a GPU",
+    }
+
+
+def test_of_runs_with_pods_of_their_own_the_largest_counts(jobs: Any, run: Any) -> None:
+    runs = """
+  modelyard:resources:
+    - {name: features, type: training, gpus: 1}
+  modelyard:jobs:
+    - {name: small, type: training, resource: features, command: [fit], rows: 1M, columns: 40}
+    - {name: large, type: training, resource: features, command: [fit], rows: 10M, columns: 40}
+"""
+    assert gets(jobs, run, runs) == {
+        "workers": "1 the largest of its jobs",
+        "cpu": "4 the largest of its jobs",
+        "memory": "16Gi the largest of its jobs",
+        "gpus": "1 the stack file",
+    }
+
+
+def test_of_many_jobs_only_their_number_is_told(jobs: Any, run: Any) -> None:
+    many = "".join(
+        f"    - {{name: set-{number}, type: dataset, resource: features, rows: 1M, columns: 40}}\n"
+        for number in range(7)
+    )
+    resources = "  modelyard:resources:\n    - {name: features, type: dataset}\n  modelyard:jobs:\n"
+    assert gets(jobs, run, f"\n{resources}{many}")["memory"] == "21Gi the sum of its 7 jobs"
+
+
 @pytest.mark.parametrize(
     ("name", "resources"), [("features", ["features"]), ("clicks", ["features"]), ("load", ["load"])]
 )

@@ -31,15 +31,15 @@ from tests.unit.remote.test_remote_aws_script import JOB
 AWS = Aws(
     name="vision",
     account="123456789012",
-    region="eu-west-1",
-    zones=("eu-west-1a", "eu-west-1b"),
+    region="eu-central-1",
+    zones=("eu-central-1a", "eu-central-1b"),
     public=("203.0.113.0/24",),
     admins=("arn:aws:iam::123456789012:role/platform",),
     gpus=(NodeGroup("l40s", ("g6e.2xlarge", "g6e.4xlarge"), 0, 4), NodeGroup("a100", ("p4d.24xlarge",), spot=True)),
     access=(Access("ml", "train", ("sets/",), ("models/",)), Access("ml", "serve", ("models/",))),
     tags={"team": "vision"},
 )
-JOB_WITH_KEY = JOB._replace(key="arn:aws:kms:eu-west-1:123456789012:key/0a1b", tags={"team": "vision"})
+JOB_WITH_KEY = JOB._replace(key="arn:aws:kms:eu-central-1:123456789012:key/0a1b", tags={"team": "vision"})
 SERVING = JOB._replace(name="chat-7", serves=True, port=8000)
 DECLARED: Mapping[str, Callable[[], object]] = {
     "base": lambda: AwsBase("base", AWS),
@@ -307,6 +307,10 @@ def test_gpu_machines_are_for_pods_that_want_them(engines: Mapping[str, Engine])
     for name in ("l40s", "a100"):
         (taint,) = groups[name]["taints"]
         assert (taint["key"], taint["effect"]) == ("nvidia.com/gpu", "NO_SCHEDULE")
+    # A group without machines has what its nodes will say of themselves, or no autoscaler would start the first.
+    assert groups["l40s"]["labels"] == {"nvidia.com/gpu.present": "true", "nvidia.com/gpu.product": "NVIDIA-L40S"}
+    assert groups["a100"]["labels"]["nvidia.com/gpu.product"] == "NVIDIA-A100-SXM4-40GB"
+    assert "nvidia.com/gpu.product" not in groups["cpu"].get("labels", {})
     assert groups["l40s"]["instanceTypes"] == ["g6e.2xlarge", "g6e.4xlarge"]
     assert groups["l40s"]["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 0}
     assert (groups["l40s"]["capacityType"], groups["a100"]["capacityType"]) == ("ON_DEMAND", "SPOT")
@@ -326,7 +330,7 @@ def test_given_subnets_make_no_network(engines: Mapping[str, Engine]) -> None:
 
 
 def test_a_service_account_has_its_own_prefixes(engines: Mapping[str, Engine]) -> None:
-    bucket = "arn:aws:s3:::vision-123456789012-eu-west-1"
+    bucket = "arn:aws:s3:::vision-123456789012-eu-central-1"
     given = statements(one(engines, "base", "RolePolicy", "ml-train").inputs["policy"])
     assert given == [
         {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": [f"{bucket}/sets/*"]},
@@ -360,7 +364,7 @@ def test_the_kubeconfig_has_no_token(engines: Mapping[str, Engine]) -> None:
     (user,) = outputs["kubeconfig"]["users"]
     assert user["user"].keys() == {"exec"}
     assert outputs["kubeconfig"] == kubeconfig(AWS, "https://cluster.example", "Q0E=")
-    assert (outputs["cluster"], outputs["bucket"]) == ("vision", "vision-123456789012-eu-west-1")
+    assert (outputs["cluster"], outputs["bucket"]) == ("vision", "vision-123456789012-eu-central-1")
 
 
 @pytest.mark.parametrize(("cidr", "zones"), [("10.40.0.0/16", 2), ("10.40.0.0/16", 3), ("10.0.0.0/20", 3)])
@@ -394,6 +398,9 @@ def test_a_job_may_read_and_add_its_own_and_nothing_else(engines: Mapping[str, E
     assert given["s3:ListBucket"] == (["arn:aws:s3:::ml-data"], {"StringLike": {"s3:prefix": ["sets/7/", "sets/7/*"]}})
     assert given["s3:PutObject"][0] == ["arn:aws:s3:::ml-models/jobs/train-7/*"]
     assert given["ecr:BatchGetImage"][0] == ["arn:aws:ecr:eu-central-1:210987654321:repository/team/train"]
+    # By the storage of the key's own region, where the buckets are.
+    through = {"StringEquals": {"kms:ViaService": "s3.eu-central-1.amazonaws.com"}}
+    assert given["kms:Decrypt"] == (["arn:aws:kms:eu-central-1:123456789012:key/0a1b"], through)
     (logs,) = given["logs:PutLogEvents"][0]
     assert logs == "arn:aws:logs:eu-west-1:123456789012:log-group:/modelyard/jobs/train-7:log-stream:*"
 

@@ -12,8 +12,8 @@ from modelyard.stack.aws import Access, Aws, NodeGroup
 GOOD = Aws(
     "vision",
     "123456789012",
-    "eu-west-1",
-    ("eu-west-1a", "eu-west-1b"),
+    "us-east-1",
+    ("us-east-1a", "us-east-1b"),
     admins=("arn:aws:iam::123456789012:role/platform",),
     gpus=(NodeGroup("l40s", ("g6e.2xlarge",)),),
 )
@@ -35,7 +35,9 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
         ({"account": "12"}, "account is '12'"),
         ({"zones": ()}, "either zones .* or subnets"),
         ({"subnets": ("subnet-1", "subnet-2")}, "either zones .* or subnets"),
-        ({"zones": ("eu-west-1a", "eu-west-1a")}, "subnets in two zones at least"),
+        ({"zones": ("us-east-1a", "us-east-1a")}, "subnets in two zones at least"),
+        ({"zones": ("us-east-1a", "us-west-2a")}, "zones has us-west-2a, which is none of us-east-1"),
+        ({"partition": "aws-cn"}, "partition is aws-cn, and us-east-1 is of aws"),
         ({"cidr": "10.0.0.0/24"}, "a network of /20 or larger"),
         ({"cidr": "ten"}, "cidr is 'ten'"),
         ({"public": ("0.0.0.0/0",)}, "public has 0.0.0.0/0: that is everybody"),
@@ -45,15 +47,21 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
         ({"cpus": NodeGroup("l40s", ("m7i.xlarge",))}, "two groups of machines are called l40s"),
         (gpus("g6e.2xlarge", least=2, wanted=1), "gpu wants 1 machines, from 2 to 1"),
         (gpus(), "gpu has no machine type"),
+        (gpus("g6e.2xlarge", "p4d.24xlarge"), "gpu has machines with a100-40gb.* and l40s: make a group for each card"),
         (gpus("g6e.2xlarg"), "no GPU machine of AWS: did you mean g6e.2xlarge"),
         (gpus("m7i.xlarge"), "no GPU machine of AWS"),
         (gpus("g3.4xlarge"), r"\(m60\) is no whole card"),
         (gpus("g5.2xlarge"), "the A10G, which is not supported"),
+        (
+            {"region": "eu-west-1", "zones": ("eu-west-1a", "eu-west-1b")},
+            "l40s has g6e.2xlarge, which AWS does not have in eu-west-1; the nearest are eu-central-1, eu-north-1",
+        ),
         (gpus("p5.48xlarge"), "H100.* is not supported"),
         ({"access": (Access("ml", "train", ("*/",)),)}, r"ml/train has the prefix '\*/'"),
         ({"access": (Access("ml", "train", (), ("models",)),)}, "ml/train has the prefix 'models'"),
         ({"access": (Access("ml", "Train", ("a/",)),)}, "no service account's name"),
         ({"access": (Access("ml", "train"),)}, "neither read nor write"),
+        ({"access": (Access("ml", "train", ("a/",)),) * 2}, "access is twice of ml/train"),
     ],
 )
 def test_what_is_wrong_is_told(change: dict[str, object], message: str) -> None:

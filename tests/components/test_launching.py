@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ STACK = """config:
   modelyard:jobs:
     - {name: churn, type: training, resource: far}
 """
+NOW = datetime(2026, 11, 22, 9, 31, tzinfo=UTC)
 CONFIG = {"modelyard:launched": "2026-11-22T09:30:00Z", "modelyard:dataManifest": "ab" * 32}
 
 
@@ -88,7 +90,7 @@ def run(file: Path, config: Mapping[str, str]) -> _Seeing:
         pulumi.runtime.set_mocks(engine.mocks, project="modelyard", stack="dev", monitor=engine)
         pulumi.runtime.set_all_config(dict(config))
         SETTINGS.callbacks = engine
-        pulumi.runtime.test(lambda: launch(file) and None)()
+        pulumi.runtime.test(lambda: launch(file, NOW) and None)()
     finally:
         pulumi.runtime.set_all_config({})
         loop.close()
@@ -150,7 +152,6 @@ def test_it_ends_by_itself_and_from_outside_when_nobody_is_left(engine: _Seeing)
 
 def test_what_the_machine_runs_is_the_stacks_and_knows_the_manifest(engine: _Seeing, tmp_path: Path) -> None:
     from base64 import b64decode
-    from datetime import datetime
 
     launched = datetime.fromisoformat(CONFIG["modelyard:launched"])
     job = job_from_json(job_file(tmp_path).read_text(), launched, CONFIG["modelyard:dataManifest"])
@@ -193,6 +194,8 @@ def test_a_job_that_serves_is_written_with_its_way_and_says_it_when_it_is_up(
         ({"modelyard:launched": "yesterday"}, "launched is 'yesterday'"),
         ({"modelyard:launched": "2026-11-22T09:30:00"}, "launched has no time zone"),
         ({**CONFIG, "modelyard:dataManifest": "abc"}, "a SHA-256 has 64"),
+        # Its six hours and the quarter after them passed in this very minute: nothing would end it from outside.
+        ({"modelyard:launched": "2026-11-22T03:16:00Z"}, "was over at 2026-11-22T09:31:00Z: pulumi destroy"),
     ],
 )
 def test_what_is_missing_or_wrong_is_told_before_anything_is_made(

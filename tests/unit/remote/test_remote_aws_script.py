@@ -246,6 +246,9 @@ def test_a_good_job_has_no_problems() -> None:
         ({"limit": 10**9}, "limit is 1000000000 seconds"),
         ({"disk": 8}, "disk is 8 GiB"),
         ({"machine_image": "amazon-linux"}, "an AMI, or the path"),
+        ({"key": "*"}, "key is '*': the ARN of a KMS key"),
+        ({"key": "arn:aws:kms:eu-west-1:123456789012:key/*"}, "the ARN of a KMS key"),
+        ({"key": "arn:aws:kms:eu-west-1:123456789012:alias/data"}, "the ARN of a KMS key"),
         ({"tags": {"modelyard:job": "other"}}, "tags have modelyard:job"),
     ],
 )

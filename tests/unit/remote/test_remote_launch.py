@@ -32,6 +32,7 @@ def test_a_skypilot_task_is_given_back_by_its_own_machine(stack: Make) -> None:
     assert list(Draft202012Validator(FORMS["skypilotResources"]).iter_errors(task["resources"])) == []
     resources = task["resources"]
     assert (resources["infra"], resources["instance_type"]) == ("lambda/us-west-1", "gpu_1x_a10")
+    assert resources["image_id"] == "docker:registry.example/trainer:3"
     assert resources["autostop"] == {"idle_minutes": 5, "down": True, "wait_for": "jobs"}
     assert task["secrets"] == {"READ_ACCESS_TOKEN": None, "WRITE_ACCESS_TOKEN": None}
     assert "timeout --signal=TERM --kill-after=60 5400 sh" in task["run"]
@@ -110,6 +111,10 @@ def test_rights_reach_one_prefix(stack: Make) -> None:
     (rule,) = google["accessBoundary"]["accessBoundaryRules"]
     assert rule["availablePermissions"] == ["inRole:roles/storage.objectViewer"]
     assert "buckets/acme-pond/objects/out/" in rule["availabilityCondition"]["expression"]
+    google = json.loads(launch_files(launch(stack(), 1))["own/write.rights.json"])
+    (rule,) = google["accessBoundary"]["accessBoundaryRules"]
+    assert rule["availablePermissions"] == ["inRole:roles/storage.objectUser"]
+    assert "buckets/acme-pond/objects/models/own/" in rule["availabilityCondition"]["expression"]
 
 
 def test_each_job_has_a_launch_and_a_prefix_of_its_own(stack: Make) -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from modelyard.explanations import explanations
 from modelyard.findings import Severity
+from modelyard.quantity import GI
 from modelyard.remote import CODES, check_remote, offers
+from modelyard.sizing import sized
 from modelyard.stack import Stack, load_text
 
 Make = Callable[..., Stack]
@@ -20,8 +22,8 @@ def told(stack: Stack) -> list[tuple[str, str, str]]:
 def test_the_stack_has_no_errors_and_says_where_nobody_has_looked(stack: Make) -> None:
     findings = list(check_remote(stack()))
     told = [(one.code, one.severity.value, one.line > 0) for one in findings]
-    assert told == [("REM015", "advice", True), ("REM007", "advice", True)]
-    assert "gpu_1x_a10 is to be had in us-west-1" in findings[1].summary
+    assert told == [("REM015", "advice", True), ("REM017", "warning", True), ("REM007", "advice", True)]
+    assert "gpu_1x_a10 is to be had in us-west-1" in findings[2].summary
 
 
 NETWORKS = "aws: {account: '123456789012', networks: [{region: us-west-2, vpc: vpc-0a, subnet: subnet-0a}]}"
@@ -56,6 +58,29 @@ def test_what_keeps_pulumi_from_launching_is_told(stack: Make, change: tuple[str
     found = on_aws(stack(ON_AWS, ECR, change))
     assert len(found) == 1
     assert words in found[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        (
+            ("networks: [{", "networks: [{region: us-west-2, vpc: vpc-0b, subnet: subnet-0b}, {"),
+            *("providers[1].aws.networks[1].region", "error provider amazon has two networks in us-west-2"),
+        ),
+        (
+            ("}]}}", "}, {region: us-wast-2, vpc: vpc-0b, subnet: subnet-0b}]}}"),
+            *("providers[1].aws.networks[1].region", "warning provider amazon has a network in us-wast-2"),
+        ),
+        (
+            ("{name: lam, kind: lambda", "{name: lam, kind: lambda, " + NETWORKS),
+            *("providers[0].aws", "error provider lam is lambda, and has an account and networks of AWS"),
+        ),
+    ],
+)
+def test_networks_that_nobody_would_use_are_told(stack: Make, change: tuple[str, str], field: str, words: str) -> None:
+    (finding,) = (one for one in check_remote(stack(ON_AWS, ECR, change)) if one.code == "REM015")
+    assert finding.field == field
+    assert f"{finding.severity.value} {finding.summary}".startswith(words)
 
 
 def test_every_code_is_explained() -> None:
@@ -180,7 +205,8 @@ OWN = "{name: own, type: runtime, resource: away"
         ((OWN, f"{OWN}, env: {{A: b}}"), "jobs[1].env", "the image"),
         ((OWN, f"{OWN}, retries: 2"), "jobs[1].retries", "once"),
         ((OWN, f"{OWN}, keep: 1h"), "jobs[1].keep", "once"),
-        (("command: [run]", "command: [run]\n        port: 8000"), "resources[1].remote.port", "do not serve"),
+        (("command: [run]", "command: [run]\n        port: 8000"), "resources[1].remote.port", "only llm-serving"),
+        (("gpus: 1\n", "gpus: 1\n      gpu: L40S\n"), "resources[1].gpu", "gpu L40S: gpu_1x_a10 has the A10"),
     ],
 )
 def test_a_setting_that_a_machine_does_not_heed_is_an_error(
@@ -208,6 +234,110 @@ def test_a_remote_cluster_heeds_what_its_runs_have_and_knows_no_teams(
     stack: Make, change: tuple[str, str], fields: list[str]
 ) -> None:
     assert [field for field, _ in unread(stack(*ON_A_CLUSTER, change))] == fields
+
+
+@pytest.mark.parametrize("card", ["A10", "a10", "NVIDIA-A10"])
+def test_the_machine_s_own_card_may_be_said(stack: Make, card: str) -> None:
+    assert unread(stack(("gpus: 1\n", f"gpus: 1\n      gpu: {card}\n"))) == []
+
+
+def test_a_rented_machine_is_judged_by_its_own_card_and_not_by_the_stack_s(stack: Make) -> None:
+    """Weights of 28 GB take two cards of 24 GB, and one of 48."""
+    rented = (
+        ("provider: lam\n        instanceType: gpu_1x_a10\n", "provider: amazon\n        instanceType: g6e.2xlarge\n"),
+        ("us-west\n", "us-\n"),
+        ("[platform, lam]", "[platform, amazon]"),
+        ("type: runtime\n      cpu: 4\n      memory: 16Gi\n", "type: llm-serving\n"),
+        (OWN, "{name: own, type: llm-serving, resource: away, model: {parameters: 14G}"),
+    )
+    made = stack(*rented)
+    far = sized(made.config)[1]
+    assert (far.card and far.card.short, far.need.gpus, far.size.memory) == ("L40S", 1, 45 * GI)
+    assert [one.summary for one in check_remote(made) if one.code == "REM006"] == []
+
+
+@pytest.mark.parametrize(
+    ("quota", "short"),
+    [
+        ("{cpu: 4, memory: 16Gi, gpus: 1}", ""),
+        ("{cpu: 3500m, memory: 16Gi, gpus: 1}", "3500m of 4 cores"),
+        ("{cpu: 2, memory: 8Gi}", "2 of 4 cores, 8Gi of 16Gi memory, 0 of 1 GPUs"),
+    ],
+)
+def test_a_quota_that_never_has_room_for_a_job_is_an_error(stack: Make, quota: str, short: str) -> None:
+    given = ("credentialsSecret: site}", f"credentialsSecret: site, quota: {quota}}}")
+    found = [one for one in check_remote(stack(*ON_A_CLUSTER, given)) if one.code == "REM006"]
+    assert [(one.blocks, one.field, one.summary) for one in found] == [
+        (True, "resources[1].remote.cluster.quota", f"quota has only {short} that resource away gets")
+    ] * bool(short)
+
+
+def about_the_cluster(stack: Stack) -> list[str]:
+    field = "resources[1].remote.cluster"
+    return [f"{one.severity.value} {one.summary}" for one in check_remote(stack) if one.field == field]
+
+
+def test_a_remote_cluster_needs_credentials_for_what_its_jobs_copy(stack: Make) -> None:
+    runs = (OWN, f"{OWN}, command: [run]")
+    read = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a}")
+    write = ("readSecret: a}", "readSecret: a, writeSecret: b}")
+    assert about_the_cluster(stack(*ON_A_CLUSTER, runs)) == ["error resource away has data and no credentials for it"]
+    assert about_the_cluster(stack(*ON_A_CLUSTER, runs, read)) == [
+        "error resource away has no credentials for its model"
+    ]
+    assert about_the_cluster(stack(*ON_A_CLUSTER, runs, read, write)) == []
+
+
+def test_what_is_never_submitted_to_a_remote_cluster_is_told(stack: Make) -> None:
+    assert about_the_cluster(stack(*ON_A_CLUSTER)) == [
+        "advice resource away has no pods there for own: a remote cluster runs what is submitted"
+    ]
+
+
+def test_one_context_leads_to_one_controller(stack: Make) -> None:
+    far = MACHINE.replace("lam", "amazon").replace("gpu_1x_a10", "p4d.24xlarge").replace("us-west", "us-")
+    far = far.replace("90m", "6h").replace("[run]", '[train, "--note=it\'s $HOME"]')
+    first = (far, "        cluster: {controller: 'https://10.8.0.4:6443', context: farm}\n")
+    second = ("credentialsSecret: site", "context: farm")
+    (found,) = (one for one in check_remote(stack(*ON_A_CLUSTER, first, second)) if one.code == "REM013")
+    assert (found.blocks, found.field) == (True, "resources[1].remote.cluster.context")
+    assert found.summary.endswith("of away leads to one API server, and far says it is https://10.8.0.4:6443")
+    same = ("https://10.8.0.4:6443", "https://10.8.0.5:6443")
+    assert not [one for one in check_remote(stack(*ON_A_CLUSTER, first, second, same)) if one.code == "REM013"]
+
+
+def outlived(stack: Stack) -> list[tuple[str, str]]:
+    return [(one.field, one.summary) for one in check_remote(stack) if one.code == "REM017"]
+
+
+def test_a_job_that_outlives_what_it_writes_its_model_with_is_told(stack: Make) -> None:
+    google = "and credentials that write to gs://acme-pond last 1h"
+    assert outlived(stack()) == [("resources[1].remote.timeLimit", f"a job of resource away may run 1h30m, {google}")]
+    assert outlived(stack(("timeLimit: 90m", "timeLimit: 1h"))) == []
+    # The machine of Pulumi renews its own; SkyPilot's has what it was launched with.
+    longer = (("timeLimit: 90m", "timeLimit: 1h"), ("timeLimit: 6h", "timeLimit: 13h"))
+    assert outlived(stack(*longer)) == []
+    (found,) = outlived(stack(*longer, ("kind: aws,", "kind: aws, launcher: skypilot,")))
+    assert found == (
+        "resources[0].remote.timeLimit",
+        "a job of resource far may run 13h, and credentials that write to s3://acme-lake last 12h",
+    )
+
+
+def test_on_a_remote_cluster_each_job_has_a_limit_of_its_own(stack: Make) -> None:
+    assert outlived(stack(*ON_A_CLUSTER)) == []
+    one = (
+        OWN,
+        f"{OWN}, command: [run], timeLimit: 1h}}\n    - {{name: two, type: runtime, resource: away, command: [run]",
+    )
+    assert [field for field, _ in outlived(stack(*ON_A_CLUSTER, one))] == ["jobs[2]"]
+    both = (", timeLimit: 1h}", ", timeLimit: 7h}")
+    assert outlived(stack(*ON_A_CLUSTER, one, both)) == [
+        (
+            "jobs[1].timeLimit",
+            "job own, one of 2 of resource away, may run 7h, and credentials that write to gs://acme-pond last 1h",
+        )
+    ]
 
 
 @pytest.mark.parametrize("more", [(), ON_A_CLUSTER])
@@ -255,6 +385,27 @@ def test_credentials_that_are_not_encrypted_are_refused_and_not_repeated(text: s
     assert "AKIA" not in str(findings)
 
 
+@pytest.mark.parametrize(
+    ("port", "words"),
+    [("0", "it must be 1 or more"), ("65536", "it is too large"), ("web", "it must be a whole number")],
+)
+def test_a_port_that_is_none_is_told_as_a_number(text: str, port: str, words: str) -> None:
+    made, (mistake,) = load_text(text.replace("[run]", f"[run]\n        port: {port}"), "dev", "f.yaml")
+    assert made is None
+    assert (mistake.field, mistake.line > 0, words in mistake.summary) == ("resources[1].remote.port", True, True)
+
+
+def test_numbers_of_a_remote_resource_may_be_texts_as_the_engine_s_command_line_writes_them(stack: Make) -> None:
+    made = stack(
+        *ON_A_CLUSTER,
+        ("credentialsSecret: site}", "credentialsSecret: site, quota: {cpu: '64', memory: 256Gi, gpus: '8'}}"),
+        ("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: '8000'\n"),
+    )
+    far, away = (one.remote for one in made.config.resources)
+    assert far and far.port == 8000
+    assert away and away.cluster and away.cluster.quota and away.cluster.quota.gpus == 8
+
+
 def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
     assert "AAAA" not in repr(stack())
     assert str(stack().config.providers[1].credentials) == "[secret]"
@@ -271,13 +422,13 @@ def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
 def test_what_would_be_rented_for_nothing_is_warned_of(
     stack: Make, changes: tuple[tuple[str, str], ...], code: str, field: str, words: str
 ) -> None:
-    before = set(check_remote(stack()))
-    (found,) = [one for one in check_remote(stack(*changes)) if one.severity is Severity.WARNING]
-    assert found not in before
+    in_time = ("timeLimit: 90m", "timeLimit: 1h")
+    assert not [one for one in check_remote(stack(in_time)) if one.severity is Severity.WARNING]
+    (found,) = [one for one in check_remote(stack(in_time, *changes)) if one.severity is Severity.WARNING]
     assert (found.code, found.field) == (code, field)
     assert words in found.summary
 
 
 def test_a_deep_learning_model_is_remote_with_its_dataset(stack: Make) -> None:
     made = stack(("resource: far}", "resource: far, rows: 1M, columns: 9, model: {parameters: 1G}}"))
-    assert [one.code for one in check_remote(made) if one.severity is Severity.WARNING] == []
+    assert not {"REM002", "REM003"} & {one.code for one in check_remote(made)}

@@ -198,3 +198,13 @@ def test_words_of_the_command_reach_the_job_as_they_are(tmp_path: Path) -> None:
     word = 'it\'s $HOME `id` "x" \\'
     result = sh(job_script(("printf", "%s", word), 10, None, None, True), env={"MODELYARD_WORK": str(tmp_path)})
     assert result.stdout == word
+
+
+@pytest.mark.parametrize(("script", "usage"), [(export_script, "export.sh DIR"), (import_script, "import.sh DIR")])
+def test_a_script_without_its_folder_says_how_it_is_called(
+    store: dict[str, str], script: Callable[[Part], str], usage: str
+) -> None:
+    result = sh(script(MODELS), env=store)
+    assert result.returncode != 0
+    assert f"is missing: sh {usage}" in result.stderr
+    assert not Path(store["STORE"], "calls").exists()

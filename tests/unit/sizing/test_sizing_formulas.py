@@ -130,6 +130,8 @@ def test_requests_are_served_by_as_many_cores_as_are_under_way() -> None:
 def test_of_a_job_without_sizes_nothing_is_known_but_what_would_tell(type_: Any) -> None:
     found = estimate(Job("it", type_), card("A10"))
     assert (found.need.workers, found.need.cpu, found.need.memory, found.need.gpu_memory) == (None,) * 4
+    # Training may be of either kind, and nobody knows what is in a runtime.
+    assert found.need.gpus == (None if type_ in ("training", "llm-serving", "runtime") else 0)
     assert bool(found.missing) is (type_ != "runtime")
 
 

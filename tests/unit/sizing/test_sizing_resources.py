@@ -62,7 +62,10 @@ def test_a_job_that_names_none_has_one_of_its_own() -> None:
         # One worker that is twice as large does as well, and four that are half as large.
         (Resource("features", "dataset", workers=1, cpu="16", memory="78Gi"), set()),
         (Resource("features", "dataset", workers=4, cpu="4", memory="20Gi"), set()),
-        (Resource("features", "dataset", workers=1, cpu="16", memory="77Gi"), {"workers", "memory"}),
+        # A second worker is all that is missing, and 2 with 8 cores and 39Gi is all that is asked for.
+        (Resource("features", "dataset", workers=1, cpu="16", memory="77Gi"), {"workers"}),
+        (Resource("features", "dataset", workers=1, cpu="8", memory="39Gi"), {"workers"}),
+        (Resource("features", "dataset", workers=1, cpu="7", memory="38Gi"), {"workers", "cpu", "memory"}),
     ],
 )
 def test_a_setting_below_the_estimate_is_found(resource: Resource, below: set[str]) -> None:
@@ -85,6 +88,13 @@ WEB = Job("web", "serving", "it", request_rate="200", request_time="50m", model=
         # Training divides its model among GPUs, wherever they are.
         (NET, Resource("it", "training", workers=6, gpus=1, cpu="4", memory="23Gi"), {}),
         (NET, Resource("it", "training", workers=2, gpus=2, memory="68Gi"), {"gpus": 3}),
+        # Beside them each pod has the least of a training pod, which is not divided.
+        (
+            NET,
+            Resource("it", "training", workers=2, gpus=2, cpu="3", memory="45Gi"),
+            {"cpu": 4, "memory": 68 * GI, "gpus": 3},
+        ),
+        (NET, Resource("it", "training", workers=6, gpus=1, cpu="1", memory="15Gi"), {"cpu": 4, "memory": 23 * GI}),
         # Each pod that answers has the whole model, however many there are.
         (CHAT, Resource("it", "llm-serving", workers=4, gpus=1, cpu="4", memory="12Gi"), {"memory": 23 * GI}),
         (WEB, Resource("it", "serving", workers=4, cpu="4", memory="5Gi"), {"memory": 9 * GI}),
