@@ -69,7 +69,9 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known) -> None:
         before = f", behind {some(ahead)}" if ahead else ""
         told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
-    told.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words)
+    # Right after it has taken quota away Kueue says here why it did, which has been told.
+    said = str(condition(work.body, "Evicted").get("message") or "")
+    told.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None)
     _quota_helps(run, work, told, known)
 
 
@@ -87,13 +89,12 @@ def _quota_lines(work: Work, known: Known) -> Iterator[str]:
 def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
     queues = known.queues
     for resource, least in least_gpus(work).items():
-        limits = [_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource]
+        limits = (_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource)
+        most = max(limits, default=0)
         # In a tree of cohorts more can be lent than their members say.
-        if limits and least > max(limits) and not queues.nested(work.queue or ""):
-            told.helps.append(
-                f"ask for {plural(max(limits), 'GPU')} at most, or raise the quota of {queues.team_of(work.queue)}: "
-                f"it can never have {least}"
-            )
+        if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
+            less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
+            told.helps.append(f"{less}raise the quota of {queues.team_of(work.queue)}: it can never have {least}")
             return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}

@@ -79,11 +79,10 @@ def _summary(view: PoolView, asked: Asked, style: Style) -> str:
     taken, free = sum(one.taken for one in view.products), sum(one.free for one in view.products)
     closed = sum(one.closed for one in view.products)
     idle = Idle(sum(one.idle.idle for one in view.products), sum(one.idle.unknown for one in view.products))
-    waiting = sum(one.total for one in view.waiters)
     parts = [f"{taken} of {plural(total, 'GPU')} taken", f"{free} free"]
     parts += [f"{closed} on nodes that take no pods"] if closed else []
     parts += [f"{idle.idle} idle"] if taken and idle.unknown < taken else []
-    parts += [f"{waiting} queued"] if waiting else []
+    parts += [f"{view.queued} queued"] if view.queued else []
     return style.bold(asked.stack) + ": " + ", ".join(parts)
 
 
