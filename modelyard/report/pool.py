@@ -182,7 +182,7 @@ def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
         notes.append(f"What GPUs do is unknown: {usage.problem}.")
     else:
         notes.append(
-            f"Idle: taken for {usage.minutes} minutes, and {METRIC} was 0 all the time; util is its average. "
+            f"Idle: taken for {plural(usage.minutes, 'minute')}, and {METRIC} was 0 all the time; util is its average. "
             "Parts of GPUs have none."
         )
     if not view.kueue and not view.unread:
