@@ -69,6 +69,26 @@ def test_pods_that_answer_requests_grow_with_their_load(dev: Any) -> None:
     ]
 
 
+def test_requests_are_spread_over_the_pods_that_listen(dev: Any) -> None:
+    resources = (Resource("chat", "serving", workers=2, port=8000), Resource("mute", "serving"))
+    jobs = (Job("a", "serving", "chat"), Job("b", "serving", "mute"))
+    targets = dev.asking(runtime=IMAGE, resources=resources, jobs=jobs).plan().targets
+    found = {(one.key.kind, one.name): one.after["spec"] for one in targets if "resource-" in one.name}
+    assert set(found) == {
+        ("Deployment", "resource-chat"),
+        ("Deployment", "resource-mute"),
+        ("Service", "resource-chat"),
+    }
+    service, pods = found["Service", "resource-chat"], found["Deployment", "resource-chat"]["template"]
+    assert service["selector"].items() <= pods["metadata"]["labels"].items()
+    ((port,), (container,)) = service["ports"], pods["spec"]["containers"]
+    assert (port["port"], port["targetPort"]) == (8000, container["ports"][0]["name"])
+    assert container["ports"][0]["containerPort"] == 8000
+    assert container["readinessProbe"]["tcpSocket"]["port"] == port["targetPort"]
+    (silent,) = found["Deployment", "resource-mute"]["template"]["spec"]["containers"]
+    assert not {"ports", "readinessProbe"} & set(silent)
+
+
 def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None:
     site = dev.asking(resources=(Resource("features", "dataset"),), jobs=(Job("clicks", "dataset", "features"),))
     assert deployed(site) == {}
