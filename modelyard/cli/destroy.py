@@ -93,7 +93,13 @@ def _tell_runs(stack: "Stack") -> None:
     from modelyard.report.style import hanging
 
     runs = runs_of(run_objects(connect(stack.context), namespaces(stack)))
-    held = [run.name for run in runs if run.stack == stack.name and run.holds and not run.over]
+    held = [
+        run.name
+        for run in runs
+        if run.stack == stack.name
+        and run.team is not None
+        and any(part.state in ("starting", "running", "cancelled") for part in run.parts)
+    ]
     if held:
         text = (
             f"Still running: {some(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
