@@ -212,6 +212,11 @@ def reason_of(work: Work) -> str:
     return str(condition(work.body, "QuotaReserved").get("message") or "")
 
 
+def next_try(work: Work) -> str:
+    """The moment before which Kueue does not look at it again, as after a start that took too long; empty: at once."""
+    return str(((work.body.get("status") or NOTHING).get("requeueState") or NOTHING).get("requeueAt") or "")
+
+
 def least_gpus(work: Work) -> dict[str, int]:
     """What a workload has to have of each resource to start: less than it asks for, where fewer pods will do."""
     return _asked(work.body.get("spec") or NOTHING, least=True)

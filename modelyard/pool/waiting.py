@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 
 from modelyard.names import GPU_RESOURCE
 from modelyard.pool.dispatch import asked_clusters, words_of_checks
-from modelyard.pool.kueue import Queues, Work, least_gpus, owner_name, reason_of
+from modelyard.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
 from modelyard.pool.objects import NOTHING, condition
 from modelyard.pool.owners import owner_of_work
 from modelyard.pool.room import tell_room
 from modelyard.pool.runs import Part, Run
-from modelyard.pool.times import seconds_since
+from modelyard.pool.times import moment, seconds_since
 from modelyard.pool.told import Known, Told
 from modelyard.pool.values import Owner, QuotaUse
 from modelyard.pool.words import some, span
@@ -164,3 +164,6 @@ def tell_evicted(part: Part, told: Told, known: Known) -> None:
         told.cause("queue", f"it was stopped in favour of {_named(other, known.queues)}", words)
     else:
         told.cause("queue", f"Kueue took its quota away: {evicted.get('reason')}", words)
+    again = moment(next_try(work)) if work is not None else None
+    if again is not None and again > known.now:
+        told.cause("queue", f"Kueue tries it again in {span(int((again - known.now).total_seconds()))}, and not before")

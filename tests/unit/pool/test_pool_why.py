@@ -1,5 +1,6 @@
 """Why a run waits or failed: every cause that is there is told, with what would help."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -229,8 +230,13 @@ def test_preempted_by_whom(ask: Any) -> None:
 def test_words_that_kueue_repeats_are_told_once(ask: Any) -> None:
     body, late = job("a-11111", suspend=True), "Exceeded the PodsReady timeout vision/job-a-11111-x"
     evicted = condition("Evicted", reason="PodsReadyTimeout", message=late)
-    found = ask(body, workloads=[workload(body, waits(late), evicted)], queues=[cluster_queue("team-vision")])
+    work = workload(body, waits(late), evicted)
+    found = ask(body, workloads=[work], queues=[cluster_queue("team-vision")])
     assert words(found).count(late) == 1
+    assert "tries it again" not in words(found)
+    work["status"]["requeueState"] = {"count": 2, "requeueAt": (NOW + timedelta(seconds=40)).isoformat()}
+    found = ask(body, workloads=[work], queues=[cluster_queue("team-vision")])
+    assert "Kueue tries it again in 40s, and not before" in words(found)
 
 
 def test_a_pod_whose_volume_there_is_not(ask: Any) -> None:
