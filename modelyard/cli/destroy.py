@@ -3,12 +3,16 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from modelyard.cli.common import json_option, need_engine, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe
+
+if TYPE_CHECKING:
+    from modelyard.stack import Stack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -67,6 +71,8 @@ def _look(root: Path, name: str, path: Path) -> None:
                     f"to forget a cluster that is gone for good: {FORGET.format(stack=name)}",
                 )
             left += [key.name for key, body in there.items() if ours(body)]
+        if stack.config.teams and not left:
+            _tell_runs(stack)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if left:
@@ -75,6 +81,31 @@ def _look(root: Path, name: str, path: Path) -> None:
             f"the engine has lost sight of {', '.join(left)}, which {name} made; a destroy would leave that behind",
             f"run modelyard apply {name}, which takes it up again, then destroy",
         )
+
+
+def _tell_runs(stack: "Stack") -> None:
+    """Says which runs keep the queues: the engine waits for them without a word."""
+    from modelyard.cli.runs import namespaces
+    from modelyard.cluster.connection import connect
+    from modelyard.cluster.lists import run_objects
+    from modelyard.pool import runs_of
+    from modelyard.pool.words import some
+    from modelyard.report.style import hanging
+
+    runs = runs_of(run_objects(connect(stack.context), namespaces(stack)))
+    held = [
+        run.name
+        for run in runs
+        if run.stack == stack.name
+        and run.team is not None
+        and any(part.state in ("starting", "running", "cancelled") for part in run.parts)
+    ]
+    if held:
+        text = (
+            f"Still running: {some(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
+            f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run."
+        )
+        sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, 100)))
 
 
 def _agreed(name: str) -> bool:

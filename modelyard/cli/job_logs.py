@@ -49,7 +49,7 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so there is no log", why)
     if not wanted:
         have = ", ".join(str(source.worker) for source in known if source.worker is not None) or "none with a number"
-        raise Stop(Exit.USAGE, f"{one.name} has no worker {args.worker}", f"the workers are {have}")
+        raise Stop(Exit.USAGE, f"{one.name} has no pod of a worker {args.worker}", f"the workers with a pod are {have}")
     style = style_for(args, sys.stdout)
 
     def lines_of(source: "Source") -> Iterator[str]:

@@ -77,5 +77,5 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(run_document(stack.name, pipeline.name, name, made, objects, dry_run=args.dry_run))])
     else:
-        say(run_text(name, objects, style_for(args, sys.stdout), dry_run=args.dry_run))
+        say(run_text(stack.name, name, objects, style_for(args, sys.stdout), dry_run=args.dry_run))
     return Exit.FINE

@@ -127,6 +127,6 @@ def the_run(found: Found, name: str) -> "Run":
         have += ", with --remote RESOURCE those of a remote cluster"
     raise Stop(
         Exit.USAGE,
-        f"{found.stack.name} has no run {name!r}; what was made otherwise is none",
+        f"{found.stack.name} has no run {name!r}; only what modelyard submitted is one",
         " ".join(filter(None, (meant, have))),
     )

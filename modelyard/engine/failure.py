@@ -11,14 +11,19 @@ _COLOURS = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")
 _WRAPPING = re.compile(
     r"\d+ errors? occurred:\s*\* |"
     r'the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live: |'
-    r'resource "?urn:\S+ was not successfully \w+ by the Kubernetes API server: '
+    r'resource "?urn:\S+ was not successfully \w+ by the Kubernetes API server: |'
+    r'resource "?urn:\S+ was successfully \w+, but the Kubernetes API server reported that it failed to fully '
+    r"initialize or become live: "
 )
+_LISTED = re.compile(r"\n\s*\* ")
 _ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context leads to [^:\s]+): ([^\n]+)")
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
 _TORN = re.compile(r"failed to load checkpoint: (unexpected )?EOF")
 """What the engine says of a state whose file of attributes was never written to its end."""
+_STILL_THERE = "timed out waiting for the condition"
+"""What the engine says of an object that was deleted and that a finalizer keeps."""
 _UNREACHABLE = ("unreachable", "connection refused", "no such host", "i/o timeout")
 
 Lock = Literal["free", "freed", "unknown"]
@@ -125,6 +130,11 @@ def _remedy(text: str) -> str:
         return "log in to the cluster again"
     if any(words in text for words in _UNREACHABLE):
         return "check the context, the network and the cluster"
+    if _STILL_THERE in text:
+        return (
+            "what runs there keeps it: queues and flavors go when the jobs that hold their quota have ended. "
+            "modelyard job list STACK names them, modelyard job cancel ends one; then run again"
+        )
     if "timed out" in text or "timeout" in text:
         return "kubectl describe says what the pods wait for; run again when it is mended"
     return "mend it and run again: what is done stays done, and the rest follows"
@@ -132,7 +142,7 @@ def _remedy(text: str) -> str:
 
 def _meaningful(messages: Iterable[str]) -> list[str]:
     """The messages without colours, repeats, and what only says that there was an error."""
-    clean = (_WRAPPING.sub("", _COLOURS.sub("", message)).strip() for message in messages)
+    clean = (_LISTED.sub("\n- ", _WRAPPING.sub("", _COLOURS.sub("", message))).strip() for message in messages)
     return [message for message in dict.fromkeys(clean) if message and not _NOISE.match(message)]
 
 

@@ -101,8 +101,10 @@ def _flavor(
         if choice.flavor in (None, flavor.name)
         and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
     ]
-    theirs = _theirs(config, team, whole) if team is not None else ()
-    mine = [flavor for flavor in able if team is None or flavor in theirs]
+    # Where nobody said whose quota, what no team has is nothing to choose.
+    teams = (team,) if team is not None else teams_here(config)
+    theirs = tuple(flavor for one in teams for flavor in _theirs(config, one, whole))
+    mine = [flavor for flavor in able if not teams or flavor in theirs]
     if len(mine) == 1:
         return mine[0]
     what = " and ".join(
@@ -110,6 +112,8 @@ def _flavor(
     )
     if mine:
         problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
+    elif able and team is None:
+        problems.append(Problem(f"no team has GPUs of {what or 'any flavor'}", "give one a quota of them"))
     elif able and team is not None:
         if whole is not None and whole > 1 and any(flavor in _theirs(config, team, 1) for flavor in able):
             summary = f"team {team.name} can never have {whole} GPUs of {what or 'any flavor'} at once"

@@ -36,7 +36,7 @@ class Offer(NamedTuple):
     """``choose`` takes each of them that the team can hold."""
 
     flavors: tuple[Flavor, ...]
-    """A single nameless one where the stack has none: nodes with the stack's card."""
+    """Those of which a team has GPUs; a single nameless one where the stack has none: nodes with the stack's card."""
     allocations: tuple[tuple[Allocation, int], ...]
     """Of whole GPUs, with the number of a pod."""
     parts: Mapping[str, tuple[Part, ...]]
@@ -52,7 +52,10 @@ class Offer(NamedTuple):
 
 def offer(config: Config) -> Offer:
     """What a submission can choose."""
-    several, known = config.gpu.per_worker, flavors(config)
+    several, everyone = config.gpu.per_worker, teams_here(config)
+    able = {team.name: tuple(one.name for one in gpu_flavors(config, team)) for team in everyone}
+    named = {name for names in able.values() for name in names}
+    known = {name: flavor for name, flavor in flavors(config).items() if name in named or not everyone}
     return Offer(
         flavors=tuple(known.values()),
         allocations=(("single", 1), ("multi_gpu", several)) if several > 1 else (("single", 1),),
@@ -63,12 +66,10 @@ def offer(config: Config) -> Offer:
             )
             for name, flavor in known.items()
         },
-        teams=teams_here(config),
-        able={team.name: tuple(one.name for one in gpu_flavors(config, team)) for team in teams_here(config)},
-        holds={team.name: _holds(config, team) for team in teams_here(config)},
-        priorities=tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value))
-        if teams_here(config)
-        else (),
+        teams=everyone,
+        able=able,
+        holds={team.name: _holds(config, team) for team in everyone},
+        priorities=tuple(one.name for one in sorted(config.priorities, key=lambda one: -one.value)) if everyone else (),
     )
 
 

@@ -1,6 +1,8 @@
 """Which stage comes before which. Names of stages that there are not are passed over: ``rules`` tells them."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from modelyard.stack.pipelines import Stage
 
@@ -74,22 +76,75 @@ def _way_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]
 
 
 def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[int, tuple[str, ...]]:
-    """The largest sum of weights of stages that can run side by side, and their names in the order of the stages."""
+    """The largest sum of weights of stages that can run side by side, and their names in the order of the stages.
+
+    A stage can hand its GPUs on to any stage behind it. When as many as possible are handed on, those that are not are
+    the most that run at a time (Dilworth's theorem, with weights). Handing on is a largest flow, and its least cut
+    names the stages: so the time grows with the number of stages, not of their subsets.
+    """
     known = before(stages)
     names = [stage.name for stage in stages if weights.get(stage.name)]
-    beside = {
-        name: {other for other in names if other != name and other not in known[name] and name not in known[other]}
-        for name in names
-    }
+    later = {name: [other for other in names if name in known[other]] for name in names}
+    gives, takes = ({name: weights[name] for name in names} for _ in range(2))
+    handed: dict[tuple[str, str], int] = {}
+    while True:
+        came, last = _way(later, gives, takes, handed)
+        if last is None:
+            break
+        way = [last]
+        while (step := came[way[-1]]) is not None:
+            way.append(step)
+        way.reverse()
+        first = way[0]
+        # Every other step goes back: it takes away again what was handed on before.
+        forth = [(giver.stage, taker.stage) for giver, taker in pairwise(way) if giver.gives]
+        back = [(giver.stage, taker.stage) for taker, giver in pairwise(way) if giver.gives]
+        amount = min(gives[first.stage], takes[last.stage], *(handed[pair] for pair in back))
+        gives[first.stage] -= amount
+        takes[last.stage] -= amount
+        for pair in forth:
+            handed[pair] = handed.get(pair, 0) + amount
+        for pair in back:
+            handed[pair] -= amount
+    chosen = tuple(name for name in names if _Step(name, True) in came and _Step(name, False) not in came)
+    return sum(weights[name] for name in chosen), chosen
 
-    def best(left: frozenset[str]) -> tuple[int, frozenset[str]]:
-        # Whoever runs beside all others is taken at once; only of two that follow each other one has to give way.
-        split = next((name for name in names if name in left and not left - {name} <= beside[name]), None)
-        if split is None:
-            return sum(weights[name] for name in left), left
-        with_it, chosen = best(left & beside[split])
-        without, others = best(left - {split})
-        return max((with_it + weights[split], chosen | {split}), (without, others), key=lambda one: one[0])
 
-    total, chosen = best(frozenset(names))
-    return total, tuple(name for name in names if name in chosen)
+class _Step(NamedTuple):
+    """A stage on a way, as one that hands on or as one that is handed something."""
+
+    stage: str
+    gives: bool
+
+
+def _way(
+    later: Mapping[str, Sequence[str]],
+    gives: Mapping[str, int],
+    takes: Mapping[str, int],
+    handed: Mapping[tuple[str, str], int],
+) -> tuple[dict[_Step, _Step | None], _Step | None]:
+    """A shortest way by which more can be handed on.
+
+    Args:
+        later: the stages behind each one.
+        gives: what each can still hand on.
+        takes: what each can still be handed.
+        handed: what one has handed to another.
+
+    Returns:
+        Each step that was reached with the one before it, and the last of the way; None where there is no way.
+    """
+    queue = [_Step(name, True) for name in later if gives[name]]
+    came: dict[_Step, _Step | None] = dict.fromkeys(queue)
+    for step in queue:
+        if not step.gives and takes[step.stage]:
+            return came, step
+        if step.gives:
+            following = [_Step(other, False) for other in later[step.stage]]
+        else:
+            following = [_Step(other, True) for other in later if handed.get((other, step.stage))]
+        for one in following:
+            if one not in came:
+                came[one] = step
+                queue.append(one)
+    return came, None

@@ -9,10 +9,10 @@ from modelyard.cluster.state import Node
 from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
-from modelyard.plan.capacity import MANY, amount, obstacle, on_node
+from modelyard.plan.capacity import MANY, obstacle, on_node
 from modelyard.plan.pods import Pods
 from modelyard.plan.queues import HOST
-from modelyard.stack.pool import Flavor, Team
+from modelyard.stack.pool import Flavor
 from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
 
@@ -62,38 +62,62 @@ class Kinds:
         return self._by_label[label]
 
 
-def unplaced(ask: Ask, kinds: Kinds, team: Team | None) -> Unplaced | None:
-    """Why no nodes, however empty, hold all that a run starts at once; None where some do, or may be added."""
-    found = _unplaced(ask, kinds, team)
+def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
+    """Why no nodes, however empty, hold all that a run starts at once; None where some do, or may be added.
+
+    Args:
+        ask: what the run asks for.
+        kinds: the nodes.
+        theirs: the flavors of which its team has such GPUs; None: no team queues it.
+    """
+    found = _unplaced(ask, kinds, theirs)
     if found is not None or ask.head is None:
         return found
     alone = Ask(ask.team, (*ask.head.requests, (GPU_RESOURCE, Fraction(0))), (), 1, None, None)
-    found = _unplaced(alone, kinds, team)
+    found = _unplaced(alone, kinds, theirs)
     return None if found is None else Unplaced(f"no node takes its {ask.head.what}", found.detail)
 
 
-def _unplaced(ask: Ask, kinds: Kinds, team: Team | None) -> Unplaced | None:
-    flavors: list[Flavor | None] = (
-        [kinds.flavors[name] for name in dict.fromkeys(one.flavor for one in team.quotas) if name in kinds.flavors]
-        if (team is not None and ask.gpus)
-        else [None]
-    )
+def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
+    # Pods without a GPU may go where their flavor says nothing.
+    flavors: list[Flavor | None] = list(theirs) if theirs is not None and ask.gpus else [None]
     if ask.together is not None:
         flavors = [flavor for flavor in flavors if flavor is None or ask.together in flavor.topology]
     if any(_comes(ask, flavor, node) for flavor in flavors for node in kinds.growth):
         return None
-    reasons = Counter[str]()
+    reasons = Reasons()
     best = max((_room(ask, flavor, kinds, reasons) for flavor in flavors), default=0)
     if best >= min(ask.workers, MANY):
         return None
     if best:
-        place = f"nodes with one {ask.together}" if ask.together else "nodes of one flavor" if team else "the nodes"
+        place = (
+            f"nodes with one {ask.together}"
+            if ask.together
+            else "nodes of one flavor"
+            if theirs is not None
+            else "the nodes"
+        )
         return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
-    why = "; ".join(f"{plural(count, 'node')}: {reason}" for reason, count in reasons.most_common(4))
-    return Unplaced("no node takes a worker", why or "no node has the labels of its flavors")
+    return Unplaced("no node takes a worker", str(reasons) or "no node has the labels of its flavors")
 
 
-def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds, reasons: Counter[str]) -> int:
+class Reasons:
+    """Why kinds of nodes take no worker. Nodes of several flavors count once."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, dict[str, int]] = {}
+
+    def add(self, reason: str, node: Node, count: int) -> None:
+        """Notes it of as many nodes as are like this one."""
+        self._nodes.setdefault(reason, {})[node.name] = count
+
+    def __str__(self) -> str:
+        """The reasons of the most nodes."""
+        counts = Counter({reason: sum(nodes.values()) for reason, nodes in self._nodes.items()})
+        return "; ".join(f"{plural(count, 'node')}: {reason}" for reason, count in counts.most_common(4))
+
+
+def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds, reasons: Reasons) -> int:
     """How many workers the empty nodes of a flavor hold, together as they have to be; ``reasons`` counts the others."""
     groups = Counter[str]()
     pods = _pods(ask, flavor)
@@ -101,13 +125,12 @@ def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds, reasons: Counter[str]) 
         if not _is_of(flavor, node):
             continue
         if reason := obstacle(pods, node):
-            reasons[reason] += count
+            reasons.add(reason, node, count)
             continue
         room, short = on_node(pods.requests, node, ())
         groups[value] += room * count
         if not room and short is not None:
-            needs, has = amount(short.resource, short.wanted), amount(short.resource, short.have)
-            reasons[f"{short.resource}: a pod needs {needs}, a node has {has}"] += count
+            reasons.add(short.on_empty, node, count)
     return max(groups.values(), default=0)
 
 

@@ -11,7 +11,7 @@ from modelyard.plan.asks import Ask
 from modelyard.plan.capacity import amount
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
-from modelyard.stack.pool import Team
+from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.jobs import is_deployed
@@ -20,7 +20,7 @@ from modelyard.workloads.quotas import Quotas
 
 NAMED: Final = 4
 """Jobs that a finding names before it only counts."""
-_LESS: Final = "ask for fewer workers or set leastWorkers, raise the team's quota, or let it borrow more"
+_MORE: Final = "raise the team's quota, or let it borrow more"
 
 
 class Short(NamedTuple):
@@ -34,15 +34,20 @@ class Short(NamedTuple):
 
 def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | None:
     """A remedy and the levels that there are, where no flavor that a run may take has the one that it names."""
-    named = {quota.flavor for quota in team.quotas}
-    flavors = gpu_flavors(config, team, ask.products, ask.resource) if ask.gpus else ()
-    flavors = flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
+    flavors = flavors_for(config, ask, team)
     if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
         return None
     levels = {flavor.name: ", ".join(flavor.topology) or "none" for flavor in flavors}
     have = [level for flavor in flavors for level in flavor.topology]
     remedy = f"name one of its levels: {' or '.join(dict.fromkeys(have))}" if have else "give the flavor a topology"
     return remedy, "; ".join(f"levels of {name}: {has}" for name, has in levels.items())
+
+
+def flavors_for(config: Config, ask: Ask, team: Team) -> tuple[Flavor, ...]:
+    """The flavors that a run may take: those of which its team has such GPUs; all of the team's where it has none."""
+    named = {quota.flavor for quota in team.quotas}
+    flavors = gpu_flavors(config, team, ask.products, ask.resource) if ask.gpus else ()
+    return flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
 
 
 def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | None:
@@ -63,7 +68,8 @@ def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors
     most = max((quotas.most(team, name, ask.resource) for name in flavors), default=Fraction(0))
     if wanted <= most:
         return None
-    why, remedy = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}; Kueue admits all of them or none", _LESS
+    several = "; Kueue admits all of them or none" * (ask.workers > 1)
+    why, remedy = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}{several}", _less(ask.workers)
     if not flavors and (others := gpu_flavors(config, team)):
         have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any card')})" for one in others)
         why = f"it asks for {' or '.join(ask.products)}, and its team's quotas are of {have}"
@@ -87,8 +93,13 @@ def _short_of_basics(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str
             if names and each[resource] * count > most:
                 why = f"{plural(count, what)} of {amount(resource, each[resource])} {unit}"
                 wanted = f"{amount(resource, each[resource] * count)} {unit}"
-                return Short(wanted, amount(resource, most), why, _LESS)
+                return Short(wanted, amount(resource, most), why, _less(count))
     return None
+
+
+def _less(workers: int) -> str:
+    less = "ask for fewer workers or set leastWorkers" if workers > 1 else "ask for less"
+    return f"{less}, {_MORE}"
 
 
 def _gpus(ask: Ask, number: int) -> str:
@@ -120,7 +131,7 @@ def check_resource_quotas(
                 ("resources", index),
                 f"the {pods} pods of resource {resource.name} ask for {wanted} {what}, "
                 f"and team {team.name} never has more than {have}",
-                "lower workers or scale.most, raise the team's quota, or let it borrow more",
+                f"lower workers or scale.most, {_MORE}",
                 detail="Kueue admits each pod for itself: those beyond the quota stay pending",
             )
 

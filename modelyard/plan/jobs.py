@@ -6,7 +6,7 @@ from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.plan.asks import Ask, ask_of
 from modelyard.plan.job_nodes import Kinds, Unplaced, unplaced
-from modelyard.plan.job_quotas import check_bare_quotas, check_resource_quotas, missing_level, short_of
+from modelyard.plan.job_quotas import check_bare_quotas, check_resource_quotas, flavors_for, missing_level, short_of
 from modelyard.sizing import Sized
 from modelyard.stack.config import Stack
 from modelyard.stack.pool import Team
@@ -50,7 +50,7 @@ def check_job_room(
             yield short
         elif kinds.there and not (team is not None and team.clusters):  # Nobody knows the nodes of other clusters.
             if ask not in told:
-                told[ask] = unplaced(ask, kinds, team)
+                told[ask] = unplaced(ask, kinds, flavors_for(config, ask, team) if team is not None else None)
             if (problem := told[ask]) is not None:
                 yield stack.finding(
                     "RES212",

@@ -1,6 +1,6 @@
 """What Kueue's objects say: whose queue is which, what is used of each quota, what waits and at which place."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -54,6 +54,12 @@ class Queues:
             (str(body["metadata"]["namespace"]), str(body["metadata"]["name"])): body for body in objects.local_queues
         }
         self.flavors = {str(body["metadata"]["name"]): body for body in objects.flavors}
+        self._shared: dict[tuple[str | None, str, str], int] = {}
+        """Quotas of a cohort's queues together, by cohort, flavor and resource."""
+        for name, body in self.bodies.items():
+            for flavor, one in _gpu_quotas(body):
+                key = (self._cohort_name(name), flavor, one["name"])
+                self._shared[key] = self._shared.get(key, 0) + _count(one.get("nominalQuota"))
         self._namespaces: dict[str, set[str]] = {}
         for team in config.teams:
             self._namespaces.setdefault(team.namespace or team.name, set()).add(team.name)
@@ -118,7 +124,10 @@ class Queues:
         return str(active.get("message") or active.get("reason") or "") if active.get("status") == "False" else ""
 
     def quotas(self, queue: str) -> tuple[QuotaUse, ...]:
-        """A ClusterQueue's quotas of GPUs, in the order in which its flavors are tried."""
+        """A ClusterQueue's quotas of GPUs, in the order in which its flavors are tried.
+
+        Kueue wants a line of every flavor for every resource: those by which it can never have a GPU are left out.
+        """
         body = self.bodies.get(queue)
         if body is None:
             return ()
@@ -127,25 +136,22 @@ class Queues:
             for flavor in (body.get("status") or NOTHING).get("flavorsReservation") or ()
             for one in flavor.get("resources") or ()
         }
-        alone = self._cohort_name(queue) is None
+        cohort = self._cohort_name(queue)
         found = []
-        for group in body["spec"].get("resourceGroups") or ():
-            for flavor in group.get("flavors") or ():
-                for one in flavor.get("resources") or ():
-                    if not is_gpu(one["name"]):
-                        continue
-                    state = used.get((flavor["name"], one["name"]), NOTHING)
-                    limit = one.get("borrowingLimit")
-                    found.append(
-                        QuotaUse(
-                            flavor["name"],
-                            one["name"],
-                            _count(one.get("nominalQuota")),
-                            _count(state.get("total")),
-                            _count(state.get("borrowed")),
-                            0 if alone else None if limit is None else _count(limit),
-                        )
-                    )
+        for flavor, one in _gpu_quotas(body):
+            state = used.get((flavor, one["name"]), NOTHING)
+            limit = one.get("borrowingLimit")
+            use = QuotaUse(
+                flavor,
+                one["name"],
+                _count(one.get("nominalQuota")),
+                _count(state.get("total")),
+                _count(state.get("borrowed")),
+                0 if cohort is None else None if limit is None else _count(limit),
+            )
+            shared = self._shared[cohort, flavor, use.resource] if use.borrow != 0 else 0
+            if use.nominal or use.used or shared or self.nested(queue):
+                found.append(use)
         return tuple(found)
 
     def use(self, queue: str) -> QueueUse:
@@ -187,6 +193,15 @@ class Queues:
         )
 
 
+def _gpu_quotas(queue: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A ClusterQueue's lines about GPUs, each with the name of its flavor."""
+    for group in queue["spec"].get("resourceGroups") or ():
+        for flavor in group.get("flavors") or ():
+            for one in flavor.get("resources") or ():
+                if is_gpu(one["name"]):
+                    yield str(flavor["name"]), one
+
+
 def owner_name(work: Work) -> str:
     """What a workload stands for, as its maker calls it."""
     return str(made_by(work.body).get("name") or work.name)
@@ -195,6 +210,11 @@ def owner_name(work: Work) -> str:
 def reason_of(work: Work) -> str:
     """Why it has no quota, in Kueue's words; empty where it has not said so yet."""
     return str(condition(work.body, "QuotaReserved").get("message") or "")
+
+
+def next_try(work: Work) -> str:
+    """The moment before which Kueue does not look at it again, as after a start that took too long; empty: at once."""
+    return str(((work.body.get("status") or NOTHING).get("requeueState") or NOTHING).get("requeueAt") or "")
 
 
 def least_gpus(work: Work) -> dict[str, int]:

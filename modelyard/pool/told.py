@@ -49,4 +49,4 @@ class Told:
 
     def why(self, run: Run, summary: str) -> Why:
         """The answer, everything that would help said once."""
-        return Why(run, summary, tuple(self.causes), tuple(dict.fromkeys(self.helps)))
+        return Why(run, summary, tuple(dict.fromkeys(self.causes)), tuple(dict.fromkeys(self.helps)))

@@ -29,6 +29,8 @@ class PoolView(NamedTuple):
     """Those with GPUs; one for each of their resources."""
     takers: tuple[Taker, ...]
     waiters: tuple[Waiter, ...]
+    queued: int
+    """GPUs that everything that waits asks for."""
     queues: tuple[QueueUse, ...]
     """Those with a quota of GPUs."""
     kueue: bool
@@ -46,10 +48,12 @@ class PoolView(NamedTuple):
         )
 
     def of_node(self, name: str) -> "PoolView":
-        """The same, with one node and who is there."""
+        """The same, with one node and who is there; products stay whole."""
         return self._replace(
             nodes=tuple(one for one in self.nodes if one.name == name),
             takers=tuple(one for one in self.takers if name in one.nodes),
+            waiters=(),
+            queues=(),
         )
 
     @property
@@ -97,6 +101,7 @@ def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: da
         uses,
         _takers(held, {node.name: node.labels.get(PRODUCT_LABEL, "") for node in nodes}),
         waiters,
+        sum(one.total for one in waiters),
         tuple(use for use in map(queues.use, sorted(queues.bodies)) if use.quotas),
         objects.kueue,
         objects.unread,

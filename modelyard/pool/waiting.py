@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 
 from modelyard.names import GPU_RESOURCE
 from modelyard.pool.dispatch import asked_clusters, words_of_checks
-from modelyard.pool.kueue import Queues, Work, least_gpus, owner_name, reason_of
+from modelyard.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
 from modelyard.pool.objects import NOTHING, condition
 from modelyard.pool.owners import owner_of_work
 from modelyard.pool.room import tell_room
 from modelyard.pool.runs import Part, Run
-from modelyard.pool.times import seconds_since
+from modelyard.pool.times import moment, seconds_since
 from modelyard.pool.told import Known, Told
 from modelyard.pool.values import Owner, QuotaUse
 from modelyard.pool.words import some, span
@@ -69,7 +69,9 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known) -> None:
         before = f", behind {some(ahead)}" if ahead else ""
         told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
-    told.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words)
+    # Right after it has taken quota away Kueue says here why it did, which has been told.
+    said = str(condition(work.body, "Evicted").get("message") or "")
+    told.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None)
     _quota_helps(run, work, told, known)
 
 
@@ -87,13 +89,12 @@ def _quota_lines(work: Work, known: Known) -> Iterator[str]:
 def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
     queues = known.queues
     for resource, least in least_gpus(work).items():
-        limits = [_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource]
+        limits = (_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource)
+        most = max(limits, default=0)
         # In a tree of cohorts more can be lent than their members say.
-        if limits and least > max(limits) and not queues.nested(work.queue or ""):
-            told.helps.append(
-                f"ask for {plural(max(limits), 'GPU')} at most, or raise the quota of {queues.team_of(work.queue)}: "
-                f"it can never have {least}"
-            )
+        if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
+            less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
+            told.helps.append(f"{less}raise the quota of {queues.team_of(work.queue)}: it can never have {least}")
             return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}
@@ -163,3 +164,6 @@ def tell_evicted(part: Part, told: Told, known: Known) -> None:
         told.cause("queue", f"it was stopped in favour of {_named(other, known.queues)}", words)
     else:
         told.cause("queue", f"Kueue took its quota away: {evicted.get('reason')}", words)
+    again = moment(next_try(work)) if work is not None else None
+    if again is not None and again > known.now:
+        told.cause("queue", f"Kueue tries it again in {span(int((again - known.now).total_seconds()))}, and not before")

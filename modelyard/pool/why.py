@@ -1,5 +1,6 @@
 """Why a run waits, or why it failed: quota, queue, nodes, pods, in this order, and what would help."""
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,8 @@ from modelyard.pool.waiting import tell_evicted, tell_waiting
 from modelyard.pool.words import some, span
 from modelyard.stack.config import Config
 from modelyard.stack.words import plural
+
+_NO_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
 
 
 def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, config: Config, now: datetime) -> Why:
@@ -119,9 +122,13 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) 
             str(condition(homeless[0], "PodScheduled").get("message") or ""),
         )
         floor = floor_of(told, known)
-        if floor is not None:
-            tell_places(floor.places(homeless[0]["spec"], len(homeless)), len(homeless), told)
-        told.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
+        found = floor.places(homeless[0]["spec"], len(homeless)) if floor is not None else None
+        if found is not None:
+            tell_places(found, len(homeless), told)
+        if missing := _claims(homeless):
+            told.helps.append(f"make the PersistentVolumeClaim {some(missing)} in namespace {run.namespace}")
+        elif found is None or found.room < len(homeless):
+            told.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
     for pod in living:
         _not_started(pod, told)
     if run.state == "starting" and not (pods or told.causes):
@@ -130,6 +137,12 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) 
         told.helps.append(
             "wait some seconds; where it stays so, its controller does not run or a quota of the namespace is full"
         )
+
+
+def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The claims without which pods get no node."""
+    words = (str(condition(pod, "PodScheduled").get("message") or "") for pod in pods)
+    return [*dict.fromkeys(name for one in words for name in _NO_CLAIM.findall(one))]
 
 
 def _not_started(pod: Mapping[str, Any], told: Told) -> None:

@@ -82,7 +82,7 @@ def pipeline_mermaid(shown: Summary) -> list[str]:
 
 
 def run_text(
-    run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False
+    stack: str, run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False
 ) -> list[str]:
     """What was made, or would be, and how to follow it and end it."""
     namespace = objects[0]["metadata"]["namespace"]
@@ -90,8 +90,8 @@ def run_text(
     lines = [f"{style.bold(safe(run))} {state} submitted: namespace {safe(namespace)}; its stages wait for each other"]
     lines += [f"  {safe(line)}" for line in _stages(objects)]
     if not dry_run:
-        lines.append(style.dim(f"follow it: kubectl logs job/{run} --namespace {namespace} --follow"))
-        lines.append(style.dim(f"end it: kubectl delete job {run} --namespace {namespace}"))
+        lines.append(style.dim(f"follow it: modelyard job list {stack}, modelyard job logs {stack} {run} --follow"))
+        lines.append(style.dim(f"end it: modelyard job cancel {stack} {run}"))
     return lines
 
 

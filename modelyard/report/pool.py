@@ -79,11 +79,10 @@ def _summary(view: PoolView, asked: Asked, style: Style) -> str:
     taken, free = sum(one.taken for one in view.products), sum(one.free for one in view.products)
     closed = sum(one.closed for one in view.products)
     idle = Idle(sum(one.idle.idle for one in view.products), sum(one.idle.unknown for one in view.products))
-    waiting = sum(one.total for one in view.waiters)
     parts = [f"{taken} of {plural(total, 'GPU')} taken", f"{free} free"]
     parts += [f"{closed} on nodes that take no pods"] if closed else []
     parts += [f"{idle.idle} idle"] if taken and idle.unknown < taken else []
-    parts += [f"{waiting} queued"] if waiting else []
+    parts += [f"{view.queued} queued"] if view.queued else []
     return style.bold(asked.stack) + ": " + ", ".join(parts)
 
 
@@ -183,7 +182,7 @@ def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
         notes.append(f"What GPUs do is unknown: {usage.problem}.")
     else:
         notes.append(
-            f"Idle: taken for {usage.minutes} minutes, and {METRIC} was 0 all the time; util is its average. "
+            f"Idle: taken for {plural(usage.minutes, 'minute')}, and {METRIC} was 0 all the time; util is its average. "
             "Parts of GPUs have none."
         )
     if not view.kueue and not view.unread:

@@ -18,11 +18,13 @@ from modelyard.stack.words import plural
 
 CODES = (
     *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
-    *("RES211", "RES217", "PAR011", "PAR012", "PAR013", "PAR014"),
+    *("RES211", "RES217", "RES219", "PAR011", "PAR012", "PAR013", "PAR014"),
 )
 
 _LONGEST = 63 - len("keda-hpa-")
 """Letters of a ScaledObject's name: KEDA puts this before it, and the whole into a label."""
+_LONGEST_SERVICE = 63
+"""Letters of a Service's name, which is a part of a DNS name."""
 _SERVE = ("serving", "llm-serving")
 """Types whose pods answer requests: one that stops hands them to the others."""
 
@@ -55,6 +57,7 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         yield from slice_findings(stack, index, one)
         yield from _idle(stack, index, one)
         yield from _scaled(stack, index, one)
+        yield from _answering(stack, index, one)
 
 
 def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mapping[str, Resource]) -> Iterator[Finding]:
@@ -143,6 +146,25 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             path = ("resources", index, "scale", key) if key and getattr(scale, key) is not None else None
             where = path or ("resources", index, "scale")
             yield stack.finding("RES217", Severity.ERROR, where, f"resource {name} {summary}", remedy)
+
+
+def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """Whether the pods of a resource with a port are asked there."""
+    name = one.resource.name
+    if one.resource.port is None:
+        return
+    if one.resource.remote is not None:
+        summary, remedy = "is remote, and no Service of this cluster leads there", "set port of remote instead"
+    elif one.resource.type not in _SERVE:
+        summary = f"is of type {one.resource.type}, whose pods answer no requests"
+        remedy = f"drop port; it is for {' and '.join(_SERVE)}"
+    elif len(f"resource-{name}") > _LONGEST_SERVICE:
+        summary = f"has a name with which its Service's, resource-{name}, is longer than Kubernetes takes"
+        remedy = f"give it a name of at most {_LONGEST_SERVICE - len('resource-')} letters"
+    else:
+        return
+    where = ("resources", index, "port")
+    yield stack.finding("RES219", Severity.ERROR, where, f"resource {name} {summary}", remedy)
 
 
 def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:

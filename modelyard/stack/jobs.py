@@ -148,3 +148,5 @@ class Resource(NamedTuple):
     """Whether a worker is to use the whole GPU while the others that share it are idle."""
     scale: Scale | None = None
     """None: as many pods as ``workers``, whatever the load."""
+    port: int | None = None
+    """On which its pods answer requests, which a Service spreads over them; None: nobody asks them."""

@@ -272,6 +272,7 @@ RESOURCE: Final = Shape(
         "slice": same,
         "grow": flag,
         "scale": SCALE,
+        "port": count,
         "image": same,
         "team": same,
         "environment": same,

@@ -141,6 +141,7 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "image": resource.image or config.runtime.image,
         "workers": size.workers,
         "scale": _scale(config, one),
+        "port": resource.port,
         "cpu": quantity.cpu(size.cpu),
         "memory": quantity.memory(size.memory),
         "gpus": size.gpus,

@@ -302,7 +302,7 @@ def test_what_a_container_wrote_cannot_steer_a_terminal(cluster: ApiServer, run:
     ("words", "code", "said"),
     [
         ((WAITING,), 1, f"{WAITING} is queued and has no pod, so there is no log"),
-        ((RUNNING, "--worker", "7"), 2, "has no worker 7 → the workers are 0, 1"),
+        ((RUNNING, "--worker", "7"), 2, "has no pod of a worker 7 → the workers with a pod are 0, 1"),
         ((RUNNING, "--tail", "-1"), 2, "--tail is -1"),
         ((RUNNING,), 1, "is waiting to start: ContainerCreating"),
     ],

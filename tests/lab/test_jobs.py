@@ -14,15 +14,17 @@ JOBS: dict[str, Any] = {
     "resources": [
         {"name": "features", "type": "dataset", "workers": 2, "cpu": "500m", "memory": "1024Mi"},
         {"name": "deep", "type": "training", "workers": 2, "cpu": 1, "memory": "2Gi"},
+        {"name": "answers", "type": "serving", "workers": 2, "cpu": "100m", "memory": "256Mi", "port": 8000},
     ],
     "jobs": [
         {"name": "clicks", "type": "dataset", "resource": "features"},
         {"name": "views", "type": "dataset", "resource": "features"},
         {"name": "load", "type": "data-sink"},
+        {"name": "ask", "type": "serving", "resource": "answers"},
         {"name": "train", "type": "training", "resource": "deep", "command": ["python", "train.py"], "keep": "1h"},
     ],
 }
-DEPLOYED = {"resource-features", "job-load"}
+DEPLOYED = {"resource-features", "resource-answers", "job-load"}
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +47,27 @@ def runs(env: Environment, kind: str, run: str) -> list[dict[str, Any]]:
 def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
     plan = env.plan()
     assert plan.changed == ()
-    found = {target.name: target for target in plan.targets if target.patches == ("job-resources@v1",)}
-    assert set(found) == DEPLOYED
-    for name, target in found.items():
-        assert comparable(env.deployment(name)) == comparable(target.after)
+    found = {
+        (target.key.kind, target.name): target for target in plan.targets if target.patches == ("job-resources@v1",)
+    }
+    assert set(found) == {("Service", "resource-answers"), *(("Deployment", name) for name in DEPLOYED)}
+    for (kind, name), target in found.items():
+        path = f"/api/v1/namespaces/{NAMESPACE}/services/{name}"
+        live = env.deployment(name) if kind == "Deployment" else env.lab.request("GET", path).body
+        assert comparable(live) == comparable(target.after)
     assert env.deployment("resource-features")["status"]["readyReplicas"] == 2
+
+
+def test_requests_are_spread_over_the_pods_that_serve(env: Environment) -> None:
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
+    query = "?labelSelector=kubernetes.io/service-name=resource-answers"
+
+    def behind() -> list[str]:
+        slices = env.lab.request("GET", path + query).body["items"]
+        ends = [end for one in slices for end in one["endpoints"] if end["conditions"]["ready"]]
+        return sorted(end["targetRef"]["name"].rpartition("-")[0].rpartition("-")[0] for end in ends)
+
+    env.lab.wait("both pods behind the Service", lambda: behind() == ["resource-answers"] * 2)
 
 
 def test_a_dry_run_makes_nothing(env: Environment) -> None:

@@ -8,6 +8,10 @@ from modelyard.engine.failure import failure
 FORBIDDEN = 'deployments.apps "it" is forbidden: User "viewer" cannot patch resource "deployments"'
 LIVE = 'the Kubernetes API server reported that "ml-platform/it" failed to fully initialize or become live: '
 MADE = 'resource "urn:pulumi:dev::p::a$b::it" was not successfully created by the Kubernetes API server: '
+CAME = (
+    'resource "urn:pulumi:dev::p::a$b::it" was successfully created, but the Kubernetes API server reported that it '
+    "failed to fully initialize or become live: "
+)
 PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 1"
 
 
@@ -26,6 +30,12 @@ PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 
         ),
         (["failed to load checkpoint: EOF"], "an engine was killed while it kept the state", "remove the empty"),
         (["it: timed out waiting to be Ready"], "it: timed out", "kubectl describe"),
+        (["team-a: timed out waiting for the condition"], "team-a: timed out", "modelyard job list STACK"),
+        (
+            [f"it: {CAME}'it' timed out waiting to be Ready\n\t* [One] of them\n\t* the other"],
+            "it: 'it' timed out waiting to be Ready\n- [One] of them\n- the other",
+            "kubectl describe",
+        ),
     ],
 )
 def test_messages(messages: list[str], summary: str, remedy: str) -> None:

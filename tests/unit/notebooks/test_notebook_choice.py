@@ -59,6 +59,16 @@ def test_what_a_team_has_decides_too() -> None:
     assert found.team.name == "vision"
 
 
+def test_what_no_team_has_is_nothing_to_choose() -> None:
+    """A flavor for pods without GPUs stands beside those with some, and a notebook always has one."""
+    quotas = (Quota("any", "16", "64Gi"), Quota("a10", "16", "64Gi", 2))
+    stack = config(flavors=(Flavor("any"), A10), teams=(Team("vision", quotas), Team("speech", quotas)))
+    assert chosen(stack, team="speech").flavor == A10
+    assert problems(stack) == ["the stack has several teams and none was named; --team vision or speech"]
+    assert problems(stack, flavor="any")[1:] == ["no team has GPUs of flavor any; give one a quota of them"]
+    assert [one.name for one in offer(stack).flavors] == ["a10"]
+
+
 def test_allocation() -> None:
     assert chosen(config(), allocation="single").gpus == 1
     assert chosen(config(), allocation="multi_gpu").gpus == 2

@@ -58,6 +58,14 @@ def test_the_most_at_a_time() -> None:
     assert most_at_once(DIAMOND, {}) == (0, ())
 
 
+def test_the_most_at_a_time_of_many_ways_side_by_side() -> None:
+    """Of each way one stage: there are 2 to the power of 60 such sets."""
+    many = stages(**{f"fit{n}": "" for n in range(60)}, **{f"test{n}": f"fit{n}" for n in range(60)})
+    weights = {f"fit{n}": 1 + n % 2 for n in range(60)} | {f"test{n}": 2 - n % 2 for n in range(60)}
+    total, chosen = most_at_once(many, weights)
+    assert (total, len(chosen)) == (120, 60)
+
+
 def test_the_most_at_a_time_is_that_of_all_sets_of_stages_side_by_side() -> None:
     chance = random.Random(7)
     for _ in range(60):

@@ -69,6 +69,26 @@ def test_pods_that_answer_requests_grow_with_their_load(dev: Any) -> None:
     ]
 
 
+def test_requests_are_spread_over_the_pods_that_listen(dev: Any) -> None:
+    resources = (Resource("chat", "serving", workers=2, port=8000), Resource("mute", "serving"))
+    jobs = (Job("a", "serving", "chat"), Job("b", "serving", "mute"))
+    targets = dev.asking(runtime=IMAGE, resources=resources, jobs=jobs).plan().targets
+    found = {(one.key.kind, one.name): one.after["spec"] for one in targets if "resource-" in one.name}
+    assert set(found) == {
+        ("Deployment", "resource-chat"),
+        ("Deployment", "resource-mute"),
+        ("Service", "resource-chat"),
+    }
+    service, pods = found["Service", "resource-chat"], found["Deployment", "resource-chat"]["template"]
+    assert service["selector"].items() <= pods["metadata"]["labels"].items()
+    ((port,), (container,)) = service["ports"], pods["spec"]["containers"]
+    assert (port["port"], port["targetPort"]) == (8000, container["ports"][0]["name"])
+    assert container["ports"][0]["containerPort"] == 8000
+    assert container["readinessProbe"]["tcpSocket"]["port"] == port["targetPort"]
+    (silent,) = found["Deployment", "resource-mute"]["template"]["spec"]["containers"]
+    assert not {"ports", "readinessProbe"} & set(silent)
+
+
 def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None:
     site = dev.asking(resources=(Resource("features", "dataset"),), jobs=(Job("clicks", "dataset", "features"),))
     assert deployed(site) == {}
@@ -138,6 +158,41 @@ def test_what_no_nodes_hold(dev: Any, resource: Resource, job: Job, summary: str
     nodes = A10._replace(topology=("kubernetes.io/hostname",))
     site = dev.asking(resources=(resource,), jobs=(job,), flavors=(nodes,), teams=(team("vision", 9),))
     assert room(site) == ([("RES212", summary)] if summary else [])
+
+
+def test_a_flavor_without_gpus_holds_no_worker_that_has_some_and_its_nodes_are_counted_once(dev: Any) -> None:
+    """Kueue admits GPUs by the flavors that have a quota of them, whatever else lies on the same nodes."""
+    zones = tuple(Flavor(name, "A10", {"kubernetes.io/hostname": f"dev-gpu-{name}"}) for name in "12")
+    quotas = (Quota("any", "16", "128Gi"), *(Quota(zone.name, "16", "128Gi", 4) for zone in zones))
+    vision = Team("vision", quotas)
+    jobs = (TRAIN._replace(team="vision"), TRAIN._replace(name="wide", team="vision", resource="large"))
+    site = dev.asking(
+        resources=(DEEP, DEEP._replace(name="large", workers=1, gpus=4)),
+        jobs=jobs,
+        flavors=(Flavor("any"), *zones),
+        teams=(vision,),
+    )
+    found = [one for one in site.plan().findings if one.code == "RES212"]
+    assert [one.summary for one in found] == [
+        "job train can never run: nodes of one flavor hold 1 of its 2 workers",
+        "job wide can never run: no node takes a worker",
+    ]
+    assert found[1].detail == "2 nodes: a pod needs 4 GPUs, a node has 1"
+
+
+def test_what_to_do_about_a_quota_depends_on_the_workers(dev: Any) -> None:
+    def remedy(workers: int) -> str:
+        site = dev.asking(
+            resources=(DEEP._replace(workers=workers, gpus=2),),
+            jobs=(TRAIN._replace(team="vision"),),
+            flavors=(A10,),
+            teams=(team("vision", 1),),
+        )
+        (found,) = [one for one in site.plan().findings if one.code == "RES213"]
+        return str(found.remedy)
+
+    assert remedy(1) == "ask for less, raise the team's quota, or let it borrow more"
+    assert remedy(2).startswith("ask for fewer workers or set leastWorkers, ")
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,22 @@ def test_what_waits_for_quota_has_its_place_and_what_waits_for_a_node_its_reason
     assert (ours.quotas[0].nominal, ours.quotas[0].used, ours.quotas[0].borrow) == (2, 2, 1)
 
 
+def test_a_part_says_how_much_of_the_pool_is_queued_as_its_products_do(view: Any) -> None:
+    waiting = job("first-aaaaa", suspend=True)
+    found = view(
+        nodes=[node("n")],
+        pods=[pod("h", "n", spec(2), run="held-ccccc")],
+        workloads=[workload(waiting, waits("no room"))],
+        queues=[cluster_queue("team-vision")],
+        local_queues=[local_queue()],
+    )
+    for part in (found, found.of_team("speech"), found.of_node("n")):
+        assert (part.queued, part.products[0].queued) == (1, 1)
+    # A node has no queue.
+    assert (found.of_node("n").queues, found.of_node("n").waiters) == ((), ())
+    assert [one.name for one in found.of_node("n").nodes] == ["n"]
+
+
 def test_queued_gpus_count_for_the_products_that_could_serve_them(view: Any) -> None:
     picky = spec(1, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-A30"})
     found = view(

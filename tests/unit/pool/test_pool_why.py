@@ -1,5 +1,6 @@
 """Why a run waits or failed: every cause that is there is told, with what would help."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -120,6 +121,25 @@ def test_more_than_a_team_can_ever_have(ask: Any, limit: int | None, lent: int, 
     assert f"ask for {most} GPUs at most, or raise the quota of vision" in words(found)
 
 
+def test_a_flavor_of_which_nobody_has_gpus_is_not_named(ask: Any) -> None:
+    """Kueue wants a line for GPUs of flavors for other pods too: 0, which nobody lends more."""
+    body, queue = job("a-11111", suspend=True), cluster_queue("team-vision", 2, 2, cohort="r")
+    bare = cluster_queue("team-vision", 0, flavor="any")["spec"]["resourceGroups"][0]["flavors"]
+    queue["spec"]["resourceGroups"][0]["flavors"] += bare
+    others = [workload(body, waits(SHORT))]
+    said = words(ask(body, workloads=others, queues=[queue, cluster_queue("team-speech", 2, cohort="r")]))
+    assert "a10: 2 used of 2" in said
+    assert "any:" not in said
+    lent = [queue, cluster_queue("team-speech", 2, cohort="r", flavor="any")]
+    assert "any: 0 used of 0; may borrow" in words(ask(body, workloads=others, queues=lent))
+
+
+def test_a_team_without_gpus_is_told_so(ask: Any) -> None:
+    body = job("a-11111", suspend=True)
+    found = ask(body, workloads=[workload(body, waits(SHORT))], queues=[cluster_queue("team-vision", 0)])
+    assert found.helps[0] == "raise the quota of vision: it can never have 1"
+
+
 def test_nothing_is_called_impossible_that_is_not(ask: Any) -> None:
     """Fewer workers may do, and a cohort may have quotas of its own."""
     body = job("big-11111", suspend=True, workers=4)
@@ -205,6 +225,27 @@ def test_preempted_by_whom(ask: Any) -> None:
         local_queues=[local_queue(), local_queue("speech", "speech", "team-speech")],
     )
     assert "it was stopped in favour of x-99999 of speech" in words(found)
+
+
+def test_words_that_kueue_repeats_are_told_once(ask: Any) -> None:
+    body, late = job("a-11111", suspend=True), "Exceeded the PodsReady timeout vision/job-a-11111-x"
+    evicted = condition("Evicted", reason="PodsReadyTimeout", message=late)
+    work = workload(body, waits(late), evicted)
+    found = ask(body, workloads=[work], queues=[cluster_queue("team-vision")])
+    assert words(found).count(late) == 1
+    assert "tries it again" not in words(found)
+    work["status"]["requeueState"] = {"count": 2, "requeueAt": (NOW + timedelta(seconds=40)).isoformat()}
+    found = ask(body, workloads=[work], queues=[cluster_queue("team-vision")])
+    assert "Kueue tries it again in 40s, and not before" in words(found)
+
+
+def test_a_pod_whose_volume_there_is_not(ask: Any) -> None:
+    text = '0/1 nodes are available: persistentvolumeclaim "workspace" not found. not found'
+    pods = [
+        pod("a-0", None, run="a-11111", phase="Pending", conditions=[condition("PodScheduled", False, message=text)])
+    ]
+    found = ask(job("a-11111", active=1, ready=0), pods)
+    assert found.helps == ("make the PersistentVolumeClaim workspace in namespace vision",)
 
 
 def test_pods_that_have_no_node(ask: Any) -> None:

@@ -247,6 +247,22 @@ def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> N
     assert [summary for code, summary in told if code == "RES217" and words in summary]
 
 
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [
+        (Resource("deep", "training", port=8000), "is of type training, whose pods answer no requests"),
+        (Resource("deep", "serving", port=8000, remote=Remote()), "is remote, and no Service of this cluster leads"),
+        (Resource("x" * 55, "serving", port=8000), "is longer than Kubernetes takes"),
+        (Resource("x" * 54, "serving", port=8000), None),
+    ],
+)
+def test_a_port_on_which_nobody_is_asked(resource: Resource, words: str | None) -> None:
+    told = findings(Job("a", resource.type, resource.name), resources=(resource,))
+    summaries = [summary for code, summary in told if code == "RES219"]
+    assert [words in summary for summary in summaries if words] == [True] * bool(words)
+    assert bool(summaries) == bool(words)
+
+
 def test_the_longest_name_that_can_follow_its_load() -> None:
     resource = Resource("x" * 45, "serving", workers=1, scale=Scale(2))
     assert [code for code, _ in findings(Job("a", "serving", resource.name), resources=(resource,))] == []
