@@ -1,7 +1,8 @@
 """What the workers of a run wrote, each line with its worker where there are several.
 
 A search's trials are workers of their own: their number is the worker's. Of a worker that was started again the last
-start counts; --previous asks for the one before.
+start counts; --previous asks for the one before. A run that Kueue sent to a worker cluster is read there, by the
+context that the stack has for it.
 """
 
 import sys
@@ -31,6 +32,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the lines as they come."""
+    from modelyard.cli.elsewhere import where_it_runs
     from modelyard.cli.runs import reached, runs_in, the_run
     from modelyard.cli.signals import ended_by_signal
     from modelyard.cluster.lists import pods_of_run
@@ -40,8 +42,9 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"--tail is {args.tail}, less than 0", "say how many of the last lines")
     found = runs_in(args)
     one = the_run(found, args.run)
+    client = where_it_runs(found, one)
     with reached():
-        pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
+        pods = pods_of_run(client, one.namespace, one.name, [part.name for part in one.parts])
     known = sources(one, pods)
     wanted = [source for source in known if args.worker in (None, source.worker)]
     why = f"modelyard job why {one.stack} {one.name} tells why"
@@ -58,7 +61,7 @@ def run(args: Namespace) -> Exit:
 
         mark = source.mark if len(wanted) > 1 else ""
         request = LogRequest(one.namespace, source.pod, source.container, args.tail, args.previous, args.follow)
-        for line in log_lines(found.client, request):
+        for line in log_lines(client, request):
             yield log_line(line, style, mark)
 
     with ended_by_signal("no longer followed; the run goes on"), reached():
