@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from lab import Lab, install
-from tests.lab.environment import ROOT, Environment, environment
+from tests.lab.environment import ROOT, Environment
 from tests.lab.test_pool import config
 from tests.lab.test_sharing import node
 
@@ -43,6 +44,7 @@ STACK: dict[str, Any] = {
             "stays": {"resource": "one", **STAYS},
             "quick": {"resource": "one", "priority": "urgent"},
             "large": {"resource": "five", **STAYS},
+            "late": {"resource": "one", "timeLimit": "5s", **STAYS},
             "ray": {"resource": "one", "engine": "ray"},
         }.items()
     ],
@@ -84,14 +86,23 @@ class Two(NamedTuple):
         return next((one for one in runs if one["name"] == name), {})
 
     def reaches(self, run: str, state: str) -> None:
-        """Waits until ``job list`` has a run in a state."""
-        self.env.lab.wait(f"{run} to be {state}", lambda: self.run(run).get("state") == state)
+        """Waits until the Job here says so, then sees what ``job list`` says of it."""
+        end = {"succeeded": "Complete", "failed": "Failed"}.get(state)
+
+        def there() -> bool:
+            status = job(self.env.lab, run).get("status", {})
+            ends = [one["type"] for one in status.get("conditions", []) if one["status"] == "True"]
+            return bool(status.get("ready")) if end is None else end in ends
+
+        self.env.lab.wait(f"{run} to be {state}", there)
+        found = self.run(run)
+        assert (found["state"], found["clusters"]) == (state, ["farm"])
 
 
-def names(lab: Lab, *plurals: str) -> dict[str, list[str]]:
+def names(lab: Lab) -> dict[str, list[str]]:
     """What a cluster has in the team's namespace; kinds without objects are left out."""
     groups = {"pods": "/api/v1", "jobs": "/apis/batch/v1", "rayjobs": "/apis/ray.io/v1", "workloads": KUEUE}
-    paths = {plural: f"{groups[plural]}/namespaces/{SPACE}/{plural}" for plural in plurals or groups}
+    paths = {plural: f"{group}/namespaces/{SPACE}/{plural}" for plural, group in groups.items()}
     found = {plural: lab.request("GET", path).body["items"] for plural, path in paths.items()}
     return {plural: [one["metadata"]["name"] for one in items] for plural, items in found.items() if items}
 
@@ -104,17 +115,27 @@ def job(lab: Lab, run: str) -> dict[str, Any]:
     return found
 
 
+def waiting(lab: Lab) -> list[str]:
+    """Why Kueue does not admit the team's workloads."""
+    works = lab.request("GET", f"{KUEUE}/namespaces/{SPACE}/workloads").body["items"]
+    conditions = [one for work in works for one in work.get("status", {}).get("conditions", [])]
+    return [one["message"] for one in conditions if (one["type"], one["status"]) == ("QuotaReserved", "False")]
+
+
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
     folder = tmp_path_factory.mktemp("farm")
-    with environment("dev", tmp_path_factory.mktemp("multikueue")) as env, Lab.start(folder, context="farm") as farm:
+    here = tmp_path_factory.mktemp("multikueue")
+    with Lab.start(here / "lab", context="dev") as manager, Lab.start(folder, context="farm") as farm:
+        env = Environment("dev", manager, here / "project")
         env.env["KUBECONFIG"] += f":{farm.kubeconfig}"
         (env.folder / "stacks" / "Pulumi.farm.yaml").write_text(shown("kubernetes:context: farm"))
         nodes = [node(f"a30-{number}", "rack-1") for number in range(2)]
         (folder / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
         install.nodes(farm, folder / "nodes.json")
         made = Two(env, farm)
-        config(env, **STACK)
+        # Neither has the platform: teams, queues and runs need none.
+        config(env, **STACK, patches=yaml.safe_load(shown("kubernetes:context: farm"))["config"]["modelyard:patches"])
         made.clusters(None)
 
         def ready(stack: str, lab: Lab) -> None:
@@ -130,7 +151,9 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
 
 def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_kubeconfig(two: Two) -> None:
     run = two.submit("stays")
+    cluster = f"{KUEUE}/multikueueclusters/cluster-farm"
     two.env.lab.wait("its workload", lambda: "workloads" in names(two.env.lab))
+    two.env.lab.wait("a word about the cluster", lambda: "status" in two.env.lab.request("GET", cluster).body)
     said = two.told("why", run)
     assert "Kueue does not reach worker cluster farm" in said
     assert 'Secret "farm-kubeconfig" not found' in said
@@ -147,7 +170,6 @@ def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_ku
     text = text.replace("TOKEN", b64decode(account["token"]).decode()).replace(": CA}", f": {account['ca.crt']}}}")
     two.env.lab.kubectl("apply", "--filename", "-", stdin=text)
     two.reaches(run, "running")
-    assert two.run(run)["clusters"] == ["farm"]
 
 
 def test_a_run_is_there_and_told_from_here(two: Two) -> None:
@@ -176,8 +198,7 @@ def test_a_run_is_there_and_told_from_here(two: Two) -> None:
 
 def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(two: Two) -> None:
     run = two.submit("large")
-    two.farm.wait("its copy", lambda: len(names(two.farm)["workloads"]) == 2)
-    two.farm.wait("a reason", lambda: "insufficient quota" in two.told("why", run))
+    two.farm.wait("a reason", lambda: any("insufficient quota" in words for words in waiting(two.farm)))
     said = two.told("why", run)
     assert "it has its quota here, and farm has not taken it yet" in said
     assert "farm: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a30" in said
@@ -197,9 +218,11 @@ def test_cancelling_takes_runs_away_in_both_clusters(two: Two) -> None:
 
 
 def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(two: Two) -> None:
-    run = two.submit("quick")
+    late, run = two.submit("late"), two.submit("quick")
     two.reaches(run, "succeeded")
-    assert two.run(run)["clusters"] == ["farm"]
-    two.farm.wait("its copy to go", lambda: names(two.farm) == {})
-    assert job(two.env.lab, run)["status"]["succeeded"] == 1
+    two.reaches(late, "failed")
+    two.farm.wait("their copies to go", lambda: names(two.farm) == {})
     assert f"{run} has succeeded in farm, and Kueue deletes a run's pods there" in two.told("logs", run, 1)
+    said = two.told("why", late)
+    assert "it ran longer than its time limit" in said
+    assert "it ran in farm, where Kueue deletes a run's pods as soon as it has ended" in said
