@@ -163,6 +163,9 @@ def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_ku
     assert "is queued and has no pod" in two.told("logs", run, 1)
 
     two.farm.kubectl("apply", "--filename", "-", stdin=shown("service-account-token"))
+    as_kueue = ("--as=system:serviceaccount:kueue-system:multikueue", "--namespace=default")
+    assert two.farm.kubectl("auth", "can-i", "watch", "jobs.batch", *as_kueue).stdout == "yes\n"
+    assert two.farm.kubectl("auth", "can-i", "create", "jobs.batch", *as_kueue, check=False).stdout == "no\n"
     secret = "/api/v1/namespaces/kueue-system/secrets/multikueue"
     two.farm.wait("the account's token", lambda: "token" in two.farm.request("GET", secret).body.get("data", {}))
     account = two.farm.request("GET", secret).body["data"]
