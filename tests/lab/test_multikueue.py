@@ -29,7 +29,7 @@ STACK: dict[str, Any] = {
     "teams": [
         {
             "name": SPACE,
-            "clusters": ["farm"],
+            "clusters": ["cloud", "farm"],
             "quotas": [{"flavor": "a30", "cpu": 64, "memory": "512Gi", "gpus": 8}],
         }
     ],
@@ -66,9 +66,9 @@ class Two(NamedTuple):
     farm: Lab
 
     def clusters(self, context: str | None) -> None:
-        """Writes the worker cluster into the stack file."""
-        farm = {"name": "farm", "secret": "farm-kubeconfig", "context": context}
-        config(self.env, workerClusters=[{name: value for name, value in farm.items() if value is not None}])
+        """Writes the worker clusters into the stack file; that of the cloud never has its kubeconfig."""
+        farm = {"name": "farm", "secret": "farm-kubeconfig", **({"context": context} if context else {})}
+        config(self.env, workerClusters=[farm, {"name": "cloud", "secret": "cloud-kubeconfig"}])
 
     def submit(self, job: str) -> str:
         """Starts a run, and says its name."""
@@ -151,11 +151,15 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
 
 def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_kubeconfig(two: Two) -> None:
     run = two.submit("stays")
-    cluster = f"{KUEUE}/multikueueclusters/cluster-farm"
+    clusters = f"{KUEUE}/multikueueclusters"
     two.env.lab.wait("its workload", lambda: "workloads" in names(two.env.lab))
-    two.env.lab.wait("a word about the cluster", lambda: "status" in two.env.lab.request("GET", cluster).body)
+    two.env.lab.wait(
+        "a word about the clusters",
+        lambda: ["status" in one for one in two.env.lab.request("GET", clusters).body["items"]] == [True, True],
+    )
     said = two.told("why", run)
-    assert "Kueue does not reach worker cluster farm" in said
+    for name in ("farm", "cloud"):
+        assert f"Kueue does not reach worker cluster {name}" in said
     assert 'Secret "farm-kubeconfig" not found' in said
     assert "put a kubeconfig for farm that Kueue takes into Secret farm-kubeconfig" in said
     # This cluster has no A30, and nobody says that it should.
@@ -190,7 +194,9 @@ def test_a_run_is_there_and_told_from_here(two: Two) -> None:
     assert (pod["spec"]["nodeName"][:4], pod["status"]["phase"]) == ("a30-", "Running")
 
     assert re.search(rf"{run} +running +{SPACE} +1 .* in farm\n", two.env.modelyard("job", "list", "dev").stdout)
-    assert "it runs in farm: its pods and their logs are there" in two.told("why", run)
+    said = two.told("why", run)
+    assert "it runs in farm: its pods and their logs are there" in said
+    assert "cloud" not in said
     assert f"kubectl --namespace {SPACE} logs --selector modelyard.dev/run={run} reads them there" in two.told(
         "logs", run, 1
     )
@@ -205,6 +211,7 @@ def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(two: Two) -> Non
     said = two.told("why", run)
     assert "it has its quota here, and farm has not taken it yet" in said
     assert "farm: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a30" in said
+    assert 'Kueue does not reach worker cluster cloud load client config failed: Secret "cloud-kubeconfig"' in said
     two.clusters(None)
     assert f"ask farm what it lacks: kubectl --namespace {SPACE} describe workload job-{run}-" in two.told("why", run)
     two.env.modelyard("job", "cancel", "dev", run, "--yes")
