@@ -1,7 +1,8 @@
 """Looking at runs that Kueue sent to worker clusters, by the contexts that the stack has for these."""
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
@@ -41,39 +42,59 @@ def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
     return found
 
 
-def where_it_runs(found: "Found", run: "Run") -> "Client":
-    """A client for the cluster that has the pods of a run: the stack's own, or the worker cluster.
+class Sought(NamedTuple):
+    """The pods of a run in the clusters that Kueue sent it to."""
+
+    found: "tuple[tuple[Client, list[dict[str, Any]]], ...]"
+    """Of each cluster that was looked at, with its client."""
+    hidden: Stop | None
+    """Why some were not found; None: all were looked at, or it runs here."""
+
+
+def pods_elsewhere(found: "Found", run: "Run") -> Sought:
+    """Looks for the pods of a run in its worker clusters.
 
     Raises:
-        Stop: its pods are gone with its end, or are in a cluster that the stack has no context for.
+        Stop: one that the stack has a context for cannot be reached.
     """
     from modelyard.cli.runs import reached
 
     if not run.clusters:
-        return found.client
-    there = ", ".join(map(safe, run.clusters))
+        return Sought((), None)
     if run.over:
-        raise Stop(
-            Exit.FINDINGS,
-            f"{run.name} has {run.state} in {there}, and Kueue deletes a run's pods there as soon as it has ended, "
-            "their logs with them",
-            "read along while a run lasts, with --follow, or have the logs of that cluster collected",
-        )
-    contexts = _contexts(found.stack.config)
-    # The parts of a search may be in several; --worker cannot choose between them.
-    known = [name for name in run.clusters if name in contexts]
-    if not known or len(run.clusters) > 1:
-        several = "; a search's trials are in several" if len(run.clusters) > 1 else ""
-        raise Stop(
-            Exit.FINDINGS,
-            f"{run.name} runs in {there}, and its pods and logs are there{several}",
-            f"kubectl --namespace {run.namespace} logs --selector modelyard.dev/run={run.name} reads them there"
-            + ("" if known else f"; so does this command once workerClusters of the stack has a context for {there}"),
+        return Sought(
+            (),
+            Stop(
+                Exit.FINDINGS,
+                f"{run.name} has {run.state} in {_names(run.clusters)}, and Kueue deletes a run's pods there as soon "
+                "as it has ended, their logs with them",
+                "read along while a run lasts, with --follow, or have the logs of that cluster collected",
+            ),
         )
     from modelyard.cluster.connection import connect
+    from modelyard.cluster.lists import pods_of_run
 
+    contexts = _contexts(found.stack.config)
+    clients = []
     with reached():
-        return connect(contexts[known[0]])
+        for name in run.clusters:
+            if name in contexts:
+                client = connect(contexts[name])
+                pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
+                clients.append((client, pods))
+    hidden = None
+    if unknown := _names(name for name in run.clusters if name not in contexts):
+        hidden = Stop(
+            Exit.FINDINGS,
+            f"{run.name} runs in {unknown}, and its pods and logs are there",
+            f"kubectl --namespace {run.namespace} logs --selector modelyard.dev/run={run.name} reads them there; so "
+            f"does this command once workerClusters of the stack has a context for {unknown}",
+        )
+    return Sought(tuple(clients), hidden)
+
+
+def _names(clusters: Iterable[str]) -> str:
+    return ", ".join(map(safe, clusters))
 
 
 def _contexts(config: Config) -> dict[str, str]:

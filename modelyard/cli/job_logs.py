@@ -32,7 +32,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the lines as they come."""
-    from modelyard.cli.elsewhere import where_it_runs
+    from modelyard.cli.elsewhere import pods_elsewhere
     from modelyard.cli.runs import reached, runs_in, the_run
     from modelyard.cli.signals import ended_by_signal
     from modelyard.cluster.lists import pods_of_run
@@ -42,12 +42,17 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"--tail is {args.tail}, less than 0", "say how many of the last lines")
     found = runs_in(args)
     one = the_run(found, args.run)
-    client = where_it_runs(found, one)
     with reached():
-        pods = pods_of_run(client, one.namespace, one.name, [part.name for part in one.parts])
-    known = sources(one, pods)
+        pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
+    elsewhere = pods_elsewhere(found, one)
+    clients = {pod["metadata"]["name"]: client for client, theirs in elsewhere.found for pod in theirs}
+    known = sources(one, [*pods, *(pod for _, theirs in elsewhere.found for pod in theirs)])
     wanted = [source for source in known if args.worker in (None, source.worker)]
     why = f"modelyard job why {one.stack} {one.name} tells why"
+    if elsewhere.hidden is not None:
+        if not known:
+            raise elsewhere.hidden
+        sys.stderr.write(f"{elsewhere.hidden.summary}: {elsewhere.hidden.remedy}\n")
     if not known:
         raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so there is no log", why)
     if not wanted:
@@ -61,7 +66,7 @@ def run(args: Namespace) -> Exit:
 
         mark = source.mark if len(wanted) > 1 else ""
         request = LogRequest(one.namespace, source.pod, source.container, args.tail, args.previous, args.follow)
-        for line in log_lines(client, request):
+        for line in log_lines(clients.get(source.pod, found.client), request):
             yield log_line(line, style, mark)
 
     with ended_by_signal("no longer followed; the run goes on"), reached():

@@ -94,6 +94,8 @@ def tell_there(run: Run, told: Told) -> None:
             f"it ran in {some(run.clusters)}, where Kueue deletes a run's pods as soon as it has ended, "
             "and their logs with them",
         )
+    elif run.clusters and run.stages:
+        told.cause("pods", f"stages of it run in {some(run.clusters)}: their pods and logs are there")
     elif run.clusters:
         told.cause("pods", f"it runs in {some(run.clusters)}: its pods and their logs are there")
 

@@ -546,7 +546,9 @@ def test_logs_of_a_run_are_read_in_its_worker_cluster(dispatched: Any, run: Any)
     assert run("job", "logs", "dev", THERE).code == 3
 
 
-def test_a_search_in_several_clusters_has_its_logs_in_each(dispatched: Any, cluster: ApiServer, run: Any) -> None:
+def test_a_search_in_several_clusters_is_read_where_it_can_be(
+    dispatched: Any, cluster: ApiServer, farm: ApiServer, run: Any
+) -> None:
     for at, where in enumerate(("farm", "cloud")):
         trial = job(f"far-klm12-{at}", run="far-klm12", queue="speech", namespace="speech", active=1, ready=1)
         trial["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
@@ -554,6 +556,37 @@ def test_a_search_in_several_clusters_has_its_logs_in_each(dispatched: Any, clus
         work["status"]["clusterName"] = f"cluster-{where}"
         cluster.objects["jobs"].append(trial)
         cluster.objects["workloads"].append(work)
+    one = pod("far-klm12-0-x", "far-1", run="far-klm12", namespace="speech", owner=("Job", "far-klm12-0", "u"))
+    farm.objects["pods"].append(one)
+    farm.logs["far-klm12-0-x"] = [b"trial 0\n"]
     assert "in farm, cloud; 2 trials: 2 running" in run("job", "list", "dev").words
     logs = run("job", "logs", "dev", "far-klm12")
-    assert (logs.code, "runs in farm, cloud, and its pods and logs are there" in logs.words) == (1, True)
+    assert (logs.code, logs.out) == (0, "trial 0\n")
+    assert "far-klm12 runs in cloud, and its pods and logs are there: kubectl --namespace speech" in logs.err
+
+
+def test_stages_here_and_in_another_cluster_are_both_read(
+    dispatched: Any, cluster: ApiServer, farm: ApiServer, run: Any
+) -> None:
+    name = "nightly-lmn23"
+    for stage, where in (("", ""), ("clean", ""), ("fit", "farm")):
+        part = job(f"{name}-{stage}".rstrip("-"), run="", queue="speech", namespace="speech", active=1, ready=1)
+        part["metadata"]["labels"] |= {
+            "modelyard.dev/pipeline": "nightly",
+            "modelyard.dev/pipeline-run": name,
+            **({"modelyard.dev/stage": stage} if stage else {}),
+        }
+        cluster.objects["jobs"].append(part)
+        made = pod(f"{part['metadata']['name']}-x", "n1", spec(0), namespace="speech", owner=("Job", "j", "u"))
+        made["metadata"]["labels"]["batch.kubernetes.io/job-name"] = part["metadata"]["name"]
+        server = farm if where else cluster
+        server.objects["pods"].append(made)
+        server.logs[made["metadata"]["name"]] = [f"{stage or 'starter'}\n".encode()]
+        if where:
+            part["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+            work = workload(part, queue="team-speech")
+            work["status"]["clusterName"] = f"cluster-{where}"
+            cluster.objects["workloads"].append(work)
+    assert "stages of it run in farm: their pods and logs are there" in run("job", "why", "dev", name).words
+    lines = run("job", "logs", "dev", name).out.splitlines()
+    assert sorted(lines) == ["[clean] clean", "[fit] fit", "[stages] starter"]
