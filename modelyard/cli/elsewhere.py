@@ -34,11 +34,11 @@ def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
         try:
             client = connect(contexts[name])
             pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
-            workloads, _ = workloads_in(client, {run.namespace})
+            workloads, unread = workloads_in(client, {run.namespace})
         except ClusterError as error:
             sys.stderr.write(f"worker cluster {name} was not looked at: {safe(error.summary)}\n")
             continue
-        found[name] = FarObjects(tuple(workloads), tuple(pods))
+        found[name] = FarObjects(None if unread else tuple(workloads), tuple(pods))
     return found
 
 

@@ -52,8 +52,8 @@ class PoolObjects(NamedTuple):
 class FarObjects(NamedTuple):
     """What a worker cluster has of a run that Kueue sent there, as its API server returned it."""
 
-    workloads: Objects
-    """Of the run's namespace."""
+    workloads: Objects | None
+    """Of the run's namespace; None: these credentials may not read them."""
     pods: Objects
     """The run's, ended ones too."""
 

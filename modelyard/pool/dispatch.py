@@ -41,8 +41,11 @@ def located(runs: Iterable[Run], workloads: Iterable[Mapping[str, Any]], config:
 
 
 def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
-    """Where a run is: the clusters that have it, else those to which its team's jobs go."""
-    return run.clusters or next((team.clusters for team in config.teams if team.name == run.team), ())
+    """Where a run is: the clusters that have it, and while something of it waits, those to which its team's jobs go."""
+    if run.clusters and not run.count("queued"):
+        return run.clusters
+    theirs = next((team.clusters for team in config.teams if team.name == run.team), ())
+    return tuple(dict.fromkeys((*run.clusters, *theirs)))
 
 
 def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
@@ -109,7 +112,7 @@ def _named(cluster: str, config: Config) -> str:
 def _reason_there(name: str, work: Work, known: Known) -> str:
     """Why a cluster has not taken work, in the words of its Kueue; empty where nobody looked, or it says nothing."""
     far = known.far.get(name)
-    if far is None:
+    if far is None or far.workloads is None:
         return ""
     copies = [body for body in far.workloads if str(body["metadata"]["name"]) == work.name]
     if not copies:

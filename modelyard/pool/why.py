@@ -113,7 +113,8 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -
 def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -> None:
     """What keeps pods that may run from running."""
     tell_there(run, told)
-    if run.dispatched:
+    # What of it waits says so too.
+    if run.dispatched and not run.count("queued"):
         tell_unreached(run, told, known)
     for part in run.parts:
         work = known.queues.by_uid.get(part.uid)

@@ -518,6 +518,10 @@ def test_why_looks_into_the_worker_clusters_that_it_has_a_context_for(
     assert "it has its quota here, and farm has not taken it yet farm: 3 more needed" in said
     assert "Kueue does not reach worker cluster cloud connection refused" in said
     assert "it runs in farm: its pods and their logs are there" in run("job", "why", "dev", THERE).words
+    farm.forbidden = {"workloads", "workloads@speech"}
+    unread = run("job", "why", "dev", ASKED).words
+    assert "no copy" not in unread
+    assert "ask farm what it lacks: kubectl --context farm-dev" in unread
     dispatched.edit(("context: farm-dev", "context: nobody"))
     blind = run("job", "why", "dev", ASKED)
     assert (blind.code, "worker cluster farm was not looked at: the kubeconfig has no context" in blind.err) == (

@@ -453,6 +453,21 @@ def test_the_pods_of_a_run_that_another_cluster_has(far: Config, status: Any, sa
     assert any("read along while it runs" in text for text in found.helps) == ("conditions" in status)
 
 
+def test_trials_that_wait_are_for_every_cluster_of_their_team(far: Config) -> None:
+    first = job("s-11111-0", run="s-11111", active=1, ready=1)
+    second = job("s-11111-1", run="s-11111", suspend=True)
+    works = (dispatched(first, clusterName="cluster-farm"), dispatched(second, nominatedClusterNames=["cluster-farm"]))
+    lost = worker_cluster("cloud", "ClientConnectionFailed", "connection refused")
+    (run,) = runs_of(RunObjects((first, second), ()))
+    pool = PoolObjects(
+        (), (), works, local_queues=(local_queue(),), kueue=True, worker_clusters=(worker_cluster("farm"), lost)
+    )
+    said = words(why(run, (), pool, far, NOW))
+    assert "it runs in farm" in said
+    assert said.count("Kueue does not reach worker cluster cloud") == 1
+    assert "it has its quota here, and farm has not taken it yet" in said
+
+
 def test_a_cluster_of_nobodys_stack_keeps_its_name(far: Config) -> None:
     body = job("a-11111", active=1, ready=1)
     found = explain(far, body, workloads=[dispatched(body, clusterName="cluster-west")])
