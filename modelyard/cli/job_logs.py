@@ -1,7 +1,8 @@
 """What the workers of a run wrote, each line with its worker where there are several.
 
 A search's trials are workers of their own: their number is the worker's. Of a worker that was started again the last
-start counts; --previous asks for the one before.
+start counts; --previous asks for the one before. A run that Kueue sent to a worker cluster is read there, by the
+context that the stack has for it.
 """
 
 import sys
@@ -31,6 +32,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the lines as they come."""
+    from modelyard.cli.elsewhere import pods_elsewhere
     from modelyard.cli.runs import reached, runs_in, the_run
     from modelyard.cli.signals import ended_by_signal
     from modelyard.cluster.lists import pods_of_run
@@ -42,9 +44,15 @@ def run(args: Namespace) -> Exit:
     one = the_run(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
-    known = sources(one, pods)
+    elsewhere = pods_elsewhere(found, one)
+    clients = {pod["metadata"]["name"]: client for client, theirs in elsewhere.found for pod in theirs}
+    known = sources(one, [*pods, *(pod for _, theirs in elsewhere.found for pod in theirs)])
     wanted = [source for source in known if args.worker in (None, source.worker)]
     why = f"modelyard job why {one.stack} {one.name} tells why"
+    if elsewhere.hidden is not None:
+        if not known:
+            raise elsewhere.hidden
+        sys.stderr.write(f"{elsewhere.hidden.summary}: {elsewhere.hidden.remedy}\n")
     if not known:
         raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so there is no log", why)
     if not wanted:
@@ -58,7 +66,7 @@ def run(args: Namespace) -> Exit:
 
         mark = source.mark if len(wanted) > 1 else ""
         request = LogRequest(one.namespace, source.pod, source.container, args.tail, args.previous, args.follow)
-        for line in log_lines(found.client, request):
+        for line in log_lines(clients.get(source.pod, found.client), request):
             yield log_line(line, style, mark)
 
     with ended_by_signal("no longer followed; the run goes on"), reached():

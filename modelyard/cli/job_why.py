@@ -18,6 +18,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Looks and explains."""
+    from modelyard.cli.elsewhere import looked_at
     from modelyard.cli.runs import reached, runs_in, the_run
     from modelyard.cluster.lists import pods_of_run, pool_objects
     from modelyard.pool import why
@@ -27,8 +28,9 @@ def run(args: Namespace) -> Exit:
     one = the_run(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
-        objects = pool_objects(found.client, found.namespaces)
-    answer = why(one, pods, objects, found.stack.config, found.now)
+        config = found.stack.config
+        objects = pool_objects(found.client, found.namespaces, dispatched=bool(config.worker_clusters))
+    answer = why(one, pods, objects, config, found.now, looked_at(one, config))
     if args.json:
         from modelyard.report.json import json_text
 

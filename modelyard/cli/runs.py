@@ -64,17 +64,22 @@ def runs_in(args: Namespace) -> Found:
     stack = chosen_stack(project_root(args), args.stack)
     with reached():
         from modelyard.cluster.connection import connect
-        from modelyard.cluster.lists import run_objects
+        from modelyard.cluster.lists import run_objects, workloads_in
 
         if args.remote is None:
             client, where = connect(stack.context), namespaces(stack)
         else:
             client, where = client_there(args, stack, args.remote)
         objects = run_objects(client, where)
-    runs = runs_of(objects)
-    ours = tuple(run for run in runs if run.stack == stack.name)
-    others = tuple(run for run in runs if run.stack != stack.name)
-    return Found(stack, client, ours, others, objects.unread, datetime.now(UTC), where)
+        runs, unread = runs_of(objects), objects.unread
+        ours = tuple(run for run in runs if run.stack == stack.name)
+        others = tuple(run for run in runs if run.stack != stack.name)
+        if dispatched := {run.namespace for run in ours if run.dispatched}:
+            from modelyard.pool.dispatch import located
+
+            workloads, hidden = workloads_in(client, dispatched)
+            ours, unread = located(ours, workloads, stack.config), (*unread, *hidden)
+    return Found(stack, client, ours, others, unread, datetime.now(UTC), where)
 
 
 def namespaces(stack: Stack) -> Collection[str]:

@@ -45,6 +45,17 @@ class PoolObjects(NamedTuple):
     """Whether the cluster has Kueue."""
     unread: tuple[str, ...] = ()
     """Lists that these credentials may not read."""
+    worker_clusters: Objects = ()
+    """MultiKueueClusters, where somebody asked for them."""
+
+
+class FarObjects(NamedTuple):
+    """What a worker cluster has of a run that Kueue sent there, as its API server returned it."""
+
+    workloads: Objects | None
+    """Of the run's namespace; None: these credentials may not read them."""
+    pods: Objects
+    """The run's, ended ones too."""
 
 
 class RunObjects(NamedTuple):

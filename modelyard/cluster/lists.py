@@ -19,27 +19,29 @@ _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of the pods that hold what they ask for, or wait for it."""
 
 
-def pool_objects(client: Client, namespaces: Collection[str] = ()) -> PoolObjects:
+def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched: bool = False) -> PoolObjects:
     """Reads nodes and pods, and where Kueue is installed its queues and workloads, all lists at once.
 
     Args:
         client: of the cluster.
         namespaces: where workloads and local queues are read if they may not be of the whole cluster.
+        dispatched: whether to read the clusters too that Kueue sends jobs to.
 
     Raises:
         ClusterError: the API server does not answer, or not to us.
     """
     lists = ("clusterqueues", "resourceflavors", "cohorts")
     parts = ("workloads", "localqueues")
-    with ThreadPoolExecutor(max_workers=7) as pool:
+    far = ("multikueueclusters",) if dispatched else ()
+    with ThreadPoolExecutor(max_workers=8) as pool:
         nodes = pool.submit(_allowed, client, "/api/v1/nodes")
         pods = pool.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING})
-        whole = [pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in lists]
+        whole = [pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in (*lists, *far)]
         parted = [pool.submit(_in_parts, client, name, namespaces) for name in parts]
         found = {
             "nodes": nodes.result(),
             "pods": pods.result(),
-            **{name: one.result() for name, one in zip(lists, whole, strict=True)},
+            **{name: one.result() for name, one in zip((*lists, *far), whole, strict=True)},
             **{name: one.result() for name, one in zip(parts, parted, strict=True)},
         }
     have = {name: () if one == "unread" else tuple(one or ()) for name, one in found.items()}
@@ -53,7 +55,19 @@ def pool_objects(client: Client, namespaces: Collection[str] = ()) -> PoolObject
         have["cohorts"],
         any(found[name] is not None for name in (*lists, *parts)),
         tuple(name for name, one in found.items() if one == "unread"),
+        have.get("multikueueclusters", ()),
     )
+
+
+def workloads_in(client: Client, namespaces: Collection[str]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Kueue's workloads of some namespaces, and those namespaces in which these credentials may not read them.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    found = {name: _allowed(client, f"{_KUEUE}/namespaces/{name}/workloads") for name in sorted(namespaces)}
+    unread = tuple(f"workloads of {name}" for name, one in found.items() if one == "unread")
+    return [body for one in found.values() if one is not None and one != "unread" for body in one], unread
 
 
 def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:

@@ -20,6 +20,10 @@ _FIRST: Final[Sequence[State]] = (
 """Of several parts, the state that their run has: what still goes on before what has ended."""
 
 
+DISPATCHER: Final = "kueue.x-k8s.io/multikueue"
+"""What manages a Job or RayJob that runs in another cluster (Kueue 0.19.2, MultiKueueControllerName)."""
+
+
 class Part(NamedTuple):
     """One object of a run: all of it, a trial, or a stage."""
 
@@ -46,6 +50,11 @@ class Part(NamedTuple):
         """GPUs that it has, or is about to get: none before its quota and after its end."""
         return self.gpus if self.state in ("starting", "running", "cancelled") else 0
 
+    @property
+    def dispatched(self) -> bool:
+        """Whether Kueue makes it in another cluster, and nothing here starts its pods."""
+        return bool((self.body.get("spec") or {}).get("managedBy") == DISPATCHER)
+
 
 class Run(NamedTuple):
     """What one submission made."""
@@ -58,6 +67,13 @@ class Run(NamedTuple):
     """The queue that it was submitted to, which has the team's name; None: nothing queues it."""
     parts: tuple[Part, ...]
     """Sorted; several are trials of a search, or stages of a pipeline behind what starts them."""
+    clusters: tuple[str, ...] = ()
+    """The other clusters that run it, or ran it, as the stack calls them; none: this one, or nobody has asked."""
+
+    @property
+    def dispatched(self) -> bool:
+        """Whether anything of it runs in other clusters."""
+        return bool(self.clusters) or any(part.dispatched for part in self.parts)
 
     @property
     def state(self) -> State:

@@ -1,11 +1,13 @@
 """An answer to the question why a run does not run, put together cause by cause."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from modelyard.cluster.gathered import PoolObjects
+from modelyard.cluster.gathered import FarObjects, PoolObjects
 from modelyard.pool.kueue import Queues
 from modelyard.pool.runs import Run
+from modelyard.stack.config import Config
 
 About = Literal["queue", "quota", "nodes", "pods", "end"]
 
@@ -34,6 +36,9 @@ class Known(NamedTuple):
     objects: PoolObjects
     queues: Queues
     now: datetime
+    config: Config
+    far: Mapping[str, FarObjects]
+    """What worker clusters have of the run, by the stack's names for them: those that were looked at."""
 
 
 class Told:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from modelyard.names import GPU_RESOURCE
-from modelyard.pool.dispatch import asked_clusters, words_of_checks
+from modelyard.pool.dispatch import goes_elsewhere, tell_asked, tell_unreached
 from modelyard.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
 from modelyard.pool.objects import NOTHING, condition
 from modelyard.pool.owners import owner_of_work
@@ -35,16 +35,17 @@ def tell_waiting(run: Run, part: Part, told: Told, known: Known) -> None:
         )
     else:
         tell_evicted(part, told, known)
-        if work.reserved and (asked := asked_clusters(work)):
-            told.cause("queue", f"it has its quota, and none of {some(asked)} has taken it", *words_of_checks(work))
-            show = f"kubectl --namespace {work.namespace} describe workload {work.name}"
-            told.helps.append(f"ask those clusters what it lacks: {show}")
+        elsewhere = goes_elsewhere(run, part, known.config)
+        unreached = elsewhere and tell_unreached(run, told, known)
+        if elsewhere and work.reserved:
+            tell_asked(work, told, known)
         else:
-            _in_queue(run, work, told, known)
+            _in_queue(run, work, told, known, told_why_stopped=unreached)
+        if not elsewhere:
             tell_room(work, told, known)
 
 
-def _in_queue(run: Run, work: Work, told: Told, known: Known) -> None:
+def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stopped: bool) -> None:
     queues = known.queues
     if work.queue is None:
         told.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
@@ -61,7 +62,8 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known) -> None:
         told.cause("queue", "these credentials may not read clusterqueues of Kueue: quotas are not known")
     elif stopped := queues.stopped(work.queue):
         told.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
-        told.helps.append(f"see what it lacks: kubectl describe clusterqueue {work.queue}")
+        if not told_why_stopped:
+            told.helps.append(f"see what it lacks: kubectl describe clusterqueue {work.queue}")
     waiting = queues.waiting(work.queue)
     if work in waiting:
         place = waiting.index(work) + 1

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
-from modelyard.cluster.gathered import PoolObjects
-from modelyard.pool.dispatch import cluster_of
+from modelyard.cluster.gathered import FarObjects, PoolObjects
+from modelyard.pool.dispatch import located, tell_there, tell_unreached
 from modelyard.pool.ended import WORDS, failed_pods, what_would_help
 from modelyard.pool.kueue import Queues
 from modelyard.pool.objects import NOTHING, condition
@@ -16,14 +17,21 @@ from modelyard.pool.states import pod_sets
 from modelyard.pool.times import seconds_since
 from modelyard.pool.told import Known, Told, Why
 from modelyard.pool.waiting import tell_evicted, tell_waiting
-from modelyard.pool.words import some, span
+from modelyard.pool.words import span
 from modelyard.stack.config import Config
 from modelyard.stack.words import plural
 
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
 
 
-def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, config: Config, now: datetime) -> Why:
+def why(
+    run: Run,
+    pods: Iterable[Mapping[str, Any]],
+    objects: PoolObjects,
+    config: Config,
+    now: datetime,
+    far: Mapping[str, FarObjects] = MappingProxyType({}),
+) -> Why:
     """Why a run waits or has failed; of one that runs or has succeeded, since when.
 
     Args:
@@ -32,8 +40,11 @@ def why(run: Run, pods: Iterable[Mapping[str, Any]], objects: PoolObjects, confi
         objects: the pool, with everything that runs there.
         config: of the stack.
         now: the present, with a time zone.
+        far: what worker clusters have of it, by the stack's names for them; those that nobody looked at are left out.
     """
-    told, known, ours = Told(), Known(objects, Queues(objects, config), now), list(pods)
+    told, known = Told(), Known(objects, Queues(objects, config), now, config, far)
+    (run,) = located((run,), objects.workloads, config)
+    ours = [*pods, *(pod for name in run.clusters if name in far for pod in far[name].pods)]
     match run.state:
         case "succeeded":
             return told.why(run, f"has succeeded{_lasted(run, now)}")
@@ -88,8 +99,12 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -
     if ends:
         first = f"{plural(len(ends), 'pod')} failed, the first of them {ends[0]}"
         told.cause("pods", first, *(str(end) for end in ends[1:5]))
-    elif there := _elsewhere(run, known):
-        told.cause("pods", f"it ran in another cluster, {there}: what is left of its pods is there")
+    elif run.clusters:
+        tell_there(run, told)
+        told.helps.append(
+            f"submit it again and read along while it runs: modelyard job submit {run.stack} {run.job}, then "
+            "modelyard job logs with --follow"
+        )
     elif not pods and run.reason != "DeadlineExceeded":
         told.cause("pods", "its pods are gone, and with them what they ended with")
     for part in run.parts:
@@ -98,16 +113,12 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -
     return told.why(run, f"has failed{_lasted(run, known.now)}")
 
 
-def _elsewhere(run: Run, known: Known) -> str:
-    """The other clusters that run its parts; empty where this one does."""
-    works = [known.queues.by_uid.get(part.uid) for part in run.parts]
-    return some([*dict.fromkeys(there for work in works if work is not None and (there := cluster_of(work)))])
-
-
 def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -> None:
     """What keeps pods that may run from running."""
-    if there := _elsewhere(run, known):
-        told.cause("pods", f"it runs in another cluster, {there}: its pods and their logs are there")
+    tell_there(run, told)
+    # What of it waits says so too.
+    if run.dispatched and not run.count("queued"):
+        tell_unreached(run, told, known)
     for part in run.parts:
         work = known.queues.by_uid.get(part.uid)
         admitted = condition(work.body, "Admitted") if work is not None and part.state == "starting" else NOTHING
@@ -121,7 +132,8 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) 
             f"{plural(len(homeless), 'pod')} of it {'has' if len(homeless) == 1 else 'have'} no node",
             str(condition(homeless[0], "PodScheduled").get("message") or ""),
         )
-        floor = floor_of(told, known)
+        # The nodes of other clusters are not known here.
+        floor = floor_of(told, known) if not run.clusters else None
         found = floor.places(homeless[0]["spec"], len(homeless)) if floor is not None else None
         if found is not None:
             tell_places(found, len(homeless), told)

@@ -131,8 +131,8 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     )
     yield ("PRIORITY", "VALUE"), ((one.name, str(one.value)) for one in config.priorities)
     yield (
-        ("WORKER CLUSTER", "KUBECONFIG IN SECRET"),
-        ((one.name, one.secret) for one in config.worker_clusters),
+        ("WORKER CLUSTER", "KUBECONFIG IN SECRET", "CONTEXT"),
+        ((one.name, one.secret, one.context or "-") for one in config.worker_clusters),
     )
     yield ("PROVIDER", "KIND", "LAUNCHED BY"), ((one.name, one.kind, one.launched_by) for one in config.providers)
     yield ("BUCKET", "URL", "REACHED BY"), ((one.name, one.url, _names(one.reached_by)) for one in config.buckets)

@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.pool import Run, Why
 from modelyard.pool.states import State
 from modelyard.pool.times import moment, seconds_since
-from modelyard.pool.words import span
+from modelyard.pool.words import some, span
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.stack.words import plural
 
@@ -58,7 +58,7 @@ def _seconds(run: Run, now: datetime) -> int | None:
 
 
 def _about(run: Run) -> str:
-    """The reason of a failure, or how far its trials or stages are."""
+    """Where it runs if not here, the reason of a failure, how far its trials or stages are."""
     trials = ""
     if len(run.parts) > 1:
         states: tuple[State, ...] = ("running", "starting", "queued", "held", "failed", "succeeded")
@@ -66,7 +66,8 @@ def _about(run: Run) -> str:
         trials = f"{plural(len(run.stages or run.parts), run.noun)}: " + ", ".join(
             f"{count} {state}" for count, state in counts if count
         )
-    return "; ".join(filter(None, (run.reason, trials))) or "-"
+    there = f"in {some(run.clusters)}" if run.clusters else ""
+    return "; ".join(filter(None, (there, run.reason, trials))) or "-"
 
 
 def runs_document(stack: str, runs: Iterable[Run], now: datetime, unread: Iterable[str]) -> dict[str, Any]:
@@ -87,6 +88,7 @@ def run_record(run: Run, now: datetime) -> dict[str, Any]:
         "job": run.job,
         "namespace": run.namespace,
         "team": run.team,
+        "clusters": list(run.clusters),
         "state": run.state,
         "reason": run.reason or None,
         "gpus": run.gpus,

@@ -73,6 +73,8 @@ class WorkerCluster(NamedTuple):
     name: str
     secret: str
     """Name of a Secret of Kueue's namespace with a kubeconfig; nothing here reads it."""
+    context: str | None = None
+    """Of the user's kubeconfig, by which runs there are looked at; None: nobody looks."""
 
 
 class Priority(NamedTuple):

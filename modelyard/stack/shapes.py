@@ -330,7 +330,7 @@ PARTITION: Final = Shape(
         "failRequestsGreaterThanOne": flag,
     },
 )
-WORKER_CLUSTER: Final = Shape(WorkerCluster, {"name": same, "secret": same})
+WORKER_CLUSTER: Final = Shape(WorkerCluster, {"name": same, "secret": same, "context": same})
 QUOTA: Final = Shape(
     Quota,
     {

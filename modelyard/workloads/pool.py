@@ -29,7 +29,7 @@ def pool_facts(config: Config) -> dict[str, Any]:
             }
             for flavor in config.flavors
         ],
-        "workerClusters": [one._asdict() for one in config.worker_clusters],
+        "workerClusters": [{"name": one.name, "secret": one.secret} for one in config.worker_clusters],
         "teams": [_team(team, flavors) for team in config.teams],
         "priorities": [one._asdict() for one in config.priorities],
     }

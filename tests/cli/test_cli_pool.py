@@ -90,6 +90,13 @@ def test_a_teams_jobs_may_run_in_other_clusters(pool: Any, run: Any) -> None:
     queue = run("diff", "dev", "--target", "team-vision").out
     assert "admissionChecksStrategy" in queue
     assert "dispatch-vision" in queue
+    pool.edit(("secret: farm-kubeconfig}", "secret: farm-kubeconfig, context: farm-admin}"))
+    assert run("plan", "dev").out == result.out
+    (line,) = [line for line in run("show", "dev").out.splitlines() if "farm-kubeconfig" in line]
+    assert line.split() == ["farm", "farm-kubeconfig", "farm-admin"]
+    assert json.loads(run("show", "dev", "--json").out)["workerClusters"] == [
+        {"name": "farm", "secret": "farm-kubeconfig", "context": "farm-admin"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +105,7 @@ def test_a_teams_jobs_may_run_in_other_clusters(pool: Any, run: Any) -> None:
         (", secret: farm-kubeconfig", "", "workerClusters[0].secret is missing"),
         ("secret: farm-kubeconfig", "secret: /etc/kubeconfig", "workerClusters[0].secret"),
         ("secret: farm-kubeconfig", "kubeconfig: farm", "workerClusters[0].kubeconfig"),
+        ("secret: farm-kubeconfig", "secret: farm-kubeconfig, context: [farm]", "workerClusters[0].context"),
         ("cohort: research", "clusters: farm", "teams[0].clusters"),
         ("cohort: research", "clusters: []", "teams[0].clusters"),
     ],

@@ -441,3 +441,156 @@ def test_nobody_reaches_the_cluster(project: Any, run: Any, monkeypatch: pytest.
         ("job", "logs", "dev", "x"),
     ):
         assert run(*words).code == 3
+
+
+CLUSTERS = """
+  modelyard:workerClusters:
+    - {name: farm, secret: farm-kubeconfig, context: farm-dev}
+    - {name: cloud, secret: cloud-kubeconfig}
+"""
+THERE, ASKED, ENDED, BEYOND = "there-ghi78", "asked-hij89", "ended-ijk90", "beyond-jkl01"
+
+
+@pytest.fixture
+def dispatched(cluster: ApiServer, farm: ApiServer, project: Any) -> Any:
+    """Runs of a team whose jobs run in the second cluster or in one without a context: one of each state."""
+    project.edit(
+        ("config:\n", f"config:{CLUSTERS}"), ("name: speech, quotas", "name: speech, clusters: [farm, cloud], quotas")
+    )
+    made = {
+        THERE: (job(THERE, queue="speech", namespace="speech", active=1, ready=1), {"clusterName": "cluster-farm"}),
+        BEYOND: (job(BEYOND, queue="speech", namespace="speech", active=1, ready=1), {"clusterName": "cluster-cloud"}),
+        ASKED: (
+            job(ASKED, queue="speech", namespace="speech", suspend=True),
+            {"nominatedClusterNames": ["cluster-farm"]},
+        ),
+        ENDED: (
+            job(ENDED, queue="speech", namespace="speech", conditions=[condition("Complete")], startTime=LONG_AGO),
+            {"clusterName": "cluster-farm"},
+        ),
+    }
+    for body, status in made.values():
+        body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+        work = workload(body, queue="team-speech")
+        work["status"] |= status
+        cluster.objects["jobs"].append(body)
+        cluster.objects["workloads"].append(work)
+    source = {"kubeConfig": {"locationType": "Secret", "location": "farm-kubeconfig"}}
+    cluster.objects["multikueueclusters"] = [
+        {
+            "metadata": {"name": f"cluster-{name}"},
+            "spec": {"clusterSource": source},
+            "status": {"conditions": [condition("Active", name == "farm", message="connection refused")]},
+        }
+        for name in ("farm", "cloud")
+    ]
+    farm.objects |= {
+        "pods": [pod(f"{THERE}-0-x", "far-1", run=THERE, namespace="speech", owner=("Job", THERE, "u"))],
+        "workloads": [workload(made[ASKED][0], waits("3 more needed"))],
+    }
+    farm.logs = {f"{THERE}-0-x": [b"epoch 1\n"]}
+    return project
+
+
+def test_runs_of_worker_clusters_are_told_with_their_clusters(
+    dispatched: Any, cluster: ApiServer, run: Any, schema: Any
+) -> None:
+    out = run("job", "list", "dev", "--all").out
+    found = rows(out)
+    assert [found[name][-2:] for name in (THERE, BEYOND, ENDED)] == [["in", "farm"], ["in", "cloud"], ["in", "farm"]]
+    assert found[ASKED][-1] == found[RUNNING][-1] == "-"
+    document = json.loads(run("job", "list", "dev", "--json").out)
+    assert schema(document, "jobList") == []
+    assert {one["name"]: one["clusters"] for one in document["runs"]}[THERE] == ["farm"]
+    # Only workloads of namespaces from which runs were sent are asked for.
+    assert {path.partition("?")[0] for path in cluster.asked if path.partition("?")[0].endswith("/workloads")} == {
+        "/apis/kueue.x-k8s.io/v1beta2/namespaces/speech/workloads"
+    }
+    cluster.forbidden = {"workloads", "workloads@speech"}
+    hidden = run("job", "list", "dev")
+    assert (hidden.code, "may not read workloads of speech" in hidden.err) == (0, True)
+
+
+def test_why_looks_into_the_worker_clusters_that_it_has_a_context_for(
+    dispatched: Any, farm: ApiServer, run: Any
+) -> None:
+    said = run("job", "why", "dev", ASKED).words
+    assert "it has its quota here, and farm has not taken it yet farm: 3 more needed" in said
+    assert "Kueue does not reach worker cluster cloud connection refused" in said
+    assert "it runs in farm: its pods and their logs are there" in run("job", "why", "dev", THERE).words
+    farm.forbidden = {"workloads", "workloads@speech"}
+    unread = run("job", "why", "dev", ASKED).words
+    assert "no copy" not in unread
+    assert "ask farm what it lacks: kubectl --context farm-dev" in unread
+    dispatched.edit(("context: farm-dev", "context: nobody"))
+    blind = run("job", "why", "dev", ASKED)
+    assert (blind.code, "worker cluster farm was not looked at: the kubeconfig has no context" in blind.err) == (
+        0,
+        True,
+    )
+    assert f"ask farm what it lacks: kubectl --context nobody --namespace speech describe workload job-{ASKED}-x" in (
+        " ".join(blind.out.split())
+    )
+
+
+def test_logs_of_a_run_are_read_in_its_worker_cluster(dispatched: Any, run: Any) -> None:
+    assert run("job", "logs", "dev", THERE).out == "epoch 1\n"
+    beyond = run("job", "logs", "dev", BEYOND)
+    assert beyond.code == 1
+    assert f"{BEYOND} runs in cloud, and its pods and logs are there" in beyond.words
+    assert f"kubectl --namespace speech logs --selector modelyard.dev/run={BEYOND}" in beyond.words
+    assert "once workerClusters of the stack has a context for cloud" in beyond.words
+    ended = run("job", "logs", "dev", ENDED)
+    assert (ended.code, f"{ENDED} has succeeded in farm, and Kueue deletes a run's pods there" in ended.words) == (
+        1,
+        True,
+    )
+    assert "is queued and has no pod" in run("job", "logs", "dev", ASKED).words
+    dispatched.edit(("context: farm-dev", "context: nobody"))
+    assert run("job", "logs", "dev", THERE).code == 3
+
+
+def test_a_search_in_several_clusters_is_read_where_it_can_be(
+    dispatched: Any, cluster: ApiServer, farm: ApiServer, run: Any
+) -> None:
+    for at, where in enumerate(("farm", "cloud")):
+        trial = job(f"far-klm12-{at}", run="far-klm12", queue="speech", namespace="speech", active=1, ready=1)
+        trial["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+        work = workload(trial, queue="team-speech")
+        work["status"]["clusterName"] = f"cluster-{where}"
+        cluster.objects["jobs"].append(trial)
+        cluster.objects["workloads"].append(work)
+    one = pod("far-klm12-0-x", "far-1", run="far-klm12", namespace="speech", owner=("Job", "far-klm12-0", "u"))
+    farm.objects["pods"].append(one)
+    farm.logs["far-klm12-0-x"] = [b"trial 0\n"]
+    assert "in farm, cloud; 2 trials: 2 running" in run("job", "list", "dev").words
+    logs = run("job", "logs", "dev", "far-klm12")
+    assert (logs.code, logs.out) == (0, "trial 0\n")
+    assert "far-klm12 runs in cloud, and its pods and logs are there: kubectl --namespace speech" in logs.err
+
+
+def test_stages_here_and_in_another_cluster_are_both_read(
+    dispatched: Any, cluster: ApiServer, farm: ApiServer, run: Any
+) -> None:
+    name = "nightly-lmn23"
+    for stage, where in (("", ""), ("clean", ""), ("fit", "farm")):
+        part = job(f"{name}-{stage}".rstrip("-"), run="", queue="speech", namespace="speech", active=1, ready=1)
+        part["metadata"]["labels"] |= {
+            "modelyard.dev/pipeline": "nightly",
+            "modelyard.dev/pipeline-run": name,
+            **({"modelyard.dev/stage": stage} if stage else {}),
+        }
+        cluster.objects["jobs"].append(part)
+        made = pod(f"{part['metadata']['name']}-x", "n1", spec(0), namespace="speech", owner=("Job", "j", "u"))
+        made["metadata"]["labels"]["batch.kubernetes.io/job-name"] = part["metadata"]["name"]
+        server = farm if where else cluster
+        server.objects["pods"].append(made)
+        server.logs[made["metadata"]["name"]] = [f"{stage or 'starter'}\n".encode()]
+        if where:
+            part["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+            work = workload(part, queue="team-speech")
+            work["status"]["clusterName"] = f"cluster-{where}"
+            cluster.objects["workloads"].append(work)
+    assert "stages of it run in farm: their pods and logs are there" in run("job", "why", "dev", name).words
+    lines = run("job", "logs", "dev", name).out.splitlines()
+    assert sorted(lines) == ["[clean] clean", "[fit] fit", "[stages] starter"]

@@ -60,6 +60,12 @@ def test_a_teams_jobs_go_to_the_clusters_that_it_names(dev: Any) -> None:
     assert site.applied().plan().changed == ()
 
 
+def test_the_context_by_which_people_look_at_a_cluster_is_no_business_of_kueue(dev: Any) -> None:
+    assert bodies(pool(dev, VISION, worker_clusters=(FARM._replace(context="farm"), CLOUD))) == bodies(
+        pool(dev, VISION)
+    )
+
+
 def test_other_clusters_and_none_any_more_are_changes_of_the_queue(dev: Any) -> None:
     site = pool(dev, VISION).applied()
     fewer = pool(site, VISION._replace(clusters=("cloud",))).plan()

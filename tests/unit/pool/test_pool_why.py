@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.gathered import PoolObjects, RunObjects
+from modelyard.cluster.gathered import FarObjects, PoolObjects, RunObjects
 from modelyard.pool import Why, runs_of, why
+from modelyard.pool.told import Cause
 from modelyard.stack.config import Config
-from modelyard.stack.pool import Team
+from modelyard.stack.pool import Team, WorkerCluster
 from tests.pool import (
     LONG_AGO,
     NOW,
@@ -354,46 +355,192 @@ def test_logs_are_not_named_where_no_pod_is_left(ask: Any) -> None:
     assert not any("logs" in text for text in found.helps)
 
 
-def dispatched(body: dict[str, Any], **status: Any) -> dict[str, Any]:
+def dispatched(body: dict[str, Any], *, reserved: bool = True, **status: Any) -> dict[str, Any]:
     """Its Workload, which other clusters were asked to run."""
-    made = workload(body, queue="team-vision")
-    held = [condition("QuotaReserved"), condition("Admitted", "clusterName" in status)]
+    made = workload(body, queue="team-vision") if reserved else workload(body)
+    held = [condition("QuotaReserved", reserved), condition("Admitted", "clusterName" in status)]
     return {**made, "status": {**made["status"], "conditions": held, **status}}
 
 
-def test_a_run_that_no_other_cluster_has_taken_yet(ask: Any) -> None:
+def worker_cluster(name: str, reason: str = "", message: str = "") -> dict[str, Any]:
+    """A MultiKueueCluster of a stack; with a reason, one that Kueue does not reach."""
+    source = {"kubeConfig": {"locationType": "Secret", "location": f"{name}-kubeconfig"}}
+    active = condition("Active", not reason, reason=reason or "Active", message=message)
+    return {
+        "metadata": {"name": f"cluster-{name}"},
+        "spec": {"clusterSource": source},
+        "status": {"conditions": [active]},
+    }
+
+
+@pytest.fixture
+def far(config: Config) -> Config:
+    """The same stack, whose team sends its jobs to two clusters."""
+    clusters = (WorkerCluster("farm", "farm-kubeconfig"), WorkerCluster("cloud", "cloud-kubeconfig", "cloudy"))
+    team = Team("vision", (), clusters=("farm", "cloud"))
+    return config._replace(teams=(team, Team("speech", ())), worker_clusters=clusters)
+
+
+def explain(far: Config, body: dict[str, Any], there: dict[str, FarObjects] | None = None, **objects: Any) -> Why:
+    (run,) = runs_of(RunObjects((body,), ()))
+    given = {name: tuple(bodies) for name, bodies in objects.items()}
+    local = {"local_queues": (local_queue(),), "queues": (cluster_queue("team-vision"),), "kueue": True}
+    return why(run, (), PoolObjects(**{"nodes": (), "pods": (), **local, **given}), far, NOW, there or {})  # type: ignore[arg-type]
+
+
+def test_a_run_that_no_other_cluster_has_taken_yet(far: Config) -> None:
     body = job("a-11111", suspend=True)
     checks = [{"name": "dispatch-vision", "state": "Pending", "message": "The workload is pending on the workers"}]
     asked = ["cluster-farm", "cluster-cloud"]
-    found = ask(
-        body,
-        workloads=[dispatched(body, nominatedClusterNames=asked, admissionChecks=checks)],
-        queues=[cluster_queue("team-vision")],
-    )
+    known = [worker_cluster("farm"), worker_cluster("cloud")]
+    work = dispatched(body, nominatedClusterNames=asked, admissionChecks=checks)
+    found = explain(far, body, workloads=[work], worker_clusters=known)
     (cause,) = found.causes
-    assert cause.summary == "it has its quota, and none of cluster-farm, cluster-cloud has taken it"
+    assert cause.summary == "it has its quota here, and none of farm, cloud has taken it yet"
     assert cause.details == ("The workload is pending on the workers",)
     assert found.helps == (
-        "ask those clusters what it lacks: kubectl --namespace vision describe workload job-a-11111-x",
+        "ask farm what it lacks: kubectl --namespace vision describe workload job-a-11111-x",
+        "ask cloud what it lacks: kubectl --context cloudy --namespace vision describe workload job-a-11111-x",
     )
+    alone = explain(far, body, workloads=[dispatched(body, nominatedClusterNames=asked[:1])], worker_clusters=known)
+    assert alone.causes[0].summary == "it has its quota here, and farm has not taken it yet"
+    nobody = explain(far, body, workloads=[dispatched(body)], worker_clusters=known)
+    assert [one.summary for one in nobody.causes] == ["it has its quota here, and Kueue has asked no other cluster yet"]
+
+
+def test_a_cluster_that_somebody_looked_at_says_itself_why_it_has_not_taken_a_run(far: Config) -> None:
+    body = job("a-11111", suspend=True)
+    work = dispatched(body, nominatedClusterNames=["cluster-farm"])
+    copy = workload(body, waits(SHORT))
+    homeless = workload(body, waits("LocalQueue vision doesn't exist"))
+    taken = dispatched(body)
+
+    def said(*there: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+        found = explain(far, body, {"farm": FarObjects(there, ())}, workloads=[work], worker_clusters=CONNECTED)
+        return found.causes[0].details, found.helps[0]
+
+    assert said(copy) == ((f"farm: {SHORT}",), "it starts when quota comes free in farm, or raise the team's there")
+    queue = "make the team's queue in farm: LocalQueue vision in namespace vision"
+    assert said(homeless) == (("farm: LocalQueue vision doesn't exist",), queue)
+    assert said()[0] == ("farm: it has no copy yet",)
+    assert "see that farm has the namespace vision" in said()[1]
+    assert said(workload(job("b-22222"), waits(SHORT)))[0] == ("farm: it has no copy yet",)
+    assert said(taken)[0] == ()
+
+
+CONNECTED = [worker_cluster("farm"), worker_cluster("cloud")]
+
+
+def test_clusters_that_kueue_does_not_reach_are_told_with_its_words(far: Config) -> None:
+    body = job("a-11111", suspend=True)
+    secret = 'load client config failed: Secret "farm-kubeconfig" not found'
+    inactive = condition("Active", False, message="references inactive AdmissionCheck(s): dispatch-vision.")
+    found = explain(
+        far,
+        body,
+        workloads=[dispatched(body, reserved=False)],
+        queues=[cluster_queue("team-vision", active=inactive)],
+        worker_clusters=[
+            worker_cluster("farm", "BadKubeConfig", secret),
+            worker_cluster("cloud", "ClientConnectionFailed", "pods is forbidden"),
+        ],
+    )
+    assert found.causes[:2] == (
+        Cause("queue", "Kueue does not reach worker cluster farm", (secret,)),
+        Cause("queue", "Kueue does not reach worker cluster cloud", ("pods is forbidden",)),
+    )
+    assert found.helps[0].startswith("put a kubeconfig for farm that Kueue takes into Secret farm-kubeconfig")
+    assert found.helps[1].startswith("correct the address of cloud in Secret cloud-kubeconfig")
+    # The clusters are why the queue admits nothing.
+    assert "references inactive AdmissionCheck" in words(found)
+    assert not any("describe clusterqueue" in text for text in found.helps)
+
+
+def test_a_cluster_that_the_stack_has_and_kueue_does_not_know(far: Config) -> None:
+    body = job("a-11111", suspend=True)
+    given: dict[str, Any] = {"workloads": [dispatched(body)], "worker_clusters": [worker_cluster("farm")]}
+    found = explain(far, body, **given)
+    assert "Kueue knows no worker cluster cloud" in words(found)
+    assert found.helps[0] == "make it known: modelyard apply dev"
+    assert "Kueue knows no" not in words(explain(far, body, **given, unread=("multikueueclusters",)))
+
+
+def test_nodes_here_are_not_asked_for_room_for_what_runs_elsewhere(far: Config, config: Config) -> None:
+    body = job("a-11111", suspend=True)
+    given: dict[str, Any] = {"workloads": [workload(body, waits(SHORT))], "nodes": [node("a30", "NVIDIA-A30")]}
+    given["flavors"] = [flavor()]
+    assert "the nodes have room for 0 of 1 worker" in words(explain(config, body, **given))
+    assert "the nodes" not in words(explain(far, body, worker_clusters=CONNECTED, **given))
+    # Also after the team has come home: this run has not.
+    body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+    assert "the nodes" not in words(explain(config, body, **given))
 
 
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        ({"active": 1, "ready": 1}, "it runs in another cluster, cluster-farm: its pods and their logs are there"),
-        ({"active": 1, "ready": 0}, "it runs in another cluster, cluster-farm: its pods and their logs are there"),
+        ({"active": 1, "ready": 1}, "it runs in farm: its pods and their logs are there"),
+        ({"active": 1, "ready": 0}, "it runs in farm: its pods and their logs are there"),
         (
             {"conditions": [condition("Failed", reason="BackoffLimitExceeded")]},
-            "it ran in another cluster, cluster-farm: what is left of its pods is there",
+            "it ran in farm, where Kueue deletes a run's pods as soon as it has ended, and their logs with them",
         ),
     ],
 )
-def test_the_pods_of_a_run_that_another_cluster_has(ask: Any, status: Any, said: str) -> None:
+def test_the_pods_of_a_run_that_another_cluster_has(far: Config, status: Any, said: str) -> None:
     body = job("a-11111", **status)
-    there = dispatched(body, clusterName="cluster-farm")
-    found = ask(body, workloads=[there], queues=[cluster_queue("team-vision")])
+    found = explain(far, body, workloads=[dispatched(body, clusterName="cluster-farm")], worker_clusters=CONNECTED)
     assert [cause.summary for cause in found.causes if cause.about == "pods"] == [said]
+    assert any("read along while it runs" in text for text in found.helps) == ("conditions" in status)
+
+
+def test_trials_that_wait_are_for_every_cluster_of_their_team(far: Config) -> None:
+    first = job("s-11111-0", run="s-11111", active=1, ready=1)
+    second = job("s-11111-1", run="s-11111", suspend=True)
+    works = (dispatched(first, clusterName="cluster-farm"), dispatched(second, nominatedClusterNames=["cluster-farm"]))
+    lost = worker_cluster("cloud", "ClientConnectionFailed", "connection refused")
+    (run,) = runs_of(RunObjects((first, second), ()))
+    pool = PoolObjects(
+        (), (), works, local_queues=(local_queue(),), kueue=True, worker_clusters=(worker_cluster("farm"), lost)
+    )
+    said = words(why(run, (), pool, far, NOW))
+    assert "it runs in farm" in said
+    assert said.count("Kueue does not reach worker cluster cloud") == 1
+    assert "it has its quota here, and farm has not taken it yet" in said
+
+
+def test_a_cluster_of_nobodys_stack_keeps_its_name(far: Config) -> None:
+    body = job("a-11111", active=1, ready=1)
+    found = explain(far, body, workloads=[dispatched(body, clusterName="cluster-west")])
+    assert "it runs in cluster-west" in words(found)
+
+
+def test_pods_of_the_other_cluster_say_what_keeps_them_from_starting(far: Config) -> None:
+    body = job("a-11111", active=1, ready=0)
+    body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
+    unscheduled = [condition("PodScheduled", False, message="0/2 nodes are available")]
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}}
+    pods = (
+        pod("a-0", None, spec(1), phase="Pending", conditions=unscheduled),
+        pod("a-1", "n1", phase="Pending", containerStatuses=[{"name": "job", "state": waiting}]),
+    )
+    lost = worker_cluster("farm", "ClientConnectionFailed", "connection refused")
+    found = explain(
+        far,
+        body,
+        {"farm": FarObjects((), pods)},
+        workloads=[dispatched(body, clusterName="cluster-farm")],
+        worker_clusters=[lost],
+        nodes=[node("n1", gpus=0)],
+    )
+    said = words(found)
+    assert "1 pod of it has no node\n0/2 nodes are available" in said
+    assert "a-1: ImagePullBackOff" in said
+    # What is known of it here may be old.
+    assert "Kueue does not reach worker cluster farm\nconnection refused" in said
+    # Whose nodes those are is not told from here.
+    assert "gpus --live" not in said
+    assert "the nodes have room" not in said
 
 
 def test_what_runs_or_has_succeeded_has_nothing_wrong(ask: Any) -> None:

@@ -1,0 +1,101 @@
+"""Looking at runs that Kueue sent to worker clusters, by the contexts that the stack has for these."""
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from modelyard.cli.exit import Exit, Stop
+from modelyard.report.style import safe
+from modelyard.stack.config import Config
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.cli.runs import Found
+    from modelyard.cluster.gathered import FarObjects
+    from modelyard.pool import Run
+
+
+def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
+    """What the clusters of a run have of it: of those with a context; one that is out of reach is told and left out."""
+    from modelyard.pool.dispatch import clusters_for
+
+    if not run.dispatched or run.over:
+        return {}
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.gathered import FarObjects
+    from modelyard.cluster.lists import pods_of_run, workloads_in
+
+    contexts = _contexts(config)
+    found = {}
+    for name in clusters_for(run, config):
+        if name not in contexts:
+            continue
+        try:
+            client = connect(contexts[name])
+            pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
+            workloads, unread = workloads_in(client, {run.namespace})
+        except ClusterError as error:
+            sys.stderr.write(f"worker cluster {name} was not looked at: {safe(error.summary)}\n")
+            continue
+        found[name] = FarObjects(None if unread else tuple(workloads), tuple(pods))
+    return found
+
+
+class Sought(NamedTuple):
+    """The pods of a run in the clusters that Kueue sent it to."""
+
+    found: "tuple[tuple[Client, list[dict[str, Any]]], ...]"
+    """Of each cluster that was looked at, with its client."""
+    hidden: Stop | None
+    """Why some were not found; None: all were looked at, or it runs here."""
+
+
+def pods_elsewhere(found: "Found", run: "Run") -> Sought:
+    """Looks for the pods of a run in its worker clusters.
+
+    Raises:
+        Stop: one that the stack has a context for cannot be reached.
+    """
+    from modelyard.cli.runs import reached
+
+    if not run.clusters:
+        return Sought((), None)
+    if run.over:
+        return Sought(
+            (),
+            Stop(
+                Exit.FINDINGS,
+                f"{run.name} has {run.state} in {_names(run.clusters)}, and Kueue deletes a run's pods there as soon "
+                "as it has ended, their logs with them",
+                "read along while a run lasts, with --follow, or have the logs of that cluster collected",
+            ),
+        )
+    from modelyard.cluster.connection import connect
+    from modelyard.cluster.lists import pods_of_run
+
+    contexts = _contexts(found.stack.config)
+    clients = []
+    with reached():
+        for name in run.clusters:
+            if name in contexts:
+                client = connect(contexts[name])
+                pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
+                clients.append((client, pods))
+    hidden = None
+    if unknown := _names(name for name in run.clusters if name not in contexts):
+        hidden = Stop(
+            Exit.FINDINGS,
+            f"{run.name} runs in {unknown}, and its pods and logs are there",
+            f"kubectl --namespace {run.namespace} logs --selector modelyard.dev/run={run.name} reads them there; so "
+            f"does this command once workerClusters of the stack has a context for {unknown}",
+        )
+    return Sought(tuple(clients), hidden)
+
+
+def _names(clusters: Iterable[str]) -> str:
+    return ", ".join(map(safe, clusters))
+
+
+def _contexts(config: Config) -> dict[str, str]:
+    return {one.name: one.context for one in config.worker_clusters if one.context is not None}

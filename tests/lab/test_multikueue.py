@@ -1,0 +1,238 @@
+"""Jobs that the real Kueue of one cluster runs in another: two API servers, a Kueue at each, two stacks of a project.
+
+The worker cluster gets what the guide tells its owner to make, taken from the guide itself: the stack of its queue, the
+account for Kueue of the other cluster with the rights that stand there and no others, and the kubeconfig in a Secret.
+"""
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from lab import Lab, install
+from tests.lab.environment import ROOT, Environment
+from tests.lab.test_pool import config
+from tests.lab.test_sharing import node
+
+GUIDE = (ROOT / "docs" / "guides" / "teams.md").read_text(encoding="utf-8")
+SPACE = "language"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+STAYS = {"env": {"LAB_COMPLETE_AFTER": "1h"}}
+STACK: dict[str, Any] = {
+    "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
+    "flavors": [{"name": "a30", "gpu": "A30"}],
+    "teams": [
+        {
+            "name": SPACE,
+            "clusters": ["cloud", "farm"],
+            "quotas": [{"flavor": "a30", "cpu": 64, "memory": "512Gi", "gpus": 8}],
+        }
+    ],
+    "priorities": [{"name": "urgent", "value": 1000}],
+    "resources": [
+        {"name": name, "type": "training", "workers": 1, "cpu": 1, "memory": "2Gi", "gpus": gpus, "gpu": "A30"}
+        for name, gpus in (("one", 1), ("five", 5))
+    ],
+    "jobs": [
+        {"name": name, "type": "training", "team": SPACE, "command": ["python", "train.py"], **rest}
+        for name, rest in {
+            "stays": {"resource": "one", **STAYS},
+            "quick": {"resource": "one", "priority": "urgent"},
+            "large": {"resource": "five", **STAYS},
+            "late": {"resource": "one", "timeLimit": "5s", **STAYS},
+            "ray": {"resource": "one", "engine": "ray"},
+        }.items()
+    ],
+}
+
+
+def shown(words: str) -> str:
+    """The example in YAML that the guide has with these words."""
+    (found,) = [
+        block for block in re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL) if words in block
+    ]
+    return str(found)
+
+
+class Two(NamedTuple):
+    """The cluster that jobs are submitted to, with the project, and the one in which they run."""
+
+    env: Environment
+    farm: Lab
+
+    def clusters(self, context: str | None) -> None:
+        """Writes the worker clusters into the stack file; that of the cloud never has its kubeconfig."""
+        farm = {"name": "farm", "secret": "farm-kubeconfig", **({"context": context} if context else {})}
+        config(self.env, workerClusters=[farm, {"name": "cloud", "secret": "cloud-kubeconfig"}])
+
+    def submit(self, job: str) -> str:
+        """Starts a run, and says its name."""
+        return str(json.loads(self.env.modelyard("job", "submit", "dev", job, "--json").stdout)["run"])
+
+    def told(self, verb: str, run: str, code: int = 0) -> str:
+        """What ``job VERB`` says of a run, on one line."""
+        done = self.env.modelyard("job", verb, "dev", run, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return " ".join((done.stdout + done.stderr).split())
+
+    def run(self, name: str) -> dict[str, Any]:
+        """A run as ``job list`` has it; empty where it has none."""
+        runs = json.loads(self.env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
+        return next((one for one in runs if one["name"] == name), {})
+
+    def reaches(self, run: str, state: str) -> None:
+        """Waits until the Job here says so, then sees what ``job list`` says of it."""
+        end = {"succeeded": "Complete", "failed": "Failed"}.get(state)
+
+        def there() -> bool:
+            status = job(self.env.lab, run).get("status", {})
+            ends = [one["type"] for one in status.get("conditions", []) if one["status"] == "True"]
+            return bool(status.get("ready")) if end is None else end in ends
+
+        self.env.lab.wait(f"{run} to be {state}", there)
+        found = self.run(run)
+        assert (found["state"], found["clusters"]) == (state, ["farm"])
+
+
+def names(lab: Lab) -> dict[str, list[str]]:
+    """What a cluster has in the team's namespace; kinds without objects are left out."""
+    groups = {"pods": "/api/v1", "jobs": "/apis/batch/v1", "rayjobs": "/apis/ray.io/v1", "workloads": KUEUE}
+    paths = {plural: f"{group}/namespaces/{SPACE}/{plural}" for plural, group in groups.items()}
+    found = {plural: lab.request("GET", path).body["items"] for plural, path in paths.items()}
+    return {plural: [one["metadata"]["name"] for one in items] for plural, items in found.items() if items}
+
+
+def job(lab: Lab, run: str) -> dict[str, Any]:
+    """The Job of a run."""
+    answer = lab.request("GET", f"/apis/batch/v1/namespaces/{SPACE}/jobs/{run}")
+    assert answer.status == 200, answer
+    found: dict[str, Any] = answer.body
+    return found
+
+
+def waiting(lab: Lab) -> list[str]:
+    """Why Kueue does not admit the team's workloads."""
+    works = lab.request("GET", f"{KUEUE}/namespaces/{SPACE}/workloads").body["items"]
+    conditions = [one for work in works for one in work.get("status", {}).get("conditions", [])]
+    return [one["message"] for one in conditions if (one["type"], one["status"]) == ("QuotaReserved", "False")]
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    folder = tmp_path_factory.mktemp("farm")
+    here = tmp_path_factory.mktemp("multikueue")
+    with Lab.start(here / "lab", context="dev") as manager, Lab.start(folder, context="farm") as farm:
+        env = Environment("dev", manager, here / "project")
+        env.env["KUBECONFIG"] += f":{farm.kubeconfig}"
+        (env.folder / "stacks" / "Pulumi.farm.yaml").write_text(shown("kubernetes:context: farm"))
+        nodes = [node(f"a30-{number}", "rack-1") for number in range(2)]
+        (folder / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+        install.nodes(farm, folder / "nodes.json")
+        made = Two(env, farm)
+        # Neither has the platform: teams, queues and runs need none.
+        config(env, **STACK, patches=yaml.safe_load(shown("kubernetes:context: farm"))["config"]["modelyard:patches"])
+        made.clusters(None)
+
+        def ready(stack: str, lab: Lab) -> None:
+            lab.start_operators("kueue")
+            lab.kubectl("create", "namespace", SPACE)
+            env.modelyard("apply", stack, "--yes")
+
+        with ThreadPoolExecutor(max_workers=2) as both:
+            for done in [both.submit(ready, "dev", env.lab), both.submit(ready, "farm", farm)]:
+                done.result()
+        yield made
+
+
+def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_kubeconfig(two: Two) -> None:
+    run = two.submit("stays")
+    clusters = f"{KUEUE}/multikueueclusters"
+    two.env.lab.wait("its workload", lambda: "workloads" in names(two.env.lab))
+    two.env.lab.wait(
+        "a word about the clusters",
+        lambda: ["status" in one for one in two.env.lab.request("GET", clusters).body["items"]] == [True, True],
+    )
+    said = two.told("why", run)
+    for name in ("farm", "cloud"):
+        assert f"Kueue does not reach worker cluster {name}" in said
+    assert 'Secret "farm-kubeconfig" not found' in said
+    assert "put a kubeconfig for farm that Kueue takes into Secret farm-kubeconfig" in said
+    # This cluster has no A30, and nobody says that it should.
+    assert "nodes have room" not in said
+    assert "is queued and has no pod" in two.told("logs", run, 1)
+
+    two.farm.kubectl("apply", "--filename", "-", stdin=shown("service-account-token"))
+    as_kueue = ("--as=system:serviceaccount:kueue-system:multikueue", "--namespace=default")
+    assert two.farm.kubectl("auth", "can-i", "watch", "jobs.batch", *as_kueue).stdout == "yes\n"
+    assert two.farm.kubectl("auth", "can-i", "create", "jobs.batch", *as_kueue, check=False).stdout == "no\n"
+    secret = "/api/v1/namespaces/kueue-system/secrets/multikueue"
+    two.farm.wait("the account's token", lambda: "token" in two.farm.request("GET", secret).body.get("data", {}))
+    account = two.farm.request("GET", secret).body["data"]
+    text = shown("name: farm-kubeconfig").replace("https://farm.example.com:6443", two.farm.server)
+    text = text.replace("TOKEN", b64decode(account["token"]).decode()).replace(": CA}", f": {account['ca.crt']}}}")
+    two.env.lab.kubectl("apply", "--filename", "-", stdin=text)
+    two.reaches(run, "running")
+
+
+def test_a_run_is_there_and_told_from_here(two: Two) -> None:
+    (run,) = names(two.env.lab)["jobs"]
+    here, there = job(two.env.lab, run), job(two.farm, run)
+    assert here["spec"]["managedBy"] == "kueue.x-k8s.io/multikueue"
+    assert "managedBy" not in there["spec"]
+    assert there["metadata"]["labels"]["kueue.x-k8s.io/multikueue-origin"] == "multikueue"
+    (work,) = names(two.env.lab)["workloads"]
+    assert names(two.farm)["workloads"] == [work]
+    assert there["metadata"]["annotations"]["kueue.x-k8s.io/prebuilt-workload-name"] == work
+    assert here["status"]["ready"] == there["status"]["ready"] == 1
+    assert "pods" not in names(two.env.lab)
+    (pod,) = two.farm.request("GET", f"/api/v1/namespaces/{SPACE}/pods").body["items"]
+    assert (pod["spec"]["nodeName"][:4], pod["status"]["phase"]) == ("a30-", "Running")
+
+    assert re.search(rf"{run} +running +{SPACE} +1 .* in farm\n", two.env.modelyard("job", "list", "dev").stdout)
+    said = two.told("why", run)
+    assert "it runs in farm: its pods and their logs are there" in said
+    assert "cloud" not in said
+    assert f"kubectl --namespace {SPACE} logs --selector modelyard.dev/run={run} reads them there" in two.told(
+        "logs", run, 1
+    )
+    two.clusters("farm")
+    # That API server asks the simulated node of the pod there, and no kubelet answers.
+    assert two.told("logs", run, 1).startswith(f"{pod['metadata']['name']}: no preferred addresses found")
+
+
+def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(two: Two) -> None:
+    run = two.submit("large")
+    two.farm.wait("a reason", lambda: any("insufficient quota" in words for words in waiting(two.farm)))
+    said = two.told("why", run)
+    assert "it has its quota here, and farm has not taken it yet" in said
+    assert "farm: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a30" in said
+    assert 'Kueue does not reach worker cluster cloud load client config failed: Secret "cloud-kubeconfig"' in said
+    two.clusters(None)
+    assert f"ask farm what it lacks: kubectl --namespace {SPACE} describe workload job-{run}-" in two.told("why", run)
+    two.env.modelyard("job", "cancel", "dev", run, "--yes")
+
+
+def test_cancelling_takes_runs_away_in_both_clusters(two: Two) -> None:
+    ray = two.submit("ray")
+    two.farm.wait("the RayJob there", lambda: names(two.farm).get("rayjobs") == [ray])
+    (stays,) = names(two.farm)["jobs"]
+    for run in (ray, stays):
+        assert f"{run} is cancelled" in two.env.modelyard("job", "cancel", "dev", run, "--yes").stdout
+    two.farm.wait("nothing to be left there", lambda: names(two.farm) == {})
+    two.env.lab.wait("nothing to be left here", lambda: names(two.env.lab) == {})
+
+
+def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(two: Two) -> None:
+    late, run = two.submit("late"), two.submit("quick")
+    two.reaches(run, "succeeded")
+    two.reaches(late, "failed")
+    two.farm.wait("their copies to go", lambda: names(two.farm) == {})
+    assert f"{run} has succeeded in farm, and Kueue deletes a run's pods there" in two.told("logs", run, 1)
+    said = two.told("why", late)
+    assert "it ran longer than its time limit" in said
+    assert "it ran in farm, where Kueue deletes a run's pods as soon as it has ended" in said
