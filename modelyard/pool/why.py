@@ -17,7 +17,7 @@ from modelyard.pool.states import pod_sets
 from modelyard.pool.times import seconds_since
 from modelyard.pool.told import Known, Told, Why
 from modelyard.pool.waiting import tell_evicted, tell_waiting
-from modelyard.pool.words import span
+from modelyard.pool.words import some, span
 from modelyard.stack.config import Config
 from modelyard.stack.words import plural
 
@@ -138,8 +138,9 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) 
         if found is not None:
             tell_places(found, len(homeless), told)
         if missing := _claims(homeless):
-            told.helps.append(f"make the PersistentVolumeClaim {some(missing)} in namespace {run.namespace}")
-        elif found is None or found.room < len(homeless):
+            where = f" of {some(run.clusters)}" if run.clusters else ""
+            told.helps.append(f"make the PersistentVolumeClaim {some(missing)} in namespace {run.namespace}{where}")
+        elif not run.clusters and (found is None or found.room < len(homeless)):
             told.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
     for pod in living:
         _not_started(pod, told)
