@@ -113,13 +113,14 @@ def _make(tool: Tool, go: Go, folder: Path, say: Say, prefix: str) -> None:
         log = work / "log"
         for copy in tool.copies:
             _copy(copy, tool, go, source, result, log)
-        if tool.package is not None:
-            binary = result / tool.to / tool.name
-            stamps = [f"-X {name}={text}" for name, text in tool.stamps]
-            flags = " ".join(["-s", "-w", *stamps])
-            _go(go, [*_BUILD, "-ldflags", flags, "-o", str(binary), tool.package], source, log, tool.name)
-            for alias in tool.aliases:
-                binary.with_name(alias).symlink_to(tool.name)
+        stamps = [f"-X {name}={text}" for name, text in tool.stamps]
+        flags = " ".join(["-s", "-w", *stamps])
+        made = ((tool.name, tool.package), *tool.also) if tool.package is not None else tool.also
+        for name, package in made:
+            binary = result / tool.to / name
+            _go(go, [*_BUILD, "-ldflags", flags, "-o", str(binary), package], source, log, tool.name)
+        for alias in tool.aliases:
+            (result / tool.to / alias).symlink_to(tool.name)
         result.rename(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -19,7 +19,7 @@ from lab.toolset import ready_toolset
 HOME = Path(__file__).resolve().parent.parent / ".lab"
 OK, USAGE, FAILED = 0, 2, 3
 FORMAT_VERSION = 1
-_LOGGED = (*components.NAMES, *operators.NAMES)
+_LOGGED = (*components.NAMES, *operators.PROCESSES)
 
 _DESCRIPTION = """\
 A real Kubernetes control plane and the real Pulumi engine on this machine, on loopback,

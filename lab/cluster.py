@@ -241,7 +241,8 @@ class Lab:
         if unknown:
             raise LabError(f"there is no operator {unknown[0]!r}; there are {', '.join(operators.NAMES)}")
         states = self.status()
-        self._start_operators({name: self._operators.get(name, {}) for name in names if not states.get(name)})
+        wanted = {each for name in names for each in (name, operators.ALONG.get(name, name))}
+        self._start_operators({name: self._operators.get(name, {}) for name in wanted if not states.get(name)})
 
     def status(self) -> dict[str, bool]:
         """Whether each component runs, in the order of start."""
@@ -318,7 +319,7 @@ class Lab:
     def _start_operators(self, asked: Mapping[str, Mapping[str, int]]) -> None:
         from lab import operating
 
-        for name in (each for each in operators.NAMES if each in asked):
+        for name in (each for each in operators.PROCESSES if each in asked):
             kept = asked[name] if asked[name] and all(map(is_free, asked[name].values())) else None
             self._operators[name] = kept or dict(
                 zip(operators.PORTS[name], free_numbers(len(operators.PORTS[name])), strict=True)
@@ -338,7 +339,7 @@ class Lab:
         env = {"PATH": os.defpath, "HOME": str(self.folder)}
         if name in self._operators:
             env = operators.environment(name, self.folder)
-            argv = operators.command(name, self.folder, self.tools.bin, self._operators[name])
+            argv = operators.command(name, self.folder, self.tools.bin, self._operators)
         else:
             argv = components.command(name, self.folder, self.tools.bin, self._ports, STAGES)
         try:
@@ -381,7 +382,7 @@ class Lab:
         return "\n".join(text.splitlines()[-lines:])
 
     def _end(self, patience: float) -> None:
-        for names in ((*operators.NAMES, *components.CONTROLLERS), components.SERVER, components.STORE):
+        for names in ((*operators.PROCESSES, *components.CONTROLLERS), components.SERVER, components.STORE):
             found = [self._processes[name] for name in names if name in self._processes]
             process.stop(found, patience)
         self._clients.clear()

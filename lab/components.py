@@ -66,6 +66,9 @@ def command(name: str, folder: Path, bin_: Path, ports: Ports, stages: Path) -> 
             f"--root-ca-file={pki / 'ca.crt'}",
             "--kube-api-qps=200",
             "--kube-api-burst=400",
+            # Outside of a lab 15 seconds and 5 minutes.
+            "--horizontal-pod-autoscaler-sync-period=1s",
+            "--horizontal-pod-autoscaler-downscale-stabilization=3s",
         ],
         "kube-scheduler": [
             f"--kubeconfig={system}",

@@ -32,10 +32,15 @@ def prepare(lab: "Lab", name: str, ports: operators.Ports) -> None:
     _apply(lab, f"/api/v1/namespaces/{namespace}", {"apiVersion": "v1", "kind": "Namespace"})
     if name == "kueue":
         _prepare_kueue(lab, ports)
+    if name == "keda-adapter":
+        for path, body in operators.adapter_objects(ports["secure"]).items():
+            _apply(lab, path, dict(body))
 
 
 def is_ready(lab: "Lab", name: str, ports: operators.Ports) -> bool:
-    """Whether the operator says that it is ready, and Kueue's webhooks are reached by the API server."""
+    """Whether the operator says that it is ready, and the API server reaches Kueue's webhooks and KEDA's adapter."""
+    if name == "keda-adapter":
+        return lab.request("GET", "/apis/external.metrics.k8s.io/v1beta1").status == 200
     connection = http.client.HTTPConnection("127.0.0.1", ports["health"], timeout=5)
     try:
         connection.request("GET", "/readyz")

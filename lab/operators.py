@@ -10,13 +10,23 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("kueue", "keda", "kuberay")
-"""In the order of start; each is also the name of its binary, of its CRDs' folder and of its log."""
+ALONG: Mapping[str, str] = {"keda": "keda-adapter"}
+"""What runs wherever an operator does: of KEDA, the server of the metrics by which its autoscalers count pods."""
+PROCESSES = ("kueue", "keda", "keda-adapter", "kuberay")
+"""In the order of start; each is also the name of its binary and of its log."""
 PORTS: Mapping[str, tuple[str, ...]] = {
     "kueue": ("health", "webhook"),
     "keda": ("health", "metrics", "service"),
+    "keda-adapter": ("metrics", "secure"),
     "kuberay": ("health", "metrics"),
 }
-NAMESPACES: Mapping[str, str] = {"kueue": "kueue-system", "keda": "keda", "kuberay": "kuberay"}
+NAMESPACES: Mapping[str, str] = {
+    "kueue": "kueue-system",
+    "keda": "keda",
+    "keda-adapter": "keda",
+    "kuberay": "kuberay",
+}
+ADAPTER_SERVICE = "keda-operator-metrics-apiserver"
 KUEUE_SECRET = "kueue-webhook-server-cert"
 CONVERTED = ("localqueues", "clusterqueues", "cohorts", "workloads", "multikueueclusters")
 """Kueue's CRDs with a conversion webhook: those that its ``config/components/crd/kustomization.yaml`` patches so."""
@@ -33,9 +43,11 @@ _SPARED = {
 Ports = Mapping[str, int]
 
 
-def command(name: str, folder: Path, bin_: Path, ports: Ports) -> list[str]:
-    """The argv of operator ``name`` of the lab in ``folder``."""
+def command(name: str, folder: Path, bin_: Path, asked: Mapping[str, Ports]) -> list[str]:
+    """The argv of operator ``name`` of the lab in ``folder``; ``asked`` has the ports of all its operators."""
+    ports = asked[name]
     at = {use: f"127.0.0.1:{port}" for use, port in ports.items()}
+    system = folder / "system.kubeconfig"
     arguments = {
         "kueue": lambda: [
             f"--config={folder / 'operators' / 'kueue.json'}",
@@ -48,19 +60,29 @@ def command(name: str, folder: Path, bin_: Path, ports: Ports) -> list[str]:
             f"--metrics-service-bind-address={at['service']}",
             f"--cert-dir={certificates(folder)}",
         ],
+        "keda-adapter": lambda: [
+            f"--metrics-service-address=127.0.0.1:{asked['keda']['service']}",
+            f"--port={ports['metrics']}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={ports['secure']}",
+            f"--cert-dir={certificates(folder)}",
+            f"--tls-cert-file={certificates(folder) / 'tls.crt'}",
+            f"--tls-private-key-file={certificates(folder) / 'tls.key'}",
+            *(f"--{use}-kubeconfig={system}" for use in ("lister", "authentication", "authorization")),
+        ],
         "kuberay": lambda: [
             f"--metrics-addr={at['metrics']}",
             f"--health-probe-bind-address={at['health']}",
             "--enable-leader-election=false",
         ],
     }
-    return [str(bin_ / name), f"--kubeconfig={folder / 'system.kubeconfig'}", *arguments[name]()]
+    return [str(bin_ / name), f"--kubeconfig={system}", *arguments[name]()]
 
 
 def environment(name: str, folder: Path) -> dict[str, str]:
     """The environment of operator ``name``."""
     made = {"PATH": os.defpath, "HOME": str(folder)}
-    if name == "keda":
+    if name in ("keda", "keda-adapter"):
         # Empty is every namespace; unset it does not start.
         namespace = NAMESPACES["keda"]
         made |= {"WATCH_NAMESPACE": "", "POD_NAMESPACE": namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE": namespace}
@@ -95,6 +117,49 @@ def kueue_config(folder: Path, ports: Ports) -> dict[str, Any]:
             "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 5, "backoffMaxSeconds": 30},
         },
         "integrations": {"frameworks": list(_FRAMEWORKS)},
+    }
+
+
+def adapter_objects(port: int) -> Mapping[str, Mapping[str, Any]]:
+    """What leads the API server to KEDA's adapter, by its path: a Service, its API, and who may read that."""
+    service = {"name": ADAPTER_SERVICE, "namespace": NAMESPACES["keda-adapter"]}
+    group = "external.metrics.k8s.io"
+    rules = [
+        {"apiGroups": [group], "resources": ["*"], "verbs": ["get", "list"]},
+        {"nonResourceURLs": [f"/apis/{group}", f"/apis/{group}/*", "/openapi/*"], "verbs": ["get"]},
+    ]
+    rbac = "rbac.authorization.k8s.io"
+    return {
+        f"/api/v1/namespaces/{service['namespace']}/services/{service['name']}": {
+            "apiVersion": "v1",
+            "kind": "Service",
+            # Loopback is not a valid address of an endpoint; a name is not looked at.
+            "spec": {"type": "ExternalName", "externalName": "localhost"},
+        },
+        f"/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.{group}": {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "spec": {
+                "group": group,
+                "version": "v1beta1",
+                "groupPriorityMinimum": 100,
+                "versionPriority": 100,
+                "insecureSkipTLSVerify": True,
+                "service": {**service, "port": port},
+            },
+        },
+        # The lab's API server has no certificate of its own for servers behind it, so it is nobody to them.
+        f"/apis/{rbac}/v1/clusterroles/lab-external-metrics": {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRole",
+            "rules": rules,
+        },
+        f"/apis/{rbac}/v1/clusterrolebindings/lab-external-metrics": {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "lab-external-metrics"},
+            "subjects": [{"apiGroup": rbac, "kind": "Group", "name": "system:unauthenticated"}],
+        },
     }
 
 

@@ -31,6 +31,8 @@ class Tool(NamedTuple):
     to: str = "bin"
     stamps: tuple[tuple[str, str], ...] = ()
     """Go variables and the text that the linker sets them to."""
+    also: tuple[tuple[str, str], ...] = ()
+    """Further binaries of the same modules: each its name and its main package."""
     aliases: tuple[str, ...] = ()
     """Other names of the binary, which acts by the name it is called by."""
     copies: tuple[Copy, ...] = ()
@@ -108,8 +110,9 @@ TOOLS = (
     Tool(
         "keda",
         "2.20.2",
-        220,
+        280,
         "github.com/kedacore/keda/v2/cmd/operator",
+        also=(("keda-adapter", "github.com/kedacore/keda/v2/cmd/adapter"),),
         copies=(Copy("github.com/kedacore/keda/v2", ("config/crd/bases/*.yaml",), "crds/keda"),),
     ),
     Tool(

@@ -26,7 +26,13 @@ WINDOW = "3s:1s"
 """In place of half an hour."""
 
 ANSWERS = {"name": "answers", "type": "serving", "workers": 2, "cpu": "100m", "memory": "256Mi", "scale": {"most": 4}}
-"""Pods that answer requests; without a metrics server nobody knows their load, so they stay at their least."""
+"""Pods that answer requests; without a metrics server nobody knows what CPU they use, so they stay at their least."""
+CHAT = {
+    **ANSWERS,
+    "name": "chat",
+    "workers": 1,
+    "scale": {"most": 4, "query": "max(requests_open) or vector(0)", "each": 8},
+}
 
 
 def quick(side: str) -> str:
@@ -99,8 +105,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             drain={"quiet": 1, "prometheus": server.url, "ray": {"query": query}, "celery": {"query": "vector(0)"}},
             patches=[{"name": f"keda-{side}", "params": {"queries": [quick(side)]}} for side in ("ray", "celery")],
             runtime={"image": "images.example.com/jobs:1"},
-            resources=[ANSWERS],
-            jobs=[{"name": "churn", "type": "serving", "resource": "answers"}],
+            resources=[ANSWERS, CHAT],
+            jobs=[{"name": f"{name}-job", "type": "serving", "resource": name} for name in ("answers", "chat")],
         )
         yield made
 
@@ -131,6 +137,15 @@ def test_pods_that_answer_requests_are_as_many_as_their_scale_says(site: Site) -
     (scaler,) = [one for one in site.env.found(AUTOSCALERS) if "answers" in one["metadata"]["name"]]
     assert (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"]) == (2, 4)
     site.holds_what_was_planned()
+
+
+def test_serving_grows_and_shrinks_with_its_load(site: Site) -> None:
+    site.wait_for("resource-chat", 1)
+    # Eight requests a pod, and no more than four pods.
+    for requests, pods in ((20, 3), (1000, 4), (3, 1)):
+        site.work["requests_open"] = requests
+        site.wait_for("resource-chat", pods)
+        site.holds_what_was_planned()
 
 
 def test_training_goes_up_with_work_stays_without_metrics_and_goes_down(site: Site) -> None:
@@ -177,7 +192,7 @@ def test_a_switch_waits_for_the_work_and_puts_the_old_side_to_sleep(site: Site) 
 def test_back_to_fixed_replicas_keda_lets_go_first(site: Site) -> None:
     env = site.env
     assert site.replicas(CELERY) == 1
-    site.config(autoscaling={"mode": "none"}, patches=[])
+    site.config(autoscaling={"mode": "none", "prometheus": site.server.url}, patches=[])
     plan = env.plan()
     assert not plan.blocked, plan.findings
     assert [target.key for target in plan.changed][:2] == SCALERS

@@ -57,5 +57,5 @@ def test_the_others_get_ready_beside_each_other(tmp_path: Path) -> None:
     with Lab.start(tmp_path) as lab:
         lab.start_operators("kuberay", "keda")
         assert lab.running
-        assert list(lab.status())[-2:] == ["keda", "kuberay"]
+        assert list(lab.status())[-3:] == ["keda", "keda-adapter", "kuberay"]
     assert Lab.find(tmp_path).status() == {}  # type: ignore[union-attr]
