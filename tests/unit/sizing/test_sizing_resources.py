@@ -1,11 +1,15 @@
 """What resources get, and what is wrong with jobs."""
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from modelyard.quantity import GI
 from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Config, Gpu, Platform, Stack
-from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale
+from modelyard.stack.jobs import JOB_TYPES, Job, Model, Resource, Runtime, Scale
 from modelyard.stack.remote import Remote
 
 CLICKS = Job("clicks", "dataset", "features", "50M", 40)
@@ -266,3 +270,46 @@ def test_a_port_on_which_nobody_is_asked(resource: Resource, words: str | None) 
 def test_the_longest_name_that_can_follow_its_load() -> None:
     resource = Resource("x" * 45, "serving", workers=1, scale=Scale(2))
     assert [code for code, _ in findings(Job("a", "serving", resource.name), resources=(resource,))] == []
+
+
+@st.composite
+def sized_jobs(draw: st.DrawFn) -> Job:
+    return Job(
+        "it",
+        draw(st.sampled_from(JOB_TYPES)),
+        "here",
+        draw(st.none() | st.sampled_from(["1M", "50M", "2G"])),
+        draw(st.none() | st.integers(1, 200)),
+        draw(st.none() | st.sampled_from(["10", "5k"])),
+        draw(st.none() | st.sampled_from(["2m", "4"])),
+        draw(st.none() | st.integers(60, 7200)),
+        model=Model(draw(st.none() | st.sampled_from(["500M", "7G", "405G"])), size=draw(st.none() | st.just("4Gi"))),
+        command=draw(st.sampled_from([(), ("run",)])),
+    )
+
+
+@st.composite
+def resources_of(draw: st.DrawFn) -> Resource:
+    return Resource(
+        "here",
+        "training",
+        draw(st.none() | st.integers(1, 9)),
+        draw(st.none() | st.sampled_from(["500m", "4", "20"])),
+        draw(st.none() | st.sampled_from(["1Gi", "20Gi", "500Gi"])),
+        draw(st.none() | st.integers(0, 9)),
+    )
+
+
+@given(st.lists(sized_jobs(), min_size=1, max_size=3), resources_of())
+def test_whoever_does_all_that_is_told_has_enough(jobs: list[Job], resource: Resource) -> None:
+    resource = resource._replace(type=jobs[0].type)
+    every = [job._replace(name=f"it-{number}", type=resource.type) for number, job in enumerate(jobs)]
+    below = one(resource, *every).below
+    told = {key: math.ceil(value / GI) if key == "memory" else math.ceil(value) for key, value in below.items()}
+    followed = resource._replace(
+        **{
+            key: f"{value}Gi" if key == "memory" else str(value) if key == "cpu" else value
+            for key, value in told.items()
+        }
+    )
+    assert one(followed, *every).below == {}
