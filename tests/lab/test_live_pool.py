@@ -99,7 +99,8 @@ def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env
     assert [product[name] for name in ("product", "gpus", "taken", "free", "queued")] == ["NVIDIA-A10", 2, 2, 0, 2]
     assert product["idle"] is None
     ((taker,), (waiter,)) = live["takers"], live["waiting"]
-    assert (taker["owner"]["name"], taker["owner"]["team"], taker["gpus"]) == (first, "vision", 2)
+    owner = taker["owner"]
+    assert (owner["name"], owner["team"], owner["stack"], taker["gpus"]) == (first, "vision", "dev", 2)
     assert (waiter["owner"]["name"], waiter["owner"]["job"], waiter["place"]) == (second, "train", 1)
     (queue,) = live["queues"]
     assert (queue["team"], queue["waitingGpus"], queue["quotas"][0]["used"]) == ("vision", 2, 2)
