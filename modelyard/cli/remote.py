@@ -107,16 +107,19 @@ def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequ
         return 0
     from modelyard.cli.folder import replace_generated
     from modelyard.remote.cluster import cluster_files
+    from modelyard.remote.copies import copy_jobs
     from modelyard.remote.launch import launch_files, launches
 
-    files: dict[str, str] = {}
+    by_job: dict[str, dict[str, str]] = {}
     for one in chosen:
+        files: dict[str, str] = {}
         if one.remote is not None and one.remote.cluster is not None:
             files |= cluster_files(stack.config, one)
         for launch in launches(stack.full_name.rpartition("/")[2], stack.config, one, own):
             files |= launch_files(launch)
-    by_job: dict[str, dict[str, str]] = {}
-    for name, text in files.items():
-        job, _, file = name.partition("/")
-        by_job.setdefault(job, {})[file] = text
+        mine: dict[str, dict[str, str]] = {}
+        for name, text in files.items():
+            job, _, file = name.partition("/")
+            mine.setdefault(job, {})[file] = text
+        by_job |= {job: made | copy_jobs(stack, one, job, made) for job, made in mine.items()}
     return replace_generated((folder / job, made) for job, made in by_job.items())

@@ -6,6 +6,8 @@ from typing import Final
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import resolve
 from modelyard.hardware.rented import machine_of
+from modelyard.remote.copies import image_of_copy
+from modelyard.remote.places import writes
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, Resource
@@ -65,11 +67,35 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
                 remedy = f"drop it, or say it in {key} of its jobs" if key in ("timeLimit", "command") else "drop it"
                 why = "it has a cluster, and rents no machine"
                 yield _finding(stack, (*where, "remote", key), who, f"remote.{key}", why, remedy)
+    yield from _copies(stack, where, resource)
     if remote.port is not None and (remote.cluster is not None or resource.type != "llm-serving"):
         why = "only llm-serving jobs are reached by one"
         if remote.cluster is not None:
             why = "kubectl port-forward takes any port of a pod"
         yield _finding(stack, (*where, "remote", "port"), who, "remote.port", why, "drop it")
+
+
+def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
+    """Whether there is something to copy out of the platform and back, and an image that copies."""
+    remote = resource.remote
+    assert remote is not None
+    for key, copying, copied, why, remedy in (
+        (
+            "exportFrom",
+            remote.export_from,
+            remote.data.transfer is not None,
+            "its data is not exported",
+            "drop it, or say data.transfer",
+        ),
+        ("importTo", remote.import_to, writes(resource), "it writes no model", "drop it, or say model"),
+    ):
+        if copying is None:
+            continue
+        at, who = (*where, "remote", key), f"resource {resource.name}"
+        if not copied:
+            yield _finding(stack, at, who, f"remote.{key}", why, remedy)
+        elif image_of_copy(stack.config, resource, copying) is None:
+            yield _finding(stack, at, who, f"remote.{key}", "nobody names an image that copies", "set its image")
 
 
 def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:

@@ -119,6 +119,19 @@ class Data(NamedTuple):
     """The platform exports the dataset there and the job imports it."""
 
 
+class Copying(NamedTuple):
+    """A folder of a volume of the platform, which a Job there copies from or to."""
+
+    claim: str
+    """Name of a PersistentVolumeClaim of the platform's namespace."""
+    path: str = ""
+    """Of the folder in the volume, without ``/`` at its ends; empty for all of it."""
+    secret: str | None = None
+    """Name of a Secret with the environment variables of the copying tool; None: the pod has its rights otherwise."""
+    image: str | None = None
+    """With the copying tool; None: that of the jobs."""
+
+
 class Remote(NamedTuple):
     """Where the jobs of a resource run instead of the platform's cluster: a cluster, or a machine for each job."""
 
@@ -135,3 +148,7 @@ class Remote(NamedTuple):
     port: int | None = None
     """On which the command of a serving job listens; None: nobody said, or it does not serve."""
     data: Data = Data()
+    export_from: Copying | None = None
+    """Where the dataset is that is exported; None: ``export.sh`` is told when it is run."""
+    import_to: Copying | None = None
+    """Where the model goes; None: ``import.sh`` is told when it is run."""

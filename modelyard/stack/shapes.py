@@ -27,7 +27,18 @@ from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration, WorkerCluster
-from modelyard.stack.remote import AwsAccount, AwsNetwork, Bucket, Cluster, Data, Place, Provider, Remote, RemoteQuota
+from modelyard.stack.remote import (
+    AwsAccount,
+    AwsNetwork,
+    Bucket,
+    Cluster,
+    Copying,
+    Data,
+    Place,
+    Provider,
+    Remote,
+    RemoteQuota,
+)
 from modelyard.stack.shape import (
     Convert,
     Each,
@@ -241,6 +252,7 @@ CLUSTER: Final = Shape(
         "writeSecret": same,
     },
 )
+COPYING: Final = Shape(Copying, {"claim": same, "path": same, "secret": same, "image": same})
 DATA: Final = Shape(Data, {"shared": PLACE, "transfer": PLACE})
 REMOTE: Final = Shape(
     Remote,
@@ -255,6 +267,8 @@ REMOTE: Final = Shape(
         "command": items,
         "port": count,
         "data": DATA,
+        "exportFrom": COPYING,
+        "importTo": COPYING,
     },
 )
 RESOURCE: Final = Shape(

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.lab.environment import NAMESPACE, Environment, comparable, environment
-from tests.lab.test_pool import config
+from tests.lab.test_pool import config, volume
 
 JOBS: dict[str, Any] = {
     "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
@@ -113,6 +114,43 @@ def test_what_the_cluster_refuses_leaves_nothing(env: Environment) -> None:
     assert "the cluster does not take it: Service" in done.stderr
     after = json.loads(env.lab.kubectl("get", "jobs", "--namespace", NAMESPACE, "--output", "json").stdout)["items"]
     assert len(after) == len(before)
+
+
+def test_a_dataset_is_exported_by_a_job_of_the_platform(env: Environment, tmp_path: Path) -> None:
+    far = {
+        "name": "far",
+        "type": "training",
+        "gpus": 1,
+        "remote": {
+            "provider": "lam",
+            "instanceType": "gpu_1x_a10",
+            "timeLimit": "1h",
+            "image": "images.example.com/ml-platform/trainer:1.0.0",
+            "command": ["train"],
+            "data": {"transfer": {"bucket": "pond", "prefix": "out"}},
+            "model": {"bucket": "pond", "prefix": "models"},
+            "exportFrom": {"claim": "datasets", "path": "churn", "secret": "pond"},
+            "importTo": {"claim": "datasets", "path": "models", "secret": "pond"},
+        },
+    }
+    config(
+        env,
+        providers=[{"name": "lam", "kind": "lambda", "credentialsSecret": "lambda"}],
+        buckets=[{"name": "pond", "url": "s3://acme-pond", "reachedBy": ["platform", "lam"]}],
+        resources=[*JOBS["resources"], far],
+        jobs=[*JOBS["jobs"], {"name": "churn", "type": "training", "resource": "far"}],
+    )
+    env.modelyard("remote", "dev", "far", "--write", str(tmp_path))
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pond"}}
+    assert env.lab.request("POST", f"/api/v1/namespaces/{NAMESPACE}/secrets", secret).status == 201
+    for body in volume("datasets", NAMESPACE):
+        assert env.lab.request("POST", body.pop("path"), body).status == 201
+    for verb in ("export", "import"):
+        made = env.lab.kubectl("create", "--filename", str(tmp_path / "churn" / f"{verb}.yaml"), "--output", "name")
+        name = made.stdout.strip()
+        assert name.startswith(f"job.batch/churn-{verb}-")
+        env.lab.kubectl("wait", name, "--namespace", NAMESPACE, "--for=condition=Complete", "--timeout=60s")
+    config(env, **JOBS)
 
 
 def test_a_destroy_leaves_nothing(env: Environment) -> None:

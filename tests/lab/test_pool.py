@@ -63,28 +63,28 @@ def config(env: Environment, **changes: Any) -> None:
     env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
 
 
-def _workspace(space: str) -> list[dict[str, Any]]:
-    """The volume with people's files in a namespace, and its claim."""
+def volume(claim: str, space: str) -> list[dict[str, Any]]:
+    """A claim of a namespace and the volume that it gets."""
     spec = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
     return [
         {
             "path": "/api/v1/persistentvolumes",
             "apiVersion": "v1",
             "kind": "PersistentVolume",
-            "metadata": {"name": f"workspace-{space}"},
+            "metadata": {"name": f"{claim}-{space}"},
             "spec": {
                 **spec,
                 "capacity": {"storage": "1Gi"},
                 "hostPath": {"path": "/nowhere"},
-                "claimRef": {"name": "workspace", "namespace": space},
+                "claimRef": {"name": claim, "namespace": space},
             },
         },
         {
             "path": f"/api/v1/namespaces/{space}/persistentvolumeclaims",
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "workspace"},
-            "spec": {**spec, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": f"workspace-{space}"},
+            "metadata": {"name": claim},
+            "spec": {**spec, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": f"{claim}-{space}"},
         },
     ]
 
@@ -183,7 +183,7 @@ def test_a_quota_changes_and_somebody_elses_change_is_told_and_taken_back(env: E
 
 def test_notebook_servers_are_as_planned_and_may_submit_and_nothing_else(env: Environment, tmp_path: Path) -> None:
     for space in ("vision", "speech-ml"):
-        for made in _workspace(space):
+        for made in volume("workspace", space):
             assert env.lab.request("POST", made.pop("path"), made).status == 201
     users = [{"name": "ada", "team": "vision"}, {"name": "bob", "team": "speech"}, {"name": "eve", "team": "vision"}]
     servers = {"image": "images.example.com/jupyter:4.4.3", "login": "jupyter-login", "users": users}
