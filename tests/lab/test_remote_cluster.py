@@ -1,6 +1,7 @@
 """A second cluster of a stack: planned, applied, looked at and destroyed beside the platform's, on two API servers."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from datetime import date
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from modelyard.cluster import ObjectKey
 from modelyard.cluster.live import path_of
 from modelyard.plan.project import plan_live
 from tests.lab.environment import Environment, comparable, environment
+from tests.lab.test_policy_pack import preview, told, with_policies, words
 from tests.lab.test_pool import config
 
 SPACE = "far-jobs"
@@ -23,6 +25,8 @@ ONLY = {
     ("ClusterQueue", "", "remote-far"),
     ("LocalQueue", SPACE, "far"),
 }
+RENDERED = {"vendor": "-f", "kustomize": "-k"}
+"""The forms of ``render`` with kubectl's option that takes them."""
 QUOTA = {"cpu": 64, "memory": "256Gi", "gpus": 8}
 
 
@@ -88,6 +92,10 @@ def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(tw
     assert {target.key[1:] for target in first.targets} == ONLY
     assert {target.action for target in first.targets} == {"create"}
     assert first.cluster != env.plan().cluster
+    for form in RENDERED:
+        done = env.modelyard("render", "dev", "--live", "--format", form, "--out", f"out/{form}", "--json")
+        ((remote,),) = [stack["remotes"] for stack in json.loads(done.stdout)["stacks"]]
+        assert remote == {"name": "far", "context": "farm", "namespace": SPACE, "folder": "remotes/far"}
     env.modelyard("apply", "dev", "--yes")
     env.settle()
     plan = env.plan()
@@ -101,6 +109,37 @@ def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(tw
         # Nothing of it is in the platform's cluster.
         assert env.lab.request("GET", path_of(target.key)).status == 404
     assert env.up().changed == []
+
+
+@pytest.mark.parametrize("form", RENDERED)
+def test_what_was_rendered_for_it_is_what_the_apply_put_there(two: Two, form: str) -> None:
+    """To the API server, sending the files that were rendered before the apply changes nothing."""
+    option, there = RENDERED[form], str(two.env.folder / f"out/{form}/dev/remotes/far")
+    built = two.farm.kubectl("create", "--dry-run=client", "--output=name", option, there).stdout.split()
+    assert len(built) == len(ONLY)
+    two.farm.kubectl("diff", "--server-side", "--force-conflicts", "--field-manager=modelyard", option, there)
+
+
+def test_a_rule_that_it_breaks_stops_every_way_there_under_its_name(two: Two) -> None:
+    env, before = two.env, two.env.stack_file.read_text()
+    with_policies(env)
+    config(env, policy={"rules": {"POL112": {"params": {"allow": ["ml-*"]}}}})
+    said = "on far: remote-job is in namespace far-jobs, which is not allowed"
+    by_engine = preview(env)
+    assert ("mandatory", "POL112") in told(by_engine)
+    assert said in words(by_engine)
+    for verb in (("plan", "dev", "--live"), ("apply", "dev", "--yes"), ("render", "dev", "--live")):
+        done = env.modelyard(*verb, check=False)
+        assert (done.returncode, said in words(done)) == (1, True), verb
+    waivers = [
+        {"code": "POL112", "target": f"far/{name}", "reason": "moves", "by": "Ada", "expires": "2036-01-01"}
+        for name in ("far", "remote-job")
+    ]
+    config(env, waivers=waivers)
+    assert told(preview(env)) == []
+    env.modelyard("apply", "dev", "--yes")
+    env.stack_file.write_text(before)
+    shutil.rmtree(env.folder / "policies")
 
 
 def test_a_job_of_it_is_submitted_there(two: Two) -> None:
