@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from modelyard.names import STACK_NOTE
 from modelyard.remote.skypilot import text_of
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.jobs import Resource
@@ -49,7 +48,8 @@ def copy_jobs(stack: Stack, resource: Resource, job: str, files: Mapping[str, st
 
 
 def _job(stack: Stack, job: str, verb: str, copying: Copying, image: str, script: str) -> dict[str, Any]:
-    labels = {"app.kubernetes.io/part-of": "ml-platform", STACK_NOTE: stack.name, "modelyard.dev/job": job}
+    # No run of the job: `job list` and its kin have nothing to do with it.
+    labels = {"app.kubernetes.io/part-of": "ml-platform"}
     reads = verb == "export"
     # A dataset is one for all jobs of a resource, and a model is its job's own, as in the buckets.
     folder = "/".join(part for part in (_FOLDER, copying.path, "" if reads else job) if part)
