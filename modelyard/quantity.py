@@ -96,6 +96,9 @@ def suggest(text: str) -> str:
         return number
     if unit in ("mcpu", "millicore", "millicores", "milli"):
         return f"{number}m"
+    if found[2] == "B":
+        # Billions of parameters or rows; of memory, bytes.
+        return f"{number}G or {number}"
     if unit in ("b", "byte", "bytes"):
         return number
     shape = re.fullmatch(r"(k|m|g|t|p|e)(?:ilo|ega|iga|era|eta|xa)?(i|ibi|ebi)?(?:b|bytes?|bit)?", unit)

@@ -190,6 +190,7 @@ def test_products_of_nonsense_are_refused() -> None:
         ("4 cores", "4"),
         ("500 millicores", "500m"),
         ("100 bytes", "100"),
+        ("7B", "7G or 7"),
         (" 16Gi ", "16Gi"),
         ("lots", ""),
         ("12 parsecs", ""),
