@@ -162,7 +162,7 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     )
     yield (
         ("JOB", "TYPE", "RESOURCE", "TEAM", "RUNS"),
-        ((job.name, job.type, job.resource or "its own", _team(job, sizes), _runs(job)) for job in config.jobs),
+        ((job.name, job.type, job.resource or "its own", _team(job, sizes), _runs(job, config)) for job in config.jobs),
     )
     yield (
         ("PIPELINE", "STAGES"),
@@ -234,8 +234,11 @@ def _team(job: Job, sizes: Iterable[Sized]) -> str:
     return job.team or next(found, None) or "-"
 
 
-def _runs(job: Job) -> str:
-    """What starts it: its command, whenever it is submitted, or the pods of its resource."""
-    if not job.command:
-        return "in the pods of its resource"
-    return " ".join(hidden_at("command", list(job.command)))
+def _runs(job: Job, config: Config) -> str:
+    """What starts it: its command, whenever it is submitted, or the pods or the machine of its resource."""
+    remote = next((one.remote for one in config.resources if one.name == job.resource), None)
+    rented = remote is not None and remote.cluster is None
+    command = remote.command if remote is not None and rented else job.command
+    if command:
+        return " ".join(hidden_at("command", list(command)))
+    return "on a machine of its own" if rented else "in the pods of its resource"

@@ -103,6 +103,9 @@ modelyard:buckets: [{name: lake, url: "s3://acme-lake", reachedBy: [platform, re
 modelyard:environments: [{name: tabular, python: "3.11", pip: [six]}]
 modelyard:resources:
   - {name: deep, type: training, workers: 2, cpu: 4, memory: 24Gi, gpus: 1, team: vision}
+  - name: away
+    type: training
+    remote: {provider: rented, command: [train, --fast]}
   - name: far
     type: training
     remote: {cluster: {controller: "https://10.8.0.5:6443", context: far, quota: {cpu: 8, memory: 32Gi, gpus: 1}}}
@@ -113,6 +116,7 @@ modelyard:jobs:
     command: [python, train.py, --token, unheard-of]
     env: {API_KEY: as-secret}
   - {name: clicks, type: dataset}
+  - {name: churn, type: training, resource: away}
 modelyard:pipelines: [{name: nightly, stages: [{name: train, job: fit}]}]"""
 
 
@@ -133,6 +137,7 @@ def test_show_tells_the_pool_and_the_jobs_of_a_stack(project: Any, run: Any) -> 
         "deep training 2 4 24Gi 1 vision here",
         "fit training deep vision python train.py --token (hidden)",
         "clicks dataset its own - in the pods of its resource",
+        "churn training away - train --fast",
         "nightly train",
     } <= rows
     assert "WORKER CLUSTER" not in result.out
