@@ -183,13 +183,15 @@ _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
 def _without_echoes(findings: tuple[Finding, ...], doubtful: Unsettled) -> tuple[Finding, ...]:
     """The findings without those that only say once more what another one says better.
 
-    That no node has a card says nothing new about a card that cannot train, and that a waiver covers nothing says
-    nothing where not everything was judged.
+    That no node has a card says nothing new about a card that cannot train, nor that none is divided about a card that
+    cannot be; and that a waiver covers nothing says nothing where not everything was judged.
     """
     if doubtful:
         findings = tuple(finding for finding in findings if finding.code != codes.WAIVER_UNUSED)
     causes = {finding.code for finding in findings if finding.blocks}
     echoes = {("RES101", "rayWorker.replicas"), ("RES101", "celery.replicas")} if causes.intersection(_UNFIT) else set()
+    wrong = (finding.field.partition(".")[0] for finding in findings if finding.blocks)
+    echoes |= {("PAR015", field) for field in wrong if field.startswith("partitions[")}
     return tuple(finding for finding in findings if (finding.code, finding.field) not in echoes) if echoes else findings
 
 
