@@ -95,7 +95,7 @@ def _machines(aws: Aws, group: NodeGroup) -> Iterator[str]:
             continue
         if not may_be_in(machine, aws.region):
             near = ", ".join(near_regions("aws", aws.region, machine))
-            yield f"{group.name} has {name}, which AWS does not have in {aws.region}; the nearest are {near}"
+            yield f"{group.name} has {name}, which AWS does not have in {aws.region}; the nearest: {near}"
         if machine.card is None or not machine.whole_gpus:
             yield f"{group.name} has {name}: its GPU ({machine.card_id}) is no whole card that is supported"
             continue

@@ -31,7 +31,7 @@ def check_accounts(stack: Stack) -> Iterator[Finding]:
                 yield stack.finding("REM015", Severity.ERROR, place, summary, "keep the one that machines are to be in")
             elif region not in region_names("aws"):
                 summary = f"provider {provider.name} has a network in {region}, which is no region of aws in the table"
-                near = f"the nearest are {', '.join(near_regions('aws', region))}"
+                near = f"the nearest: {', '.join(near_regions('aws', region))}"
                 yield stack.finding("REM015", Severity.WARNING, place, summary, near)
 
 

@@ -120,7 +120,7 @@ def _region(
             Severity.ERROR,
             (*where, "regionPrefix"),
             f"{what} begins with {prefix}",
-            f"the nearest are {near}" if near else "drop it",
+            f"the nearest: {near}" if near else "drop it",
         )
         return
     if not found:

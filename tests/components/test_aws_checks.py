@@ -54,7 +54,7 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
         (gpus("g5.2xlarge"), "the A10G, which is not supported"),
         (
             {"region": "eu-west-1", "zones": ("eu-west-1a", "eu-west-1b")},
-            "l40s has g6e.2xlarge, which AWS does not have in eu-west-1; the nearest are eu-central-1, eu-north-1",
+            "l40s has g6e.2xlarge, which AWS does not have in eu-west-1; the nearest: eu-central-1, eu-north-1",
         ),
         (gpus("p5.48xlarge"), "H100.* is not supported"),
         ({"access": (Access("ml", "train", ("*/",)),)}, r"ml/train has the prefix '\*/'"),

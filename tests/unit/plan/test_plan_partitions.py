@@ -431,7 +431,7 @@ def test_pods_for_a_label_that_no_node_has_are_told_of_the_label(dev: Any) -> No
 def test_of_a_partition_that_cannot_be_it_is_not_told_that_no_node_has_it(dev: Any) -> None:
     plan = dev.asking(partitions=(Partition("small", "mig", gpu="L4", layout={"1g.10gb": 1}), SHARED)).plan()
     told = [(one.code, one.field) for one in plan.findings if one.code in ("PAR004", "PAR015")]
-    assert told == [("PAR004", "partitions[0].gpu"), ("PAR015", "partitions[1]")]
+    assert told == [("PAR004", "partitions[0].mode"), ("PAR015", "partitions[1]")]
 
 
 def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:

@@ -110,7 +110,7 @@ def test_every_code_is_explained() -> None:
         (("memory: 16Gi", "memory: 201Gi"), "REM006", "", "200 GiB of 201Gi memory", "larger"),
         (("gpus: 1\n", "gpus: 2\n"), "REM006", "", "1 of 2 GPUs", "larger"),
         (("cpu: 4\n", "cpu: 4\n      workers: 2\n"), "REM006", "", "2 workers", "1"),
-        (("us-west\n", "moon-\n"), "REM007", "resources[1].remote.regionPrefix", "no region of lambda", "nearest are"),
+        (("us-west\n", "moon-\n"), "REM007", "resources[1].remote.regionPrefix", "no region of lambda", "nearest: "),
         (("regionPrefix: us-\n", "regionPrefix: ca-w\n"), "REM007", "", "no region in which aws rents", "ca-central-1"),
         (("        timeLimit: 90m\n", ""), "REM009", "resources[1].remote", "no time limit", "timeLimit"),
         (("[platform, lam]", "[platform]"), "REM010", "resources[1].remote.data.transfer.bucket", "lam cannot", "lam"),
