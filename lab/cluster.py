@@ -40,6 +40,7 @@ class Lab:
         self._processes = {process.name: process for process in remembered.processes}
         self._operators = dict(remembered.operators)
         self._tied = False
+        self._proxy = ""
         self._clients: dict[str, Client] = {}
 
     @classmethod
@@ -228,11 +229,12 @@ class Lab:
 
         install.platform(self, environment)
 
-    def start_operators(self, *names: str) -> None:
+    def start_operators(self, *names: str, proxy: str = "") -> None:
         """Run operators of ``kueue``, ``keda``, ``kuberay`` as processes of this lab; returns when all are ready.
 
         Their CRDs are installed first, and for Kueue the webhooks. Those that run already are left alone. They end with
-        the lab, and start again with it.
+        the lab, and start again with it. No name of a Service leads anywhere in a lab: ``proxy``, the URL of an HTTP
+        proxy, may answer in their place; it is not remembered.
 
         Raises:
             LabError: there is no such operator, or one does not become ready.
@@ -240,6 +242,7 @@ class Lab:
         unknown = [name for name in names if name not in operators.NAMES]
         if unknown:
             raise LabError(f"there is no operator {unknown[0]!r}; there are {', '.join(operators.NAMES)}")
+        self._proxy = proxy
         states = self.status()
         wanted = {each for name in names for each in (name, operators.ALONG.get(name, name))}
         self._start_operators({name: self._operators.get(name, {}) for name in wanted if not states.get(name)})
@@ -338,7 +341,7 @@ class Lab:
     def _spawn(self, name: str) -> None:
         env = {"PATH": os.defpath, "HOME": str(self.folder)}
         if name in self._operators:
-            env = operators.environment(name, self.folder)
+            env = operators.environment(name, self.folder, self._proxy)
             argv = operators.command(name, self.folder, self.tools.bin, self._operators)
         else:
             argv = components.command(name, self.folder, self.tools.bin, self._ports, STAGES)

@@ -79,9 +79,9 @@ def command(name: str, folder: Path, bin_: Path, asked: Mapping[str, Ports]) -> 
     return [str(bin_ / name), f"--kubeconfig={system}", *arguments[name]()]
 
 
-def environment(name: str, folder: Path) -> dict[str, str]:
-    """The environment of operator ``name``."""
-    made = {"PATH": os.defpath, "HOME": str(folder)}
+def environment(name: str, folder: Path, proxy: str = "") -> dict[str, str]:
+    """The environment of operator ``name``; ``proxy`` answers what it asks by names of Services, not the API server."""
+    made = {"PATH": os.defpath, "HOME": str(folder)} | ({"HTTP_PROXY": proxy} if proxy else {})
     if name in ("keda", "keda-adapter"):
         # Empty is every namespace; unset it does not start.
         namespace = NAMESPACES["keda"]

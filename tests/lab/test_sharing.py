@@ -5,6 +5,7 @@ Four nodes with one GPU each, in two racks, for two teams with two GPUs each; a 
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from lab import Lab, install
 from tests.lab.environment import Environment, comparable, environment
 from tests.lab.started import started
 from tests.lab.test_pool import config, pool
+from tests.lab.workers import Names, Results, names, ray_cluster
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 RACK = "example.com/rack"
@@ -73,7 +75,14 @@ def node(name: str, rack: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+def services() -> Iterator[Names]:
+    """What the names of Services lead to."""
+    with names() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory, services: Names) -> Iterator[Environment]:
     folder = tmp_path_factory.mktemp("sharing")
     with environment("dev", folder) as made:
         nodes = [node(f"a30-{number}", f"rack-{number // 3}") for number in range(1, 5)]
@@ -81,7 +90,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         install.nodes(made.lab, folder / "nodes.json")
         for team in STACK["teams"]:
             made.lab.kubectl("create", "namespace", team["name"])
-        made.lab.start_operators("kueue", "kuberay")
+        made.lab.start_operators("kueue", "kuberay", proxy=services.url)
         made.modelyard("apply", "dev", "--yes")
         yield made
 
@@ -285,6 +294,36 @@ def test_a_ray_cluster_is_on_the_right_nodes_and_leaves_them(env: Environment, r
     # Its time is over after 20 seconds, and with it the cluster is.
     lab.wait("the end of its pods", lambda: not pods(lab, run))
     lab.wait("its quota", lambda: not items(lab, "/apis/ray.io/v1/rayclusters"))
+
+
+def test_a_job_on_ray_that_succeeds_gives_its_gpus_back(
+    env: Environment, runs: Runs, services: Names, tmp_path: Path
+) -> None:
+    lab, released = env.lab, tmp_path / "released"
+    ends = ["sh", "-c", f"until [ -e {released} ]; do sleep 0.1; done"]
+    work = {"name": "ends", "type": "training", "resource": "two", "team": "vision", "engine": "ray", "command": ends}
+    config(env, jobs=[work])
+    with ray_cluster(tmp_path / "ray", Results(tmp_path / "results")) as ray:
+        services.lead_to = ray.dashboard
+        run = runs.submit("ends")
+
+        def job() -> dict[str, Any]:
+            (found,) = items(lab, "/apis/ray.io/v1/rayjobs")
+            return dict(found)
+
+        lab.wait("its id", lambda: bool(job().get("status", {}).get("jobId")))
+        # What its submitter's container does: nodes are simulated.
+        ray.run(job()["status"]["jobId"], job()["spec"]["entrypoint"])
+        runs.holds(run, 2)
+        lab.wait("it to run", lambda: job()["status"].get("jobStatus") == "RUNNING")
+        released.touch()
+        lab.wait("its end", lambda: job()["status"].get("jobDeploymentStatus") == "Complete")
+        services.lead_to = ""
+    lab.wait("the end of its pods", lambda: not pods(lab, run))
+    lab.wait("the end of its cluster", lambda: not items(lab, "/apis/ray.io/v1/rayclusters"))
+    listed = json.loads(env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
+    assert [one["state"] for one in listed if one["name"] == run] == ["succeeded"]
+    config(env, jobs=STACK["jobs"])
 
 
 def test_who_needs_no_gpu_is_not_in_the_way(env: Environment, runs: Runs) -> None:

@@ -16,10 +16,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from lab import Lab
@@ -185,7 +187,11 @@ class Ray:
     def submit(self, name: str) -> None:
         """A training request that needs a GPU."""
         train = f"{self._bin / 'python'} {self._folder / 'train.py'} {self._results.folder} {name}"
-        body = {"entrypoint": train, "entrypoint_num_gpus": 1, "submission_id": name}
+        self.run(name, train, 1)
+
+    def run(self, name: str, entrypoint: str, gpus: int = 0) -> None:
+        """A job with its command; without GPUs the head runs it."""
+        body = {"entrypoint": entrypoint, "entrypoint_num_gpus": gpus, "submission_id": name}
 
         def taken() -> bool:
             # Until the head's agent is up nobody takes jobs, and the answer is an error of the server's.
@@ -332,6 +338,69 @@ class Containers:
             kill(process)
         if self._error is not None:
             raise self._error
+
+
+class Names:
+    """An HTTP proxy that leads whatever it is asked for to one address, as the names of Services would."""
+
+    def __init__(self, server: ThreadingHTTPServer) -> None:
+        self._server = server
+        self.lead_to = ""
+        """URL without a path; empty: nothing answers."""
+
+    @property
+    def url(self) -> str:
+        """Of the proxy."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+
+class _Leading(BaseHTTPRequestHandler):
+    names: Names
+
+    def do_GET(self) -> None:
+        self._lead()
+
+    def do_POST(self) -> None:
+        self._lead()
+
+    def _lead(self) -> None:
+        asked = urlsplit(self.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length) if length else None
+        kept = {name: text for name, text in self.headers.items() if name in ("Content-Type", "Accept")}
+        address = f"{self.names.lead_to}{asked.path}" + (f"?{asked.query}" if asked.query else "")
+        status, said = 502, b""
+        with suppress(OSError, ValueError):
+            try:
+                with build_opener(ProxyHandler({})).open(
+                    Request(address, body, kept, method=self.command), timeout=30
+                ) as answer:
+                    status, said = answer.status, answer.read()
+            except HTTPError as error:
+                status, said = error.code, error.read()
+        with suppress(ConnectionError):
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def names() -> Iterator[Names]:
+    """A proxy in the place of the names of Services, until the end."""
+    handler = type("Leading", (_Leading,), {})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        handler.names = made = Names(server)  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield made
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @contextmanager
