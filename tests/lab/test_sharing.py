@@ -336,17 +336,18 @@ def test_who_needs_no_gpu_is_not_in_the_way(env: Environment, runs: Runs) -> Non
 
 def test_a_dropped_team_is_told_of_its_run_and_waits_for_it(env: Environment, runs: Runs) -> None:
     run = runs.submit("clean")
-    env.lab.wait("its pod", lambda: len(pods(env.lab, run)) == 1)
+    queue = f"{KUEUE}/clusterqueues/team-robots"
+
+    def found() -> dict[str, Any]:
+        return dict(env.lab.request("GET", queue).body)
+
+    env.lab.wait("its quota", lambda: found().get("status", {}).get("reservingWorkloads") == 1)
     teams = [team for team in STACK["teams"] if team["name"] != "robots"]
     config(env, teams=teams, jobs=[job for job in STACK["jobs"] if job["team"] != "robots"])
     (told,) = [one for one in env.plan().findings if one.code == "QUE013"]
     assert told.summary == "team-robots is deleted, and 1 job holds its quota"
     with started(env, "apply", "dev", "--yes") as apply:
-        queue = f"{KUEUE}/clusterqueues/team-robots"
-        env.lab.wait(
-            "the delete of the queue",
-            lambda: "deletionTimestamp" in env.lab.request("GET", queue).body["metadata"],
-        )
+        env.lab.wait("the delete of the queue", lambda: "deletionTimestamp" in found()["metadata"])
         assert not apply.over(3)
         env.modelyard("job", "cancel", "dev", run, "--yes")
         code, _, said = apply.end()
