@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from modelyard.cli.destroy import tell_runs
+from modelyard.stack import load
 from tests.apiserver import ApiServer, api_server
 from tests.cli.test_cli_hostile_text import EVIL, harmless
 from tests.pool import (
@@ -594,3 +596,26 @@ def test_stages_here_and_in_another_cluster_are_both_read(
     assert "stages of it run in farm: their pods and logs are there" in run("job", "why", "dev", name).words
     lines = run("job", "logs", "dev", name).out.splitlines()
     assert sorted(lines) == ["[clean] clean", "[fit] fit", "[stages] starter"]
+
+
+def test_a_destroy_names_the_runs_that_keep_queues_in_each_cluster(
+    cluster: ApiServer, farm: ApiServer, project: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
+    quota = "namespace: far-jobs, quota: {cpu: 8, memory: 32Gi, gpus: 1}"
+    text = FAR.format(controller=server["cluster"]["server"]).replace("namespace: far-jobs", quota)
+    project.edit(("config:\n", f"config:{text}"))
+    stack, _ = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+
+    def said(*sides: str) -> str:
+        tell_runs(stack, sides)
+        return " ".join(capsys.readouterr().err.split())
+
+    assert said("", "far").startswith(f"Still running: {TRIALS}, {RUNNING}, churn-fgh56 on far. Queues go when")
+    assert "churn-fgh56" not in said("")
+    # Who may not list jobs may destroy all the same.
+    cluster.forbidden = {"jobs"}
+    blind = said("", "far")
+    assert "which runs keep the queues is not known: these credentials may not list jobs" in blind
+    assert "Still running: churn-fgh56 on far." in blind
