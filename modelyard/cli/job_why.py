@@ -28,7 +28,7 @@ def run(args: Namespace) -> Exit:
     one = the_run(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
-        config = found.stack.config
+        config = found.config
         objects = pool_objects(found.client, found.namespaces, dispatched=bool(config.worker_clusters))
     answer = why(one, pods, objects, config, found.now, looked_at(one, config))
     if args.json:

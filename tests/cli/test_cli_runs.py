@@ -619,3 +619,23 @@ def test_a_destroy_names_the_runs_that_keep_queues_in_each_cluster(
     blind = said("", "far")
     assert "which runs keep the queues is not known: these credentials may not list jobs" in blind
     assert "Still running: churn-fgh56 on far." in blind
+
+
+def test_a_remote_cluster_knows_no_team_even_one_of_a_resources_name(
+    cluster: ApiServer, farm: ApiServer, project: Any, run: Any
+) -> None:
+    (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
+    text = FAR.format(controller=server["cluster"]["server"])
+    project.edit(
+        ("config:\n", f"config:{CLUSTERS}{text}"), ("name: speech, quotas", "name: far, clusters: [farm], quotas")
+    )
+    waiting = job("churn-pqr78", queue="far", namespace="far-jobs", suspend=True)
+    farm.objects |= {
+        "jobs": [waiting],
+        "workloads": [workload(waiting, waits("1 more needed"))],
+        "clusterqueues": [cluster_queue("remote-far", 1, 1)],
+        "localqueues": [local_queue("far", "far-jobs", "remote-far")],
+    }
+    said = run("job", "why", "dev", "churn-pqr78", "--remote", "far").words
+    assert "place 1 of 1 in queue remote-far" in said
+    assert "worker cluster" not in said
