@@ -61,7 +61,8 @@ def tell_unreached(run: Run, told: Told, known: Known) -> bool:
         return found
     bodies = {str(body["metadata"]["name"]): body for body in known.objects.worker_clusters}
     for name in clusters_for(run, known.config):
-        body = bodies.get(_PREFIX + name)
+        # One that the stack has dropped goes by its own name.
+        body = bodies.get(_PREFIX + name) or bodies.get(name)
         active = condition(body, "Active") if body is not None else NOTHING
         if body is None:
             told.cause("queue", f"Kueue knows no worker cluster {name}")

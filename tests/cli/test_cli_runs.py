@@ -535,6 +535,15 @@ def test_why_looks_into_the_worker_clusters_that_it_has_a_context_for(
     )
 
 
+def test_a_worker_cluster_that_the_stack_has_dropped_is_told_by_its_own_name(dispatched: Any, run: Any) -> None:
+    assert "Kueue does not reach worker cluster cloud" in run("job", "why", "dev", BEYOND).words
+    dispatched.edit((CLUSTERS, "\n"), ("clusters: [farm, cloud], ", ""))
+    assert "it runs in cluster-farm" in run("job", "why", "dev", THERE).words
+    assert "Kueue knows no" not in run("job", "why", "dev", THERE).words
+    said = run("job", "why", "dev", BEYOND).words
+    assert "Kueue does not reach worker cluster cluster-cloud connection refused" in said
+
+
 def test_logs_of_a_run_are_read_in_its_worker_cluster(dispatched: Any, run: Any) -> None:
     assert run("job", "logs", "dev", THERE).out == "epoch 1\n"
     beyond = run("job", "logs", "dev", BEYOND)
