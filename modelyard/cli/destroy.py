@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,8 +72,8 @@ def _look(root: Path, name: str, path: Path) -> None:
                     f"to forget a cluster that is gone for good: {FORGET.format(stack=name)}",
                 )
             left += [key.name for key, body in there.items() if ours(body)]
-        if stack.config.teams and not left:
-            _tell_runs(stack)
+        if not left:
+            tell_runs(stack, sides)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if left:
@@ -83,27 +84,49 @@ def _look(root: Path, name: str, path: Path) -> None:
         )
 
 
-def _tell_runs(stack: "Stack") -> None:
-    """Says which runs keep the queues: the engine waits for them without a word."""
+def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
+    """Says which runs keep the queues: the engine waits for them without a word.
+
+    Who may delete queues need not be somebody who may list jobs, so what cannot be read ends nothing.
+
+    Args:
+        stack: that is destroyed.
+        sides: names of its remote clusters to which something was applied, and the platform's, which is empty.
+    """
     from modelyard.cli.runs import namespaces
-    from modelyard.cluster.connection import connect
+    from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.lists import run_objects
     from modelyard.pool import runs_of
     from modelyard.pool.words import some
     from modelyard.report.style import hanging
+    from modelyard.workloads.remote import queue_of, remote_clusters
 
-    runs = runs_of(run_objects(connect(stack.context), namespaces(stack)))
-    held = [
-        run.name
-        for run in runs
-        if run.stack == stack.name
-        and run.team is not None
-        and any(part.state in ("starting", "running", "cancelled") for part in run.parts)
+    places = [("", stack.context, namespaces(stack))] if stack.config.teams else []
+    places += [
+        (one.name, one.context, {one.cluster.namespace})
+        for one in remote_clusters(stack.config)
+        if one.name in sides and any(map(queue_of, one.resources))
     ]
+    held = []
+    for far, context, where in places:
+        try:
+            runs = runs_of(run_objects(connect(context), where))
+        except ClusterError as error:
+            there = f" on {far}" if far else ""
+            sys.stderr.write(f"which runs keep the queues{there} is not known: {safe(error.summary)}\n")
+            continue
+        held += [
+            f"{run.name} on {far}" if far else run.name
+            for run in runs
+            if run.stack == stack.name
+            and run.team is not None
+            and any(part.state in ("starting", "running", "cancelled") for part in run.parts)
+        ]
     if held:
+        remote = ", with --remote RESOURCE on a remote cluster" if len(places) > bool(stack.config.teams) else ""
         text = (
             f"Still running: {some(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
-            f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run."
+            f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
         sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, 100)))
 

@@ -74,7 +74,7 @@ def pods_elsewhere(found: "Found", run: "Run") -> Sought:
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pods_of_run
 
-    contexts = _contexts(found.stack.config)
+    contexts = _contexts(found.config)
     clients = []
     with reached():
         for name in run.clusters:

@@ -28,8 +28,9 @@ def run(args: Namespace) -> Exit:
     one = the_run(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
-        config = found.stack.config
-        objects = pool_objects(found.client, found.namespaces, dispatched=bool(config.worker_clusters))
+        config = found.config
+        sent = one.dispatched or bool(config.worker_clusters)
+        objects = pool_objects(found.client, found.namespaces, dispatched=sent)
     answer = why(one, pods, objects, config, found.now, looked_at(one, config))
     if args.json:
         from modelyard.report.json import json_text

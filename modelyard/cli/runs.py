@@ -10,11 +10,13 @@ from modelyard.cli.common import STACK, chosen_stack, project_root
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
 from modelyard.stack import Stack
+from modelyard.stack.config import Config
 
 if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.pool import Run
+    from modelyard.workloads.remote import RemoteCluster
 
 
 class Found(NamedTuple):
@@ -30,6 +32,8 @@ class Found(NamedTuple):
     now: datetime
     namespaces: Collection[str]
     """Where they are."""
+    config: Config
+    """Of the stack's side in that cluster: a remote one knows none of its teams, whatever their names."""
 
 
 def run_options(parser: ArgumentParser) -> None:
@@ -67,9 +71,12 @@ def runs_in(args: Namespace) -> Found:
         from modelyard.cluster.lists import run_objects, workloads_in
 
         if args.remote is None:
-            client, where = connect(stack.context), namespaces(stack)
+            client, where, config = connect(stack.context), namespaces(stack), stack.config
         else:
-            client, where = client_there(args, stack, args.remote)
+            from modelyard.plan.sides import remote_side
+
+            client, remote = client_there(args, stack, args.remote)
+            where, config = {remote.cluster.namespace}, remote_side(stack, remote).stack.config
         objects = run_objects(client, where)
         runs, unread = runs_of(objects), objects.unread
         ours = tuple(run for run in runs if run.stack == stack.name)
@@ -78,8 +85,8 @@ def runs_in(args: Namespace) -> Found:
             from modelyard.pool.dispatch import located
 
             workloads, hidden = workloads_in(client, dispatched)
-            ours, unread = located(ours, workloads, stack.config), (*unread, *hidden)
-    return Found(stack, client, ours, others, unread, datetime.now(UTC), where)
+            ours, unread = located(ours, workloads, config), (*unread, *hidden)
+    return Found(stack, client, ours, others, unread, datetime.now(UTC), where, config)
 
 
 def namespaces(stack: Stack) -> Collection[str]:
@@ -88,8 +95,8 @@ def namespaces(stack: Stack) -> Collection[str]:
     return {config.platform.namespace, *(team.namespace or team.name for team in config.teams)}
 
 
-def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client, Collection[str]]":
-    """A client for the remote cluster of a resource, and for no other, and where the resource's runs are there.
+def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client, RemoteCluster]":
+    """A client for the remote cluster of a resource, and for no other.
 
     Raises:
         Stop: the resource has no such cluster, or its context leads elsewhere.
@@ -108,7 +115,7 @@ def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client,
     client = remote_client(remote)
     if wrong := leads_elsewhere(remote, client):
         raise Stop(Exit.FINDINGS, wrong, "correct context or controller")
-    return client, {remote.cluster.namespace}
+    return client, remote
 
 
 def the_run(found: Found, name: str) -> "Run":

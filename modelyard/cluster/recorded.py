@@ -32,10 +32,12 @@ def stack_of_recorded(name: str) -> str:
     return name.partition("@")[0]
 
 
-def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Finding, ...]]:
-    """The recorded platform of a stack, or the findings that say why there is none."""
-    folder = recorded_folder(root, stack)
-    shown = f"stacks/recorded/{stack}"
+def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Finding, ...]]:
+    """The cluster that is recorded under a name, a stack's own or ``recorded_name``, or the findings that say why there
+    is none.
+    """
+    folder, stack = recorded_folder(root, name), stack_of_recorded(name)
+    shown = f"stacks/recorded/{name}"
     again = f"run: modelyard record {stack}"
     if not (folder / CLUSTER_FILE).is_file():
         return None, (_error("CFG101", stack, shown, "no platform is recorded for this stack", again),)
@@ -55,11 +57,11 @@ def load_recorded(root: Path, stack: str) -> tuple[ClusterState | None, tuple[Fi
         words = f"formatVersion is {cluster.get('formatVersion')!r}, this modelyard reads {FORMAT_VERSION}"
         return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", words, again),)
     objects: dict[ObjectKey, dict[str, Any]] = {}
-    for name, body in parsed.items():
+    for file, body in parsed.items():
         try:
             objects[key_of(body, "")] = body
         except (KeyError, TypeError, AttributeError) as error:
-            findings.append(_not_recorded(stack, f"{shown}/{name}", error, again))
+            findings.append(_not_recorded(stack, f"{shown}/{file}", error, again))
     if findings:
         return None, tuple(findings)
     try:

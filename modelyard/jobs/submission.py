@@ -153,7 +153,8 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
     elif not job.command:
         summary = "has no command, so there is nothing to run once"
-        remedy = "give it a command; without one it is work for the pods of its resource"
+        work = "; without one it is work for the pods of its resource" if remote is None else ""
+        remedy = f"give it a command{work}"
     elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
         where = (*where, "resource")
         summary = f"is on {resource.name}, whose slices are none that a partition has"

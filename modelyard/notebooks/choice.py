@@ -10,6 +10,7 @@ from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Team, Toleration
+from modelyard.stack.words import plural
 from modelyard.workloads.pool import gpu_flavors, teams_here
 from modelyard.workloads.quotas import Quotas
 
@@ -113,6 +114,10 @@ def _flavor(
     if mine:
         problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
     elif able and team is None:
+        if whole is not None and any(flavor in gpu_flavors(config, one) for one in teams for flavor in able):
+            summary = f"no team can ever have {plural(whole, 'whole GPU')} of {what or 'any flavor'} at once"
+            problems.append(Problem(summary, "take another --allocation, or raise a quota"))
+            return None
         problems.append(Problem(f"no team has GPUs of {what or 'any flavor'}", "give one a quota of them"))
     elif able and team is not None:
         if whole is not None and whole > 1 and any(flavor in _theirs(config, team, 1) for flavor in able):

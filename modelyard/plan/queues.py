@@ -94,7 +94,12 @@ def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Findi
     """The findings about queues that an apply deletes while jobs are in them; only a live plan knows of jobs.
 
     A ClusterQueue counts those that hold its quota, and a LocalQueue those that wait in it as well.
+
+    Args:
+        stack: the side of a stack that the queues are of.
+        leaving: what the side no longer asks for.
     """
+    where = f" --remote {stack.remote}" if stack.remote else ""
     for target in leaving:
         status: dict[str, Any] = (target.before or {}).get("status") or {}
         holding, waiting = int(status.get("reservingWorkloads") or 0), int(status.get("pendingWorkloads") or 0)
@@ -114,7 +119,7 @@ def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Findi
             summary,
             target=target.name,
             detail=detail,
-            remedy=f"cancel what nobody needs any more, and wait for the rest: modelyard job list {stack.name}",
+            remedy=f"cancel what nobody needs any more, and wait for the rest: modelyard job list {stack.name}{where}",
         )
 
 

@@ -13,6 +13,7 @@ from modelyard.cluster import Answer, Ask, ClusterState, Deletion, ObjectKey, Qu
 from modelyard.cluster.state import Held
 from modelyard.findings import Finding, Severity
 from modelyard.plan.objects import planned_objects
+from modelyard.plan.queues import check_deleted
 from modelyard.plan.sides import remote_side, told_there
 from modelyard.plan.values import Plan, Step, TargetPlan
 from modelyard.stack.config import Stack
@@ -38,6 +39,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
     found: list[Finding] = [*problems]
     ask = None if start.ask is None else _where_there(start.ask, state)
     objects = planned_objects(side.stack, library, state, side.known, chosen, {}, found, ask)
+    found += check_deleted(side.stack, objects.let_go)
     findings.extend(_named(finding, remote) for finding in found)
     ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.let_go)), key=_turn)
     return Plan(

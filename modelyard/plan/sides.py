@@ -39,11 +39,13 @@ class Side(NamedTuple):
 
     def _placed(self, one: Selected) -> Selected:
         """With the places in the stack file of what is said of this cluster alone."""
-        sources = {
-            name: (*self.path, _WRITTEN.get(str(where[1]), where[1])) if where[:1] == (_FACTS,) else where
-            for name, where in one.sources.items()
-        }
-        return one._replace(sources=sources)
+        return one._replace(sources={name: self._written(where) for name, where in one.sources.items()})
+
+    def _written(self, where: Path) -> Path:
+        """Where the stack file says a fact; a patch may ask for all facts of a remote cluster together."""
+        if where[:1] != (_FACTS,):
+            return where
+        return (*self.path, *(_WRITTEN.get(str(key), key) for key in where[1:2]))
 
 
 def sides_of(stack: Stack) -> tuple[Side, ...]:

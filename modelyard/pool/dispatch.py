@@ -5,6 +5,7 @@ has ended, its copy in the worker cluster is deleted, with its pods and their lo
 """
 
 from collections.abc import Iterable, Mapping
+from shlex import quote
 from typing import Any, Final
 
 from modelyard.pool.kueue import Queues, Work, reason_of
@@ -60,7 +61,8 @@ def tell_unreached(run: Run, told: Told, known: Known) -> bool:
         return found
     bodies = {str(body["metadata"]["name"]): body for body in known.objects.worker_clusters}
     for name in clusters_for(run, known.config):
-        body = bodies.get(_PREFIX + name)
+        # One that the stack has dropped goes by its own name.
+        body = bodies.get(_PREFIX + name) or bodies.get(name)
         active = condition(body, "Active") if body is not None else NOTHING
         if body is None:
             told.cause("queue", f"Kueue knows no worker cluster {name}")
@@ -129,7 +131,7 @@ def _what_helps_there(name: str, reason: str, work: Work, config: Config) -> str
     if reason:
         return f"it starts when quota comes free in {name}, or raise the team's there"
     context = next(
-        (f" --context {one.context}" for one in config.worker_clusters if one.name == name and one.context), ""
+        (f" --context {quote(one.context)}" for one in config.worker_clusters if one.name == name and one.context), ""
     )
     return f"ask {name} what it lacks: kubectl{context} --namespace {work.namespace} describe workload {work.name}"
 

@@ -1,6 +1,7 @@
 """Jobs of the platform that copy: a dataset out of a volume, and a finished model into one."""
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any, Final
 
 from modelyard.remote.skypilot import text_of
@@ -41,7 +42,7 @@ def copy_jobs(stack: Stack, resource: Resource, job: str, files: Mapping[str, st
         script = files.get(f"{verb}.sh")
         image = image_of_copy(stack.config, resource, copying) if copying is not None else None
         if copying is not None and image is not None and script is not None:
-            context = f" --context {stack.context}" if stack.context else ""
+            context = f" --context {quote(stack.context)}" if stack.context else ""
             head = f"# {_SAYS[verb]}:\n# kubectl{context} create -f {verb}.yaml\n"
             made[f"{verb}.yaml"] = head + text_of(_job(stack, job, verb, copying, image, script))
     return made

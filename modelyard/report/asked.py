@@ -241,4 +241,6 @@ def _runs(job: Job, config: Config) -> str:
     command = remote.command if remote is not None and rented else job.command
     if command:
         return " ".join(hidden_at("command", list(command)))
-    return "on a machine of its own" if rented else "in the pods of its resource"
+    if rented:
+        return "on a machine of its own"
+    return "in the pods of its resource" if remote is None else "never: a remote cluster runs commands"

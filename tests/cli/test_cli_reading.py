@@ -117,6 +117,7 @@ modelyard:jobs:
     env: {API_KEY: as-secret}
   - {name: clicks, type: dataset}
   - {name: churn, type: training, resource: away}
+  - {name: idle, type: training, resource: far}
 modelyard:pipelines: [{name: nightly, stages: [{name: train, job: fit}]}]"""
 
 
@@ -138,6 +139,7 @@ def test_show_tells_the_pool_and_the_jobs_of_a_stack(project: Any, run: Any) -> 
         "fit training deep vision python train.py --token (hidden)",
         "clicks dataset its own - in the pods of its resource",
         "churn training away - train --fast",
+        "idle training far - never: a remote cluster runs commands",
         "nightly train",
     } <= rows
     assert "WORKER CLUSTER" not in result.out

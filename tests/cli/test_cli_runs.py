@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from modelyard.cli.destroy import tell_runs
+from modelyard.stack import load
 from tests.apiserver import ApiServer, api_server
 from tests.cli.test_cli_hostile_text import EVIL, harmless
 from tests.pool import (
@@ -533,6 +535,15 @@ def test_why_looks_into_the_worker_clusters_that_it_has_a_context_for(
     )
 
 
+def test_a_worker_cluster_that_the_stack_has_dropped_is_told_by_its_own_name(dispatched: Any, run: Any) -> None:
+    assert "Kueue does not reach worker cluster cloud" in run("job", "why", "dev", BEYOND).words
+    dispatched.edit((CLUSTERS, "\n"), ("clusters: [farm, cloud], ", ""))
+    assert "it runs in cluster-farm" in run("job", "why", "dev", THERE).words
+    assert "Kueue knows no" not in run("job", "why", "dev", THERE).words
+    said = run("job", "why", "dev", BEYOND).words
+    assert "Kueue does not reach worker cluster cluster-cloud connection refused" in said
+
+
 def test_logs_of_a_run_are_read_in_its_worker_cluster(dispatched: Any, run: Any) -> None:
     assert run("job", "logs", "dev", THERE).out == "epoch 1\n"
     beyond = run("job", "logs", "dev", BEYOND)
@@ -594,3 +605,46 @@ def test_stages_here_and_in_another_cluster_are_both_read(
     assert "stages of it run in farm: their pods and logs are there" in run("job", "why", "dev", name).words
     lines = run("job", "logs", "dev", name).out.splitlines()
     assert sorted(lines) == ["[clean] clean", "[fit] fit", "[stages] starter"]
+
+
+def test_a_destroy_names_the_runs_that_keep_queues_in_each_cluster(
+    cluster: ApiServer, farm: ApiServer, project: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
+    quota = "namespace: far-jobs, quota: {cpu: 8, memory: 32Gi, gpus: 1}"
+    text = FAR.format(controller=server["cluster"]["server"]).replace("namespace: far-jobs", quota)
+    project.edit(("config:\n", f"config:{text}"))
+    stack, _ = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+
+    def said(*sides: str) -> str:
+        tell_runs(stack, sides)
+        return " ".join(capsys.readouterr().err.split())
+
+    assert said("", "far").startswith(f"Still running: {TRIALS}, {RUNNING}, churn-fgh56 on far. Queues go when")
+    assert "churn-fgh56" not in said("")
+    # Who may not list jobs may destroy all the same.
+    cluster.forbidden = {"jobs"}
+    blind = said("", "far")
+    assert "which runs keep the queues is not known: these credentials may not list jobs" in blind
+    assert "Still running: churn-fgh56 on far." in blind
+
+
+def test_a_remote_cluster_knows_no_team_even_one_of_a_resources_name(
+    cluster: ApiServer, farm: ApiServer, project: Any, run: Any
+) -> None:
+    (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
+    text = FAR.format(controller=server["cluster"]["server"])
+    project.edit(
+        ("config:\n", f"config:{CLUSTERS}{text}"), ("name: speech, quotas", "name: far, clusters: [farm], quotas")
+    )
+    waiting = job("churn-pqr78", queue="far", namespace="far-jobs", suspend=True)
+    farm.objects |= {
+        "jobs": [waiting],
+        "workloads": [workload(waiting, waits("1 more needed"))],
+        "clusterqueues": [cluster_queue("remote-far", 1, 1)],
+        "localqueues": [local_queue("far", "far-jobs", "remote-far")],
+    }
+    said = run("job", "why", "dev", "churn-pqr78", "--remote", "far").words
+    assert "place 1 of 1 in queue remote-far" in said
+    assert "worker cluster" not in said

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster import ObjectKey, essence, load_recorded
-from modelyard.cluster.recorded import recorded_folder, write_recorded
+from modelyard.cluster.recorded import recorded_folder, recorded_name, write_recorded
 from modelyard.cluster.state import Quota, node_of
 
 ROOT = Path(__file__).parents[3]
@@ -110,6 +110,16 @@ def test_every_damage_is_a_finding_with_the_file(tmp_path: Path, file: str, cont
     assert {finding.code for finding in findings} == {"CFG102"}
     assert all(finding.file.startswith("stacks/recorded/dev/") for finding in findings)
     assert all("modelyard record dev" in finding.remedy for finding in findings)
+
+
+def test_a_damaged_remote_cluster_is_of_its_stack_which_records_it_again(tmp_path: Path) -> None:
+    cluster, objects = raw("dev")
+    write(tmp_path, cluster, objects)
+    recorded_folder(tmp_path, "dev").rename(recorded_folder(tmp_path, recorded_name("dev", "far")))
+    (recorded_folder(tmp_path, "dev@far") / "cluster.json").write_text("{")
+    state, (finding,) = load_recorded(tmp_path, "dev@far")
+    assert (state, finding.stack, finding.file) == (None, "dev", "stacks/recorded/dev@far/cluster.json")
+    assert finding.remedy == "run: modelyard record dev"
 
 
 def test_nothing_recorded() -> None:

@@ -66,6 +66,10 @@ def test_what_no_team_has_is_nothing_to_choose() -> None:
     assert chosen(stack, team="speech").flavor == A10
     assert problems(stack) == ["the stack has several teams and none was named; --team vision or speech"]
     assert problems(stack, flavor="any")[1:] == ["no team has GPUs of flavor any; give one a quota of them"]
+    few = tuple(team._replace(quotas=(Quota("a10", "16", "64Gi", 1),)) for team in stack.teams)
+    assert problems(stack._replace(teams=few), allocation="multi_gpu")[1:] == [
+        "no team can ever have 2 whole GPUs of any flavor at once; take another --allocation, or raise a quota"
+    ]
     assert [one.name for one in offer(stack).flavors] == ["a10"]
 
 

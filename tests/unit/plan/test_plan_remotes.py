@@ -146,6 +146,25 @@ def test_a_saved_plan_holds_both_and_says_which_moved(library: Library) -> None:
     assert moved(made, made._replace(remotes=())) == ("remote cluster far is gone",)
 
 
+def test_a_queue_there_that_goes_while_jobs_are_in_it_is_told(library: Library) -> None:
+    there = after(plan(library, stack()))
+    status = {
+        ("ClusterQueue", "remote-far"): {"reservingWorkloads": 1, "pendingWorkloads": 2},
+        ("LocalQueue", "far"): {"reservingWorkloads": 1, "pendingWorkloads": 2},
+    }
+    busy = {
+        key: {**body, "status": status[key.kind, key.name]} if (key.kind, key.name) in status else body
+        for key, body in there.objects.items()
+    }
+    busy_state = there._replace(objects=busy, held={key: Held(managed=True) for key in busy})
+    told = [one for one in plan(library, stack(far(quota=None)), busy_state).findings if one.code == "QUE013"]
+    assert sorted((one.target, one.summary) for one in told) == [
+        ("far/far", "on far: far is deleted, and 2 jobs wait in it"),
+        ("far/remote-far", "on far: remote-far is deleted, and 1 job holds its quota"),
+    ]
+    assert all("modelyard job list dev --remote far" in one.remedy for one in told)
+
+
 def test_the_text_shows_it_apart(library: Library) -> None:
     lines = plan_text(plan(library, stack()))
     at = lines.index("remote cluster far · https://10.8.0.5:6443")

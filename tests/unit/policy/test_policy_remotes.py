@@ -130,6 +130,16 @@ def there(name: str, body: dict[str, Any], kind: str = "kubernetes:apps/v1:Deplo
     return made._replace(urn=made.urn.replace(f"::{kind}::", f"::{FAR_URN % kind}::"))
 
 
+def test_a_patch_may_ask_for_all_that_is_known_of_its_cluster(far: Project) -> None:
+    serving(far)
+    meta = far.root / "patches/far-serving/v1/meta.yaml"
+    meta.write_text(meta.read_text().replace("remote.namespace}", "remote.namespace, all: remote}"))
+    base = meta.with_name("base.yaml.j2")
+    base.write_text(base.read_text().replace("registry.example/serve:1", "registry.example/{{ all.name }}:1"))
+    (found,) = of(far, "POL101")
+    assert "registry.example/far:1" in found.summary
+
+
 def test_the_engines_resources_there_are_told_alike(far: Project) -> None:
     far.write("policy.yaml", ONLY_PLATFORM)
     (said,) = Run(far)(root(), there("serve", NAMED))["POL112"]

@@ -376,7 +376,7 @@ def worker_cluster(name: str, reason: str = "", message: str = "") -> dict[str, 
 @pytest.fixture
 def far(config: Config) -> Config:
     """The same stack, whose team sends its jobs to two clusters."""
-    clusters = (WorkerCluster("farm", "farm-kubeconfig"), WorkerCluster("cloud", "cloud-kubeconfig", "cloudy"))
+    clusters = (WorkerCluster("farm", "farm-kubeconfig"), WorkerCluster("cloud", "cloud-kubeconfig", "a cloud"))
     team = Team("vision", (), clusters=("farm", "cloud"))
     return config._replace(teams=(team, Team("speech", ())), worker_clusters=clusters)
 
@@ -400,7 +400,7 @@ def test_a_run_that_no_other_cluster_has_taken_yet(far: Config) -> None:
     assert cause.details == ("The workload is pending on the workers",)
     assert found.helps == (
         "ask farm what it lacks: kubectl --namespace vision describe workload job-a-11111-x",
-        "ask cloud what it lacks: kubectl --context cloudy --namespace vision describe workload job-a-11111-x",
+        "ask cloud what it lacks: kubectl --context 'a cloud' --namespace vision describe workload job-a-11111-x",
     )
     alone = explain(far, body, workloads=[dispatched(body, nominatedClusterNames=asked[:1])], worker_clusters=known)
     assert alone.causes[0].summary == "it has its quota here, and farm has not taken it yet"

@@ -110,3 +110,10 @@ def test_a_folder_for_nothing_is_an_error(stack: Made, old: str, new: str, said:
     found = [one for one in check_remote(stack((old, new))) if one.code == "REM016"]
     assert [said in one.summary for one in found] == [True]
     assert found[0].line
+
+
+def test_the_command_that_makes_them_names_the_context_as_one_word(stack: Made) -> None:
+    named = stack(ON_S3, BOTH)._replace(context="the platform")
+    (away,) = [one for one in named.config.resources if one.name == "away"]
+    text = copy_jobs(named, away, "own", {"export.sh": "true\n"})["export.yaml"]
+    assert "# kubectl --context 'the platform' create -f export.yaml\n" in text
