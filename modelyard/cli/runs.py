@@ -79,7 +79,7 @@ def runs_in(args: Namespace) -> Found:
             where, config = {remote.cluster.namespace}, remote_side(stack, remote).stack.config
         objects = run_objects(client, where)
         runs, unread = runs_of(objects), objects.unread
-        ours = tuple(run for run in runs if run.stack == stack.name)
+        ours = tuple(run._replace(remote=args.remote or "") for run in runs if run.stack == stack.name)
         others = tuple(run for run in runs if run.stack != stack.name)
         if dispatched := {run.namespace for run in ours if run.dispatched}:
             from modelyard.pool.dispatch import located

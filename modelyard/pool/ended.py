@@ -91,4 +91,4 @@ def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator
     if reasons & {"Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}:
         yield f"its node took the pods away, so the same may go well again: modelyard job submit {run.stack} {run.job}"
     if logs and ("Error" in reasons or not reasons):
-        yield f"read what it wrote: modelyard job logs {run.stack} {run.name}"
+        yield f"read what it wrote: modelyard job logs {run.words}"

@@ -69,6 +69,13 @@ class Run(NamedTuple):
     """Sorted; several are trials of a search, or stages of a pipeline behind what starts them."""
     clusters: tuple[str, ...] = ()
     """The other clusters that run it, or ran it, as the stack calls them; none: this one, or nobody has asked."""
+    remote: str = ""
+    """The resource in whose remote cluster it was found; empty: in the platform's."""
+
+    @property
+    def words(self) -> str:
+        """What the verbs of runs take to find it again."""
+        return f"{self.stack} {self.name}" + (f" --remote {self.remote}" if self.remote else "")
 
     @property
     def dispatched(self) -> bool:

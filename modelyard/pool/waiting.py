@@ -114,7 +114,7 @@ def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
     if own:
-        told.helps.append(f"or end one of the team's own: modelyard job cancel {run.stack} {own[0].name}")
+        told.helps.append(f"or end one of the team's own: modelyard job cancel {run._replace(name=own[0].name).words}")
 
 
 def _held(works: Iterable[Work]) -> int:

@@ -140,7 +140,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) 
         if missing := _claims(homeless):
             where = f" of {some(run.clusters)}" if run.clusters else ""
             told.helps.append(f"make the PersistentVolumeClaim {some(missing)} in namespace {run.namespace}{where}")
-        elif not run.clusters and (found is None or found.room < len(homeless)):
+        elif not (run.clusters or run.remote) and (found is None or found.room < len(homeless)):
             told.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
     for pod in living:
         _not_started(pod, told)

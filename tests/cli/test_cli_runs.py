@@ -150,6 +150,15 @@ def test_runs_of_a_remote_cluster_are_asked_of_that_cluster(
     assert set(rows(run("job", "list", "dev", "--remote", "far").out)) == {"RUN", "churn-fgh56"}
     assert "churn-fgh56" not in run("job", "list", "dev", "--all").out
     assert "churn-fgh56" in run("job", "why", "dev", "churn-fgh56", "--remote", "far").out
+    failed = [condition("Failed", reason="BackoffLimitExceeded", message="too many failures")]
+    farm.objects["jobs"].append(
+        job("churn-old42", queue="far", namespace="far-jobs", conditions=failed, startTime=LONG_AGO)
+    )
+    state = {"terminated": {"reason": "Error", "exitCode": 1, "finishedAt": RECENTLY}}
+    status = {"phase": "Failed", "containerStatuses": [{"name": "job", "state": state}]}
+    farm.objects["pods"] = [pod("churn-old42-0", "n1", namespace="far-jobs", run="churn-old42", **status)]
+    told = run("job", "why", "dev", "churn-old42", "--remote", "far").words
+    assert "modelyard job logs dev churn-old42 --remote far" in told
     missing = run("job", "why", "dev", "churn-fgh56")
     assert (missing.code, "with --remote RESOURCE those of a remote cluster" in missing.words) == (2, True)
     assert run("job", "cancel", "dev", "churn-fgh56", "--remote", "far", "--yes").code == 0
