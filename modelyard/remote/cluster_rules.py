@@ -73,7 +73,7 @@ def _within_quota(stack: Stack, where: Path, one: Sized, quota: RemoteQuota) -> 
             "REM006",
             Severity.ERROR,
             where,
-            f"quota has only {', '.join(short)} that resource {one.resource.name} gets",
+            f"quota has only {', '.join(short)} that resource {one.resource.name} needs",
             "raise quota, or correct the resource",
             detail=f"modelyard size {stack.name} {one.resource.name} shows every number",
         )

@@ -95,7 +95,7 @@ def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[
             "REM006",
             Severity.ERROR,
             (*where, "instanceType"),
-            f"{machine.type} has only {', '.join(short)} that resource {one.resource.name} gets",
+            f"{machine.type} has only {', '.join(short)} that resource {one.resource.name} needs",
             "choose a larger machine",
             detail=f"modelyard size {stack.name} {one.resource.name} shows every number",
         )
