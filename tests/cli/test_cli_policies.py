@@ -1,7 +1,6 @@
 """The project's policies from the command line: what they stop, where they point, and what their rules print."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from modelyard.policy.loading import policies_of
-from tests.unit.environments import ROOT
 
 PRINTING = """
 import sys
@@ -133,17 +131,3 @@ def test_a_plan_loads_what_runs_rules_only_where_there_are_rules(project: Any, p
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, check=False)
     assert done.returncode == policies
-
-
-def test_a_wrong_query_is_told_once_by_the_plan(project: Any, run: Any) -> None:
-    """The rules that the project has judge queries too, for objects that no plan has."""
-    shutil.copytree(ROOT / "policies", project.root / "policies")
-    project.edit(("    mode: none\n", "    mode: keda\n    prometheus: http://prometheus:9090\n"))
-    size = "workers: 1, cpu: 1, memory: 1Gi"
-    project.add(
-        "modelyard:runtime: {image: 'images.example.com/jobs:1.0.0'}\n"
-        f"modelyard:resources: [{{name: chat, type: serving, {size}, scale: {{most: 4, query: 'a[5', each: 8}}}}]\n"
-        "modelyard:jobs: [{name: ask, type: serving, resource: chat}]"
-    )
-    result = run("check", "dev")
-    assert (result.code, result.errors) == (1, ["AUT010"])
