@@ -20,8 +20,6 @@ from modelyard.stack import Stack, apply_policy_waivers, codes
 from modelyard.workloads import Facts
 
 _NAMESPACE = "metadata.namespace"
-_QUERIES = frozenset(f"AUT{number:03}" for number in range(10, 19))
-"""What the plan says of queries that POL111 judges too."""
 
 
 def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Finding, ...]:
@@ -47,7 +45,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Findi
     doubtful = False
     for one in plan.sides:
         side = sides[one.remote]
-        found = tuple(_news(judge(settings, subjects_of(one, side.known)), plan.findings))
+        found = judge(settings, subjects_of(one, side.known))
         doubt = _unsettled(root, side, plan.findings)
         doubtful = doubtful or bool(doubt)
         if found:
@@ -60,12 +58,6 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Findi
     if not own and not policies.findings and not settings.raised:
         return plan.findings  # they are in order already
     return ordered((*settings.weighed(plan.findings), *policies.findings, *own))
-
-
-def _news(found: Iterable[Finding], told: Iterable[Finding]) -> Iterator[Finding]:
-    """What the plan has not told itself: of the queries of KEDA's objects it knows whatever the policy knows."""
-    queries = {finding.target for finding in told if finding.code in _QUERIES}
-    return (finding for finding in found if finding.code != "POL111" or finding.target not in queries)
 
 
 def _unsettled(root: Path, side: Side, findings: Iterable[Finding]) -> Unsettled:

@@ -61,17 +61,3 @@ def test_what_keda_cannot_ask_stops_an_apply(keda: Any, run: Any) -> None:
     keda.edit(("mode: keda", "mode: keda\n    queries: vendor"))
     result = run("plan", "dev")
     assert (result.code, result.errors) == (1, ["AUT005"])
-
-
-def test_a_wrong_query_is_told_once(keda: Any, run: Any) -> None:
-    """A policy judges queries too, for objects that no plan has."""
-    size = "workers: 1, cpu: 1, memory: 1Gi"
-    keda.add(
-        "modelyard:runtime: {image: 'images.example.com/jobs:1.0.0'}\n"
-        f"modelyard:resources: [{{name: chat, type: serving, {size}, scale: {{most: 4, query: 'a[5', each: 8}}}}]\n"
-        "modelyard:jobs: [{name: ask, type: serving, resource: chat}]"
-    )
-    result = run("check", "dev")
-    assert result.code == 1
-    assert "AUT010" in result.out
-    assert "POL111" not in result.out
