@@ -94,22 +94,23 @@ def namespace_of_resource(config: Config, one: "Sized") -> str:
 
 def deployment_of(one: "Sized") -> str:
     """The name of the Deployment of a resource's pods."""
-    return f"{_kind(one)}-{one.resource.name}"
+    return _deployment(one.own, one.resource.name)
 
 
 def places_of_deployments(config: Config) -> dict[str, tuple[str, int]]:
     """By the name of its Deployment, the resource of the stack file, or the job that has pods of its own."""
-    resources = {id(one): ("resources", index) for index, one in enumerate(config.resources)}
-    jobs = {one.name: ("jobs", index) for index, one in enumerate(config.jobs)}
-    return {
-        deployment_of(one): jobs[one.jobs[0][0].name] if one.own else resources[id(one.resource)]
-        for one in _sized(config)
-    }
+    # By the names alone: estimating what all of them need is most of a large plan's work.
+    own = {_deployment(True, job.name): ("jobs", at) for at, job in enumerate(config.jobs) if job.resource is None}
+    return own | {_deployment(False, one.name): ("resources", at) for at, one in enumerate(config.resources)}
 
 
 def team_of_resource(one: "Sized") -> str | None:
     """Whose quota the pods of a resource take."""
     return one.resource.team or (one.jobs[0][0].team if one.own else None)
+
+
+def _deployment(own: bool, name: str) -> str:
+    return f"{'job' if own else 'resource'}-{name}"
 
 
 def _kind(one: "Sized") -> str:

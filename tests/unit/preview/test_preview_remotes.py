@@ -9,13 +9,9 @@ from modelyard.report.html import html_page
 from modelyard.report.preview_json import preview_document
 from tests.unit.cost.test_cost_remotes import SERVICE
 from tests.unit.preview.conftest import ROOT
+from tests.unit.preview.test_preview_submitted import FAR
 
 FILE = "stacks/Pulumi.dev.yaml"
-FAR = """  modelyard:resources:
-    - name: far
-      type: training
-      remote: {cluster: {controller: "https://10.8.0.5:6443", context: far, quota: {cpu: 8, memory: 32Gi, gpus: 1}}}
-"""
 
 
 def test_a_patch_of_remote_clusters_reaches_the_stacks_that_have_one(repository: Any) -> None:
