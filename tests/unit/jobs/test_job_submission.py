@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.jobs import Submission, job_submission, job_template, run_name
+from modelyard.jobs import Submission, job_submission, job_templates, run_name
 from modelyard.remote.script import Part, job_script
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
 from modelyard.stack.jobs import Job, Resource, Runtime
@@ -363,8 +363,8 @@ def test_what_cannot_run_there_is_told_and_not_made(
 
 
 def test_what_a_submission_is_rendered_from(library: Library) -> None:
-    chosen = job_template(stack(), library, 0)
-    assert chosen is not None
+    ((job, chosen),) = job_templates(stack(), library)
+    assert job.name == "train"
     assert (chosen.patch.id, chosen.params["run"]["workers"], chosen.params["run"]["queue"]) == (
         "job-run@v1",
         2,
@@ -378,4 +378,4 @@ def test_what_a_submission_is_rendered_from(library: Library) -> None:
     ids=["two resources of one name", "no resource", "no image"],
 )
 def test_a_job_that_nobody_can_submit_is_rendered_from_nothing(library: Library, changes: Any) -> None:
-    assert job_template(stack(**changes), library, 0) is None
+    assert not [*job_templates(stack(**changes), library)]
