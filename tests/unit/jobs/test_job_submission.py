@@ -362,6 +362,13 @@ def test_what_cannot_run_there_is_told_and_not_made(
     assert words in finding.summary
 
 
+def test_of_two_resources_with_one_name_the_first_runs_the_job_where_that_is_waived(library: Library) -> None:
+    waived = Waiver("RES207", "one of them goes soon", date(2026, 12, 24))
+    both = stack(resources=(DEEP, DEEP._replace(workers=3)), waivers=(waived,))
+    (job, _) = job_submission(both, library, "train", "train-x7k2p", date(2026, 11, 23)).objects
+    assert job["spec"]["completions"] == 2
+
+
 def test_what_a_submission_is_rendered_from(library: Library) -> None:
     ((job, chosen),) = job_templates(stack(), library)
     assert job.name == "train"
