@@ -11,6 +11,7 @@ from modelyard.remote.places import writes
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.remote import Cluster
 
 _MACHINE: Final = {
     "command": "remote.command of its resource",
@@ -67,12 +68,28 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
                 remedy = f"drop it, or say it in {key} of its jobs" if key in ("timeLimit", "command") else "drop it"
                 why = "it has a cluster, and rents no machine"
                 yield _finding(stack, (*where, "remote", key), who, f"remote.{key}", why, remedy)
+        yield from _shared(stack, where, resource, remote.cluster)
     yield from _copies(stack, where, resource)
     if remote.port is not None and (remote.cluster is not None or resource.type != "llm-serving"):
         why = "only llm-serving jobs are reached by one"
         if remote.cluster is not None:
             why = "kubectl port-forward takes any port of a pod"
         yield _finding(stack, (*where, "remote", "port"), who, "remote.port", why, "drop it")
+
+
+def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> Iterator[Finding]:
+    """What of a cluster the first resource on it says for all of them."""
+    remotes = ((one.name, one.remote.cluster) for one in stack.config.resources if one.remote is not None)
+    name, first = next((name, known) for name, known in remotes if known is not None and known.place == cluster.place)
+    said = {
+        "createNamespace": (cluster.create_namespace, first.create_namespace),
+        "credentialsSecret": (cluster.credentials_secret, first.credentials_secret),
+    }
+    for key, (own, theirs) in said.items():
+        at = (*where, "remote", "cluster", key)
+        if own != theirs and at in stack.positions:
+            why = f"{name} is the first on this cluster, and its own holds for all"
+            yield _finding(stack, at, f"resource {resource.name}", f"{key} of its own", why, f"say it in {name}")
 
 
 def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:

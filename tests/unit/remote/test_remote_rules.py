@@ -294,10 +294,33 @@ def test_what_is_never_submitted_to_a_remote_cluster_is_told(stack: Make) -> Non
     ]
 
 
+FAR = (
+    MACHINE.replace("lam", "amazon")
+    .replace("gpu_1x_a10", "p4d.24xlarge")
+    .replace("us-west", "us-")
+    .replace("90m", "6h")
+    .replace("[run]", '[train, "--note=it\'s $HOME"]')
+)
+"""The machine of the first resource."""
+
+
+def test_of_resources_on_one_cluster_the_first_speaks_for_all(stack: Make) -> None:
+    first = (FAR, "        cluster: {controller: 'https://10.8.0.5:6443', credentialsSecret: site}\n")
+    other = (
+        "credentialsSecret: site}\n        data: {transfer",
+        "credentialsSecret: hall, createNamespace: false}\n        data: {transfer",
+    )
+    fields = [f"resources[1].remote.cluster.{key}" for key in ("createNamespace", "credentialsSecret")]
+    both = stack(*ON_A_CLUSTER, first, other)
+    assert [field for field, _ in unread(both)] == fields
+    assert "far is the first on this cluster" in unread(both)[0][1]
+    assert unread(stack(*ON_A_CLUSTER, first)) == []
+    elsewhere = ("createNamespace: false", "createNamespace: false, namespace: own")
+    assert unread(stack(*ON_A_CLUSTER, first, other, elsewhere)) == []
+
+
 def test_one_context_leads_to_one_controller(stack: Make) -> None:
-    far = MACHINE.replace("lam", "amazon").replace("gpu_1x_a10", "p4d.24xlarge").replace("us-west", "us-")
-    far = far.replace("90m", "6h").replace("[run]", '[train, "--note=it\'s $HOME"]')
-    first = (far, "        cluster: {controller: 'https://10.8.0.4:6443', context: farm}\n")
+    first = (FAR, "        cluster: {controller: 'https://10.8.0.4:6443', context: farm}\n")
     second = ("credentialsSecret: site", "context: farm")
     (found,) = (one for one in check_remote(stack(*ON_A_CLUSTER, first, second)) if one.code == "REM013")
     assert (found.blocks, found.field) == (True, "resources[1].remote.cluster.context")
