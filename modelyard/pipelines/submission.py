@@ -13,11 +13,12 @@ from modelyard.pipelines.artifacts import Run, artifact, variables
 from modelyard.pipelines.graph import behind, in_order
 from modelyard.pipelines.rules import check_pipelines
 from modelyard.sizing import Sized, sized
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Config, Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.names import fresh, instead, lasting
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.workloads import (
+    Facts,
     deployment_of,
     job_facts,
     namespace_of_job,
@@ -132,42 +133,21 @@ def pipeline_submission(
         again = {stage.name for stage in wanted}
         kept = frozenset(name for stage in pipeline.stages if stage.name not in again for name in stage.writes)
         whole = Run(run, since.run, kept)
-    steps: list[dict[str, Any]] = []
-    objects: list[dict[str, Any]] = []
-    findings: list[Finding] = []
-    templates: list[str] = []
-    environments: dict[str, Environment] = {}
-    namespace = ""
-    for stage in wanted:
-        made: tuple[dict[str, Any], ...] = ()
-        if stage.rollout is not None:
-            (one,) = [each for each in everything if not each.own and each.resource.name == stage.rollout]
-            namespace = namespace_of_resource(config, one)
-            started = [("Deployment", deployment_of(one))]
-            release = _rolled_out(artifact(config, pipeline, stage.reads[0], whole), run)
-        else:
-            (job, one) = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
-            namespace = namespace_of_job(config, job, one.resource)
-            known = job_facts(config, job, one, f"{run}-{stage.name}", stack.name)
-            known["run"]["env"] |= variables(config, pipeline, stage, whole)
-            environment, wrong = job_environment(stack, job)
-            findings += wrong
-            environments |= {environment.name: environment} if environment is not None else {}
-            rendered = submission(stack, library, TEMPLATES[job.engine], known, facts)
-            findings += rendered.findings
-            templates.append(rendered.template)
-            made = tuple(_of_run(body, pipeline, stage, run) for body in rendered.objects)
-            started = [(body["kind"], body["metadata"]["name"]) for body in made if body["kind"] in _PLURALS]
-            release = _started(known["run"]["queue"], run)
-        objects += map(_held, made)
-        steps.append(_step(stage, started, namespace, release))
+    made = [
+        _rollout(config, pipeline, stage, everything, whole)
+        if stage.rollout is not None
+        else _job_run(stack, library, pipeline, stage, everything, whole, facts)
+        for stage in wanted
+    ]
+    findings = [finding for one in made for finding in one.findings]
     if any(one.blocks for one in findings):
         return Submission((), tuple(dict.fromkeys(findings)))
+    steps = [_step(stage, one) for stage, one in zip(wanted, made, strict=True)]
     pipeline_facts = {
         "run": run,
         "pipeline": pipeline.name,
         "stack": stack.name,
-        "namespace": namespace,
+        "namespace": made[-1].namespace,
         "image": pipeline.image or config.runtime.image,
         "keep": pipeline.keep,
         "rules": _rules(steps),
@@ -177,8 +157,62 @@ def pipeline_submission(
     found = tuple(dict.fromkeys((*findings, *leader.findings)))
     if not leader.objects:
         return Submission((), found)
-    used = ", ".join(dict.fromkeys((leader.template, *templates)))
-    return Submission((*leader.objects, *objects), found, used, tuple(environments.values()))
+    used = dict.fromkeys((leader.template, *(one.template for one in made if one.template)))
+    environments = {one.environment.name: one.environment for one in made if one.environment is not None}
+    objects = (_held(body) for one in made for body in one.objects)
+    return Submission((*leader.objects, *objects), found, ", ".join(used), tuple(environments.values()))
+
+
+class _Made(NamedTuple):
+    """What a submission makes of one stage."""
+
+    namespace: str
+    started: list[tuple[str, str]]
+    """Kind and name of what starts, or is rolled out, when it is the stage's turn."""
+    release: dict[str, Any]
+    """The merge patch that does it."""
+    objects: tuple[dict[str, Any], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    template: str = ""
+    """The patch version that the objects were rendered from; empty without objects."""
+    environment: Environment | None = None
+
+
+def _rollout(config: Config, pipeline: Pipeline, stage: Stage, everything: Sequence[Sized], whole: Run) -> _Made:
+    """Of a stage that hands a model to the pods of a resource."""
+    one = next(each for each in everything if not each.own and each.resource.name == stage.rollout)
+    model = artifact(config, pipeline, stage.reads[0], whole)
+    return _Made(
+        namespace_of_resource(config, one), [("Deployment", deployment_of(one))], _rolled_out(model, whole.name)
+    )
+
+
+def _job_run(
+    stack: Stack,
+    library: Library,
+    pipeline: Pipeline,
+    stage: Stage,
+    everything: Sequence[Sized],
+    whole: Run,
+    facts: Facts,
+) -> _Made:
+    """Of a stage that runs a job; ``facts`` are the stack's own."""
+    config = stack.config
+    job, one = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
+    known = job_facts(config, job, one, f"{whole.name}-{stage.name}", stack.name)
+    known["run"]["env"] |= variables(config, pipeline, stage, whole)
+    environment, wrong = job_environment(stack, job)
+    rendered = submission(stack, library, TEMPLATES[job.engine], known, facts)
+    objects = tuple(_of_run(body, pipeline, stage, whole.name) for body in rendered.objects)
+    return _Made(
+        namespace_of_job(config, job, one.resource),
+        [(body["kind"], body["metadata"]["name"]) for body in objects if body["kind"] in _PLURALS],
+        _started(known["run"]["queue"], whole.name),
+        objects,
+        (*wrong, *rendered.findings),
+        rendered.template,
+        environment,
+    )
 
 
 def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:
@@ -246,17 +280,17 @@ def _rolled_out(model: str | None, run: str) -> dict[str, Any]:
     return {"spec": {"template": {"metadata": {"annotations": annotations}}}}
 
 
-def _step(stage: Stage, started: list[tuple[str, str]], namespace: str, release: dict[str, Any]) -> dict[str, Any]:
+def _step(stage: Stage, made: _Made) -> dict[str, Any]:
     """A stage as the pod reads it that starts them."""
-    kind = started[0][0] if started else "Job"
+    kind = made.started[0][0] if made.started else "Job"
     version, plural = _PLURALS[kind]
     return {
         "name": stage.name,
         "needs": list(dict.fromkeys(stage.needs)),
         "kind": kind,
-        "path": f"/apis/{version}/namespaces/{namespace}/{plural}",
-        "objects": [name for _, name in started],
-        "release": release,
+        "path": f"/apis/{version}/namespaces/{made.namespace}/{plural}",
+        "objects": [name for _, name in made.started],
+        "release": made.release,
     }
 
 
