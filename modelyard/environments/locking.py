@@ -35,6 +35,11 @@ TOLD: Final = 12
 """Last lines of pip's that an error repeats."""
 
 
+_RETRYING: Final = "WARNING: Retrying "
+"""How pip begins the lines about an index that does not answer; each attempt has one."""
+_OUT_OF_REACH: Final = "see that pip reaches its index from this machine: pip config list says which it is"
+
+
 class LockingError(Exception):
     """Says why there is no lock, and what to do."""
 
@@ -99,7 +104,8 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
             raise LockingError(f"pip did not end within {LONGEST // 60} minutes", "ask for fewer versions") from None
         if done.returncode:
             said = _told(done.stderr or done.stdout, str(listed), environment.requirements or "the list")
-            raise LockingError(f"pip finds no lock for environment {environment.name}:\n{said}", "correct its list")
+            remedy = _OUT_OF_REACH if _RETRYING in done.stderr else "correct its list"
+            raise LockingError(f"pip finds no lock for environment {environment.name}:\n{said}", remedy)
         return _files(json.loads(report.read_text(encoding="utf-8")))
 
 
@@ -140,5 +146,7 @@ def _files(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 def _told(text: str, path: str, name: str) -> str:
     """The end of what pip says, without the name of our own file."""
-    lines: Iterable[str] = [line for line in text.replace(path, name).splitlines() if line.strip()]
-    return "\n".join(list(lines)[-TOLD:])
+    lines = [line for line in text.replace(path, name).splitlines() if line.strip()]
+    # One attempt says what all say.
+    again = [line for line in lines if line.startswith(_RETRYING)][1:]
+    return "\n".join([line for line in lines if line not in again][-TOLD:])
