@@ -91,6 +91,13 @@ def test_what_pip_says_is_told_and_the_lock_before_stays(environments: Any, whee
     assert run("check", "dev").errors == ["ENV005"]
 
 
+def test_packages_that_disagree_are_named(environments: Any, wheels: Path, run: Any) -> None:
+    environments.edit(("frames>=2", 'frames>=2", "arrays>=2'))
+    words = run("environment", "lock", "dev", "tabular").words
+    assert "frames 2.1 depends on arrays<2" in words
+    assert "The user requested arrays>=2" in words
+
+
 def test_an_index_that_does_not_answer_is_no_mistake_of_the_list(
     environments: Any, wheels: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
