@@ -3,7 +3,6 @@
 An environment is its content: one that was built is not built again, and two builds at a time end in one.
 """
 
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any, Final
@@ -106,17 +105,13 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
 
 def _end(client: "Client", job: dict[str, Any]) -> str:
     """How the build ended, once it has. Meanwhile it is told when its pod cannot start, once for each reason."""
+    from modelyard.cli.patience import Patience
     from modelyard.cluster.built import build_state
-    from modelyard.cluster.lists import pods_of_job
-    from modelyard.cluster.pods import not_started
-    from modelyard.report.style import safe
 
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-    told = ""
+    patience = Patience(client, job)
     while (state := build_state(client, namespace, name)) == "building":
-        if (why := not_started(pods_of_job(client, namespace, name))) and why != told:
-            sys.stderr.write(f"it waits: {safe(why)}\n")
-            told = why
+        patience.look()
         time.sleep(PAUSE)
     if state == "none":
         raise Stop(Exit.FINDINGS, f"the job {namespace}/{name} is gone", "it was deleted before it was over")
