@@ -252,6 +252,14 @@ def test_a_run_that_has_ended_is_not_touched(cluster: ApiServer, run: Any, schem
     assert (document["state"], document["deleted"]) == ("failed", [])
 
 
+def test_a_slice_is_no_gpu(cluster: ApiServer, run: Any) -> None:
+    slices = job("cut-fgh34", workers=2, wants=spec(resource="nvidia.com/mig-1g.6gb"), startTime=LONG_AGO, active=2)
+    cluster.objects["jobs"].append(slices)
+    assert rows(run("job", "list", "dev").out)["cut-fgh34"][3:5] == ["2", "mig-1g.6gb"]
+    said = run("job", "cancel", "dev", "cut-fgh34", "--yes").words
+    assert "2 nvidia.com/mig-1g.6gb of it come free when its pods have stopped" in said
+
+
 def test_logs_of_one_worker_and_of_all(cluster: ApiServer, run: Any) -> None:
     first, second = f"{RUNNING}-0-x", f"{RUNNING}-1-x"
     cluster.logs = {first: [b"epoch 1\nepo", b"ch 2\n", b"done"], second: ["größer\n".encode()]}
