@@ -188,7 +188,9 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         given, wanted = getattr(one.resource, key), _written(key, needed)
         remedy = f"set {key} to {wanted}, or keep it if you have measured less"
         if key == "gpus" and needed > MOST_GPUS:
-            others = "give it more workers" if one.resource.type == "training" else "take a smaller model"
+            # Training divides its model among workers, of which a machine that is elsewhere is one.
+            divided = one.resource.type == "training" and one.resource.remote is None
+            others = "give it more workers" if divided else "take a smaller model"
             remedy = f"a machine has {MOST_GPUS} at most: take a card with more memory, or {others}"
         yield stack.finding(
             "RES204",
