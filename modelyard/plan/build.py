@@ -21,6 +21,7 @@ from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch, place_in_stack, places_in_stack
 from modelyard.plan.queues import check_deleted, check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
+from modelyard.plan.reach import check_reach
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.scalers import check_scalers
 from modelyard.plan.sides import platform_side
@@ -84,6 +85,7 @@ def make_plan(
                 *check_quotas(everything, room.quotas),
                 *check_fixed(stack, targets),
                 *check_deleted(stack, found.let_go),
+                *check_reach(stack, everything),
                 *check_autoscaling(config, targets),
                 *check_scalers(targets, staying(found.deleted, state.scalers)),
                 *check_keda(config, targets, state.scalers),
