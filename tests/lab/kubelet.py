@@ -1,4 +1,4 @@
-"""Logs as from a kubelet: kwok serves files in the form of container runtimes, as no container of the lab writes any."""
+"""Logs as from a kubelet: kwok serves files in the form of container runtimes, as no pod of the lab writes any."""
 
 import json
 import subprocess
