@@ -93,10 +93,10 @@ def test_a_plan_finds_the_same(remote: Any, run: Any, verb: str) -> None:
 def test_files_that_launch_are_written_and_replaced(remote: Any, run: Any) -> None:
     folder = remote.root / "out" / "remote"
     assert run("remote", "dev", "--write", str(folder)).code == 0
-    assert (folder / "churn/skypilot.yaml").read_text().startswith("# skypilot@v1, job churn of resource far.")
+    assert (folder / "dev/churn/skypilot.yaml").read_text().startswith("# skypilot@v1, job churn of resource far.")
     remote.edit(("kind: lambda,", "kind: lambda, launcher: dstack,"))
     assert run("remote", "dev", "--write", str(folder)).code == 0
-    names = {path.name for path in (folder / "churn").iterdir()}
+    names = {path.name for path in (folder / "dev/churn").iterdir()}
     assert names == {".modelyard", "job.sh", "task.dstack.yml", "read.rights.json", "write.rights.json", "import.sh"}
 
 
@@ -106,8 +106,14 @@ def test_what_launched_another_job_stays(remote: Any, run: Any) -> None:
     assert run("remote", "dev", "--write", str(folder)).code == 0
     remote.edit(("name: churn,", "name: clicks,"))
     assert run("remote", "dev", "clicks", "--write", str(folder)).code == 0
-    assert {path.name for path in folder.iterdir()} == {"churn", "clicks"}
-    assert (folder / "churn/skypilot.yaml").exists()
+    assert {path.name for path in (folder / "dev").iterdir()} == {"churn", "clicks"}
+    assert (folder / "dev/churn/skypilot.yaml").exists()
+    stacks = remote.root / "stacks"
+    (stacks / "Pulumi.other.yaml").write_text((stacks / "Pulumi.dev.yaml").read_text().replace("clicks", "churn"))
+    before = (folder / "dev/churn/skypilot.yaml").read_text()
+    assert run("remote", "other", "--write", str(folder)).code == 0
+    assert (folder / "dev/churn/skypilot.yaml").read_text() == before
+    assert (folder / "other/churn/skypilot.yaml").exists()
 
 
 def test_a_name_that_there_is_not(remote: Any, run: Any) -> None:
