@@ -139,6 +139,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.counting import Counter
         from modelyard.cluster.dryrun import dry_run
+        from modelyard.cluster.there import absent
 
         if far:
             from modelyard.cluster.handed import hand_over
@@ -156,7 +157,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         notes = (*notes, *wrong)
     notes = (*notes, *dropped_remotes(stack, known or {}, (start.remote.name for start in starts)))
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
-    plan = make_plan(stack, library_of(root), state, today, ask, starts)
+    plan = make_plan(stack, library_of(root), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
     whole = _with((*findings, *compared, *notes), plan)
     return Planned(stack, whole, (), state, counter.total(), _states(starts))
