@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from modelyard import __version__
 from modelyard.catalog import Library, Selected
@@ -35,6 +36,9 @@ from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import workloads
 
+if TYPE_CHECKING:
+    from modelyard.sizing import Sized
+
 
 def make_plan(
     stack: Stack,
@@ -61,7 +65,7 @@ def make_plan(
         *check_version(stack, state),
         *check(stack),
         *check_nodes(stack, state.nodes),
-        *_of_jobs(stack, state),
+        *_of_jobs(stack, state, side.sizes),
         *check_queues(stack, state.nodes),
         *check_clusters(stack),
         *_of_node_pools(stack, state),
@@ -129,7 +133,7 @@ def make_plan(
     )
 
 
-def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
+def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]") -> Iterator[Finding]:
     """The findings about jobs, resources with their partitions and environments, pipelines, and notebook servers."""
     if stack.config.partitions:
         from modelyard.plan.partitions import check_partitions
@@ -141,9 +145,8 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
         from modelyard.pipelines import check_pipelines
         from modelyard.plan.jobs import check_job_room
         from modelyard.plan.partitions import check_slice_quotas
-        from modelyard.sizing import check_jobs, sized
+        from modelyard.sizing import check_jobs
 
-        everything = sized(stack.config)
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes, _growth(stack.config))
         yield from check_slice_quotas(stack, everything)
@@ -161,7 +164,7 @@ def _of_jobs(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
         from modelyard.remote import check_remote
 
-        yield from check_remote(stack)
+        yield from check_remote(stack, everything=everything)
 
 
 def _of_node_pools(stack: Stack, state: ClusterState) -> Iterator[Finding]:

@@ -84,17 +84,18 @@ def room_of(state: ClusterState) -> Room:
         for name, value in pod.requests.items():
             theirs[name] = theirs[name] + value if name in theirs else value
     nodes = tuple(sorted(state.nodes, key=lambda node: node.name))
-    return Room(nodes, taken, state.quotas, _alike(nodes))
+    return Room(nodes, taken, state.quotas, alike(nodes))
 
 
-def _alike(nodes: Iterable[Node]) -> dict[str, int]:
+def alike(nodes: Iterable[Node]) -> dict[str, int]:
+    """Of each node by name a number that it shares with those of the same size and taints."""
     numbers: dict[Any, int] = {}
-    alike: dict[str, int] = {}
+    found: dict[str, int] = {}
     for node in nodes:
         taints = tuple(tuple(sorted(taint.items())) for taint in node.taints)
         kind = (tuple(sorted(node.allocatable.items())), taints, node.schedulable)
-        alike[node.name] = numbers.setdefault(kind, len(numbers))
-    return alike
+        found[node.name] = numbers.setdefault(kind, len(numbers))
+    return found
 
 
 def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY) -> Fit:
@@ -105,7 +106,7 @@ def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY)
     """
     total = 0
     limits: list[tuple[str, str | Shortage | None]] = []
-    keys = _label_keys(pods)
+    keys = label_keys(pods)
     obstacles: dict[Any, str] = {}
     empty: dict[Any, tuple[int, Shortage | None]] = {}
     for node in room.nodes:
@@ -129,7 +130,7 @@ def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY)
     return Fit(min(total, upto), tuple(limits))
 
 
-def _label_keys(pods: Pods) -> tuple[str, ...] | None:
+def label_keys(pods: Pods) -> tuple[str, ...] | None:
     """Labels by which the pods tell nodes apart; None where they tell them by their names."""
     keys = dict.fromkeys(pods.selector)
     for term in pods.terms or ():

@@ -1,6 +1,6 @@
 """What is wrong with providers, buckets and remote resources, but for their machines (``machines``)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from modelyard.findings import Finding, Severity
 from modelyard.remote.aws_rules import check_accounts, check_aws
@@ -24,13 +24,19 @@ _MANY = 3
 """Overlapping places of one resource that are told one by one."""
 
 
-def check_remote(stack: Stack, own: Own | None = None) -> Iterator[Finding]:
-    """The findings about remote resources; with ``own`` prices, those count beside list prices."""
+def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Sized] | None = None) -> Iterator[Finding]:
+    """The findings about remote resources.
+
+    Args:
+        stack: whose resources they are.
+        own: the project's prices, which count beside list prices.
+        everything: the stack's resources, as ``sizing.sized`` gives them, where somebody has them already.
+    """
     config = stack.config
     yield from _declared(stack)
     yield from check_accounts(stack)
     providers = {one.name: one for one in config.providers}
-    for index, one in enumerate(sized(config)):
+    for index, one in enumerate(sized(config) if everything is None else everything):
         resource, remote = one.resource, one.resource.remote
         # Behind the stack's own resources come the defaults of jobs that name none, which are never remote.
         if remote is None:

@@ -400,8 +400,10 @@ def test_numbers_of_a_remote_resource_may_be_texts_as_the_engine_s_command_line_
         *ON_A_CLUSTER,
         ("credentialsSecret: site}", "credentialsSecret: site, quota: {cpu: '64', memory: 256Gi, gpus: '8'}}"),
         ("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: '8000'\n"),
+        ("      cpu: 16\n", "      cpu: 16\n      port: '8080'\n"),
     )
     far, away = (one.remote for one in made.config.resources)
+    assert made.config.resources[0].port == 8080
     assert far and far.port == 8000
     assert away and away.cluster and away.cluster.quota and away.cluster.quota.gpus == 8
 
