@@ -170,7 +170,7 @@ def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
         remedy = "say why this stack accepts the finding"
         return Mistake(path, codes.WAIVER_REASON, f"{name(path)} has no reason", remedy, at_key=True)
     examples = schema.get("properties", {}).get(key, {}).get("examples") or ["…"]
-    remedy = f"add `{key}: {json.dumps(examples[0])}` to {name(path)}"
+    remedy = f"add `{key}: {json.dumps(examples[0], ensure_ascii=False)}` to {name(path)}"
     if not path:
         full = key
         example = "{model: A10}" if key == PREFIX + "gpu" else '{release: "23.10"}'

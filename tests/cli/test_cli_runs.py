@@ -330,6 +330,17 @@ def test_where_there_is_no_log(cluster: ApiServer, run: Any, words: tuple[str, .
         assert f"modelyard job why dev {words[0]} tells why" in result.words
 
 
+def test_a_pod_without_a_node_has_no_log(cluster: ApiServer, run: Any) -> None:
+    # A real API server answers with 200 and nothing.
+    cluster.logs = {f"{RUNNING}-{at}-x": [] for at in range(2)}
+    for one in cluster.objects["pods"]:
+        one["spec"].pop("nodeName", None)
+    result = run("job", "logs", "dev", RUNNING, "--follow")
+    assert (result.code, result.out) == (1, "")
+    assert f"{RUNNING}-0-x: it has no node yet, so no log" in result.err
+    assert f"modelyard job why dev {RUNNING} tells why" in result.words
+
+
 def test_gpus_live(cluster: ApiServer, run: Any) -> None:
     out = run("gpus", "--live", "dev").out
     assert out.startswith("dev: 2 of 3 GPUs taken, 1 free, 1 queued\n")

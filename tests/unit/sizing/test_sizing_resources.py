@@ -116,6 +116,20 @@ def test_what_workers_divide_among_themselves(job: Job, resource: Resource, belo
     assert one(resource, job._replace(resource="it")).below == below
 
 
+@pytest.mark.parametrize("command", [(), ("serve",)])
+def test_a_job_too_large_for_a_machine_is_not_hidden_by_one_beside_it(command: tuple[str, ...]) -> None:
+    huge = CHAT._replace(name="huge", resource="it", model=Model("1T"), command=command)
+    resource = Resource("it", "llm-serving", gpus=1)
+    # 2e12 bytes, of which an engine takes 0.9, are 93 times the memory of an A10.
+    small = CHAT._replace(resource="it", command=command)
+    assert one(resource, small, huge).below["gpus"] >= 93
+    assert one(resource, small).below == {}
+    stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config((resource,), (small, huge)), None, {})
+    (found,) = check_jobs(stack, sized(stack.config))
+    assert found.code == "RES204"
+    assert found.remedy == "a machine has 16 at most: take a card with more memory, or take a smaller model"
+
+
 @pytest.mark.parametrize(
     ("job", "resource", "cpu", "memory"),
     [

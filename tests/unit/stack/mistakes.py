@@ -144,6 +144,7 @@ CASES: list[Case] = [
         "rayWorker has the keys replicas",
     ),
     ("modelyard:targets: {raHead: {}}", codes.UNKNOWN_KEY, 23, "unknown key targets.raHead", "did you mean rayHead?"),
+    ("modelyard:partitions: [{mode: mps}]", codes.MISSING_KEY, 26, "partitions[0].name is missing", 'add `name: "…"`'),
     ("modelyard:patches: [{version: v1}]", codes.MISSING_KEY, 23, "patches[0].name is missing", "to patches[0]"),
     # Kinds
     ("modelyard:autoscaling: true", codes.KIND, 26, "autoscaling is true; it must be a mapping", "write a mapping"),
