@@ -45,7 +45,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "path": ("a path inside the project", "write it from the project's folder on, such as stacks/prices.yaml"),
     "text": ("plain text", "remove control characters and marks of writing direction"),
     "gpu": ("the name of a GPU", "write one that `modelyard gpus` lists"),
-    "url": ("an address", "write http:// or https://, host and port; credentials come from the environment"),
+    "url": ("an address", "write http:// or https://, host and port"),
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
     "account": ("the number of an account", "write its twelve digits in quotes"),
@@ -70,6 +70,11 @@ _AMOUNTS: dict[str, str] = {
     "requestTime": "write seconds, such as 4 or 50m, which is 50 milliseconds",
 }
 """How quantities are written that are not bytes, by key."""
+_LOGINS: dict[Any, str] = {
+    f"{PREFIX}autoscaling": "and give KEDA a TriggerAuthentication by the parameter authentication of its patches",
+    f"{PREFIX}drain": "and pass them in the environment, such as MODELYARD_BROKER_USER and MODELYARD_BROKER_PASSWORD",
+}
+"""Where the credentials of an address belong, by section."""
 _SIZES = ("minItems", "maxItems", "minProperties", "maxProperties")
 """Keywords about how many there are."""
 
@@ -170,7 +175,7 @@ def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
         remedy = "say why this stack accepts the finding"
         return Mistake(path, codes.WAIVER_REASON, f"{name(path)} has no reason", remedy, at_key=True)
     examples = schema.get("properties", {}).get(key, {}).get("examples") or ["…"]
-    remedy = f"add `{key}: {json.dumps(examples[0])}` to {name(path)}"
+    remedy = f"add `{key}: {json.dumps(examples[0], ensure_ascii=False)}` to {name(path)}"
     if not path:
         full = key
         example = "{model: A10}" if key == PREFIX + "gpu" else '{release: "23.10"}'
@@ -230,6 +235,10 @@ def _of_format(
         return Mistake(path, codes.WAIVER_REASON, f"{full} says nothing", "say why this stack accepts the finding")
     elif value == "":
         return Mistake(path, codes.FORM, f"{full} is empty", "give a value")
+    elif form == "url" and "@" in str(value):
+        # Not printed: it may hold a password.
+        summary, remedy = f"{full} has a user or a password in it", f"write the address without it, {_LOGINS[path[0]]}"
+        return Mistake(path, codes.FORM, summary, remedy)
     elif error.validator == "maxLength":
         remedy = "give a shorter text"
         return Mistake(path, codes.FORM, f"{full} is longer than {error.validator_value} characters", remedy)

@@ -107,6 +107,18 @@ def test_boards_of_one_card_that_a_cloud_does_not_tell_apart_are_not_guessed() -
             "nodePools[0].types[1]",
             "g5.12xlrge of node pool a10g is in",
         ),
+        (
+            {"region": "us-east-1", "zones": ("us-east-1a", "us-west-2a")},
+            "QUE020",
+            "nodePools[0].zones[1]",
+            "zone us-west-2a of node pool a10g is not in us-east-1",
+        ),
+        (
+            {"zones": ("us-west-2-lax-1a", "moon-1a")},
+            "QUE020",
+            "nodePools[0].zones[1]",
+            "zone moon-1a of node pool a10g is not in a region of aws",
+        ),
         ({"types": ("g6.xlarge",)}, "QUE020", "nodePools[0].types[0]", "has L4, not A10G"),
         ({"types": ("g2-standard-4",)}, "QUE020", "nodePools[0].types[0]", "is a machine of gcp"),
         ({"gpu": "A100"}, "QUE021", "nodePools[0].gpu", "nodes call the A100 by 4 names, and a pool has one"),
@@ -127,6 +139,23 @@ def test_what_would_never_get_a_node_is_an_error(
     assert (one.code, one.field, one.severity) == (code, field, Severity.ERROR)
     assert words in one.summary
     assert one.remedy
+
+
+@pytest.mark.parametrize(
+    ("change", "detail", "remedy"),
+    [
+        ({"gpu": "A10", "region": "us-east-1"}, "of other clouds, azure has them", "a10g"),
+        ({"region": "af-south-1"}, "it has them in ap-east-1", "; or another region"),
+        ({"gpu": "rtx-4090"}, "", "l40s"),
+    ],
+)
+def test_a_card_that_a_cloud_lacks_is_told_with_what_there_is(
+    dev: Any, change: dict[str, Any], detail: str, remedy: str
+) -> None:
+    (one,) = [finding for finding in pools(dev, A10G._replace(**change)).plan().findings if finding.code == "QUE020"]
+    assert detail in one.detail if detail else one.detail == ""
+    assert remedy in one.remedy
+    assert one.remedy.startswith("name a card that it rents there: ")
 
 
 def test_a_family_needs_one_variant_or_its_label(dev: Any) -> None:
