@@ -98,7 +98,10 @@ def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
     if regions:
         return f"{remedy}; or another region", f"it has them in {_some(regions)}"
     clouds = [cloud for cloud in NODE_CLASSES if machines(cloud, card)]
-    return remedy, f"of other clouds, {' and '.join(clouds)} {'has' if len(clouds) == 1 else 'have'} them" if clouds else ""
+    return (
+        remedy,
+        f"of other clouds, {' and '.join(clouds)} {'has' if len(clouds) == 1 else 'have'} them" if clouds else "",
+    )
 
 
 def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:

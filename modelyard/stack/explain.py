@@ -49,6 +49,8 @@ _FORMS: dict[str, tuple[str, str]] = {
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
     "account": ("the number of an account", "write its twelve digits in quotes"),
+    "vpc": ("the ID of a VPC", "write vpc- and its 8 or 17 digits, such as vpc-0a1b2c3d"),
+    "subnet": ("the ID of a subnet", "write subnet- and its 8 or 17 digits, such as subnet-0a1b2c3d"),
     "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
     "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
     "server": ("the name of a server", "use at most 46 small letters, digits and -, and begin and end with no -"),

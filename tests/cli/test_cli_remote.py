@@ -36,6 +36,19 @@ def remote(project: Any) -> Any:
     return project
 
 
+@pytest.mark.parametrize(
+    ("vpc", "subnet", "wrong"), [("vpc-0a1b2c3", "subnet-0a1b2c3d", "vpc"), ("vpc-0a1b2c3d", "x", "subnet")]
+)
+def test_a_network_that_no_account_has_is_told(remote: Any, run: Any, vpc: str, subnet: str, wrong: str) -> None:
+    network = f"{{region: us-east-1, vpc: {vpc}, subnet: {subnet}}}"
+    aws = f"kind: aws, credentialsSecret: a, aws: {{account: '123456789012', networks: [{network}]}}"
+    remote.edit(("kind: lambda, credentialsSecret: lambda", aws))
+    result = run("check", "dev")
+    assert result.code == 2
+    assert f"providers[0].aws.networks[0].{wrong} is" in result.words
+    assert f"not the ID of a {wrong.upper() if wrong == 'vpc' else wrong}" in result.words
+
+
 def test_a_stack_without_remote_resources_says_how_to_have_one(run: Any) -> None:
     result = run("remote", "dev")
     assert (result.code, "has no remote resources" in result.out) == (0, True)

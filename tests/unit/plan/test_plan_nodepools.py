@@ -144,7 +144,7 @@ def test_what_would_never_get_a_node_is_an_error(
 @pytest.mark.parametrize(
     ("change", "detail", "remedy"),
     [
-        ({"gpu": "A10", "region": "us-east-1"}, "of other clouds, azure has them", "a10g"),
+        ({"gpu": "A10", "region": "us-east-1"}, "of other clouds, there are some on azure", "a10g"),
         ({"region": "af-south-1"}, "it has them in ap-east-1", "; or another region"),
         ({"gpu": "rtx-4090"}, "", "l40s"),
     ],
