@@ -48,7 +48,7 @@ def run(args: Namespace) -> Exit:
     clients = {pod["metadata"]["name"]: client for client, theirs in elsewhere.found for pod in theirs}
     known = sources(one, [*pods, *(pod for _, theirs in elsewhere.found for pod in theirs)])
     wanted = [source for source in known if args.worker in (None, source.worker)]
-    why = f"modelyard job why {one.stack} {one.name} tells why"
+    why = f"modelyard job why {one.words} tells why"
     if elsewhere.hidden is not None:
         if not known:
             raise elsewhere.hidden

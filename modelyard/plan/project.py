@@ -154,7 +154,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
 
         starts, wrong = live_remotes(stack, library_of(root), state, known)
         notes = (*notes, *wrong)
-    notes = (*notes, *dropped_remotes(stack, known or {}, (start.remote.name for start in starts)))
+    notes = (*notes, *dropped_remotes(stack, known or {}, (one.name for one in remote_clusters(stack.config))))
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, library_of(root), state, today, ask, starts)
     compared = _compared(root, stack, state, plan)

@@ -156,6 +156,8 @@ def test_a_job_of_it_is_submitted_there(two: Two) -> None:
     listed = json.loads(two.env.modelyard("job", "list", "dev", "--remote", "far", "--json").stdout)
     assert [one["name"] for one in listed["runs"]] == [done["run"]]
     assert json.loads(two.env.modelyard("job", "list", "dev", "--json").stdout)["runs"] == []
+    assert "modelyard job why dev churn-" in (told := two.env.modelyard("job", "submit", "dev", "churn").stdout)
+    assert told.count(" --remote far") == 2
 
 
 def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:
@@ -190,6 +192,11 @@ def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
     two.resource(context="dev")
     wrong = two.env.modelyard("plan", "dev", "--live", check=False)
     assert (wrong.returncode, "REM013" in wrong.stdout) == (1, True)
+    # It is in the stack file, if in another place: nothing of it goes.
+    assert "REM014" not in wrong.stdout
+    two.resource(context="faarm")
+    missing = two.env.modelyard("plan", "dev", "--live", check=False)
+    assert (missing.returncode, "set resources[0].remote.cluster.context" in missing.stderr) == (3, True)
     two.resource(context="dev", controller=two.env.lab.server)
     with patch.dict("os.environ", two.env.env):
         made = plan_live(two.env.folder, two.env.stack_file, date.today()).plan

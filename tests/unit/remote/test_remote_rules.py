@@ -281,7 +281,7 @@ def about_the_cluster(stack: Stack) -> list[str]:
 
 
 def test_a_remote_cluster_needs_credentials_for_what_its_jobs_copy(stack: Make) -> None:
-    runs = (OWN, f"{OWN}, command: [run]")
+    runs = (OWN, f"{OWN}, command: [run], image: 'registry.example/trainer:3'")
     read = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a}")
     write = ("readSecret: a}", "readSecret: a, writeSecret: b}")
     assert about_the_cluster(stack(*ON_A_CLUSTER, runs)) == ["error resource away has data and no credentials for it"]
@@ -295,6 +295,14 @@ def test_what_is_never_submitted_to_a_remote_cluster_is_told(stack: Make) -> Non
     assert about_the_cluster(stack(*ON_A_CLUSTER)) == [
         "advice resource away has no pods there for own: a remote cluster runs what is submitted"
     ]
+
+
+def test_a_job_without_an_image_on_a_remote_cluster_is_told(stack: Make) -> None:
+    way = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a, writeSecret: b}")
+    bare = stack(*ON_A_CLUSTER, (OWN, f"{OWN}, command: [run]"), way)
+    assert about_the_cluster(bare) == ["advice resource away has no image for own, so nobody can submit that"]
+    image = bare.config.runtime._replace(image="registry.example/trainer:3")
+    assert about_the_cluster(bare._replace(config=bare.config._replace(runtime=image))) == []
 
 
 def test_one_context_leads_to_one_controller(stack: Make) -> None:
