@@ -203,7 +203,9 @@ def _reached(
     buckets = {one.name: one for one in stack.config.buckets}
     far = resource.name if remote.cluster is not None else remote.provider
     # A provider that there is not reaches nothing, which is told of itself.
-    sides = {PLATFORM: "the platform", **({far: far} if far in providers or remote.cluster is not None else {})}
+    sides = {PLATFORM: "the platform"}
+    if far is not None and (far in providers or remote.cluster is not None):
+        sides[far] = far
     way = data_of(resource)
     places: list[tuple[Place, Path, str]] = []
     if way is not None:
