@@ -45,7 +45,7 @@ def _look(root: Path, name: str, path: Path) -> None:
     from modelyard.cluster.handed import hand_over
     from modelyard.cluster.present import present
     from modelyard.engine import EngineError, applied_stack
-    from modelyard.engine.home import FORGET
+    from modelyard.engine.home import FORGET, FORGET_REMOTE
     from modelyard.plan.ledger import ours
     from modelyard.plan.project import shown
     from modelyard.stack import load
@@ -64,13 +64,18 @@ def _look(root: Path, name: str, path: Path) -> None:
             far: (contexts[far], one) for far, one in applied.remotes.items() if far in contexts
         }
         for far, (context, one) in sides.items():
-            live, there = present(connect(context), one.forgotten)
+            forget = f"to forget a cluster that is gone for good: {FORGET_REMOTE if far else FORGET.format(stack=name)}"
+            try:
+                live, there = present(connect(context), one.forgotten)
+            except ClusterError as error:
+                if not far:
+                    raise
+                raise ClusterError(f"remote cluster {far}: {error.summary}", f"{error.remedy}; {forget}") from error
             if one.cluster not in (None, live):
                 raise Stop(
                     Exit.STALE,
                     f"{name} was applied to cluster {one.cluster}, and context {context} leads to {live}",
-                    f"check {f'the context of {far}' if far else 'kubernetes:context'} and KUBECONFIG; "
-                    f"to forget a cluster that is gone for good: {FORGET.format(stack=name)}",
+                    f"check {f'the context of {far}' if far else 'kubernetes:context'} and KUBECONFIG; {forget}",
                 )
             left += [key.name for key, body in there.items() if ours(body)]
         if not left:
