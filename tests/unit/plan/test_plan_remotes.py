@@ -193,7 +193,7 @@ def test_a_cluster_that_the_stack_leaves_is_something_to_apply(library: Library)
     leaving = still._replace(findings=told)
     assert (leaving.left, leaving.acts) == (1, True)
     *_, total, step = plan_text(leaving)
-    assert total.startswith("dev: 1 remote cluster to leave, GPUs stay at ")
+    assert total.startswith("dev: 1 remote cluster to leave, ")
     assert step == "Next: modelyard apply dev"
 
 
