@@ -263,9 +263,16 @@ def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in
     assert "Next: modelyard apply dev\n" in told.stdout
     # Nobody has agreed to it.
     assert two.env.modelyard("apply", "dev", check=False).returncode == 2
+    recording = two.env.folder / "stacks/recorded/dev@far"
+    two.env.modelyard("record", "dev")
+    assert recording.is_dir()
+    assert "remote cluster far is not planned any more" in words(two.env.modelyard("plan", "dev"))
     two.env.stack_file.write_text(document)
     two.env.modelyard("destroy", "dev", "--yes")
     two.env.settle()
     gone = [two.there(target.key) for target in far.targets]
     assert all(body is None or "deletionTimestamp" in body["metadata"] for body in gone)
     assert two.env.lab.request("GET", "/apis/apps/v1/namespaces/ml-platform/deployments").body["items"]
+    config(two.env, resources=[], jobs=[], buckets=[])
+    assert "dev@far: nothing of dev is there any more" in two.env.modelyard("record", "dev").stdout
+    assert not recording.exists()
