@@ -66,6 +66,9 @@ _FORMS: dict[str, tuple[str, str]] = {
 
 _AMOUNTS: dict[str, str] = {
     "cpu": "write a number of cores such as 4 or 500m",
+    "driverCpu": "write a number of cores such as 4 or 500m",
+    "each": "write what one pod can take, such as 8 or 500m, which is half of one",
+    "overhead": "write a share such as 0.4",
     "rows": "write a number such as 50M, which is 50 million",
     "parameters": "write a number such as 7G, which is 7 billion",
     "requestRate": "write requests a second, such as 200 or 500m",
