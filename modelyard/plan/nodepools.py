@@ -97,11 +97,8 @@ def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
     regions = {place.region for one in machines(pool.cloud, card) for place in offered(one)}
     if regions:
         return f"{remedy}; or another region", f"it has them in {_some(regions)}"
-    clouds = [cloud for cloud in NODE_CLASSES if machines(cloud, card)]
-    return (
-        remedy,
-        f"of other clouds, {' and '.join(clouds)} {'has' if len(clouds) == 1 else 'have'} them" if clouds else "",
-    )
+    clouds = " and ".join(cloud for cloud in NODE_CLASSES if machines(cloud, card))
+    return remedy, f"of other clouds, there are some on {clouds}" if clouds else ""
 
 
 def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:

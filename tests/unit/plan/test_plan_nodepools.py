@@ -225,6 +225,34 @@ def test_pods_for_which_a_pool_may_add_a_node_stop_no_apply(dev: Any) -> None:
     assert [severity for severity, _ in told(L40S._replace(types=("g6e.xlarge",)))] == [Severity.ERROR]
 
 
+def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
+    """The limit of a pool is of all its nodes together: those that are there count, and no node comes beyond it."""
+    from modelyard.plan.nodepools import possible_nodes
+
+    def told(replicas: int, *pool: NodePool, site: Any = dev, **more: Any) -> list[tuple[Severity, str]]:
+        gpu = dev.stack.config.gpu._replace(model="L40S")
+        worker = dev.stack.config.ray_worker._replace(replicas=replicas, cpu="2", memory="24Gi")
+        plan = pools(site, *pool, gpu=gpu, ray_worker=worker, **more).plan()
+        return [(one.severity, one.remedy) for one in plan.findings if one.code == "RES101"]
+
+    assert [severity for severity, _ in told(8, L40S)] == [Severity.ADVICE]
+    assert told(11, L40S) == [
+        (
+            Severity.ERROR,
+            "node pool l40s may have 8 GPUs, which is 3 GPUs too few: raise its gpus, or ask for fewer pods",
+        )
+    ]
+    assert [severity for severity, _ in told(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]
+    # A node of the pool is full of its one pod, and what is left of the limit is for three more.
+    (node, *_) = (one for one in possible_nodes((L40S,)) if one.name == "l40s/g6e.xlarge")
+    grown = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, node._replace(name="new"))))
+    limits = [told(4, L40S._replace(gpus=gpus), site=grown) for gpus in (4, 3)]
+    assert [severity for ((severity, _),) in limits] == [Severity.ADVICE, Severity.ERROR]
+    keda = dev.stack.config.autoscaling._replace(mode="keda", prometheus="http://p:9090", max_replicas=9)
+    ((severity, remedy),) = told(1, L40S, autoscaling=keda)
+    assert (severity, "1 GPU too few" in remedy) == (Severity.WARNING, True)
+
+
 def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_there(dev: Any) -> None:
     """Karpenter holds a pod's node affinity against the pool: without the card's label there, it adds nothing."""
     from modelyard.plan.capacity import obstacle
