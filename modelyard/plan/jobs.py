@@ -35,7 +35,7 @@ def check_job_room(
     if not any(job.command for job in config.jobs):
         return
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
-    kinds = Kinds(nodes, config.flavors, growth)
+    kinds = Kinds(nodes, config.flavors, growth, {pool.name: pool.gpus for pool in config.node_pools})
     told: dict[Ask, Unplaced | None] = {}
     for index, job in enumerate(config.jobs):
         one = by_job.get(id(job))

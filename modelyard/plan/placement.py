@@ -10,9 +10,9 @@ from typing import Any
 from modelyard.cluster import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
-from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, is_slice
+from modelyard.names import PRESENT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import Fit, Room, by_node, fit, obstacle
+from modelyard.plan.capacity import Fit, Room, by_node, fit, left_of, obstacle
 from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.plan.values import TargetPlan
@@ -104,17 +104,12 @@ def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str
     limits = {pool: most[pool] for pool in (node.labels.get(POOL, "") for node in adding) if pool in most}
     if not limits or not pods.gpus:
         return ""
-    there = {pool: sum(int(_gpus(node)) for node in room.nodes if node.labels.get(POOL) == pool) for pool in limits}
-    missing = wanted - sum(max(limit - there[pool], 0) // pods.gpus for pool, limit in limits.items())
+    missing = wanted - sum(left // pods.gpus for left in left_of(limits, room.nodes).values())
     if missing <= 0:
         return ""
     have = " and ".join(f"{pool} may have {plural(limit, 'GPU')}" for pool, limit in sorted(limits.items()))
     few = plural(missing * pods.gpus, "GPU")
     return f"node pool {have}, which is {few} too few: raise its gpus, or ask for fewer pods"
-
-
-def _gpus(node: Node) -> Fraction:
-    return node.allocatable.get(GPU_RESOURCE, Fraction(0))
 
 
 def _way_out(pods: Pods, room: Room, scaled: bool) -> str:

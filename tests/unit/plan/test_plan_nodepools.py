@@ -282,6 +282,11 @@ def test_jobs_run_on_nodes_that_a_pool_may_add(dev: Any) -> None:
     # No machine of the pool has so many.
     assert told(L40S, gpus=9) == ["job train can never run: no node takes a worker"]
     assert told(L40S._replace(types=("g6e.xlarge",))) == ["job train can never run: no node takes a worker"]
+    # A gang is more than its workers one by one.
+    assert told(L40S, workers=3) == [
+        "job train can never run: the nodes, with those that node pools may add, hold 2 of its 3 workers"
+    ]
+    assert told(L40S, L40S._replace(name="more"), workers=3) == []
 
 
 def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:
