@@ -36,6 +36,19 @@ def remote(project: Any) -> Any:
     return project
 
 
+@pytest.mark.parametrize(
+    ("vpc", "subnet", "wrong"), [("vpc-0a1b2c3", "subnet-0a1b2c3d", "vpc"), ("vpc-0a1b2c3d", "x", "subnet")]
+)
+def test_a_network_that_no_account_has_is_told(remote: Any, run: Any, vpc: str, subnet: str, wrong: str) -> None:
+    network = f"{{region: us-east-1, vpc: {vpc}, subnet: {subnet}}}"
+    aws = f"kind: aws, credentialsSecret: a, aws: {{account: '123456789012', networks: [{network}]}}"
+    remote.edit(("kind: lambda, credentialsSecret: lambda", aws))
+    result = run("check", "dev")
+    assert result.code == 2
+    assert f"providers[0].aws.networks[0].{wrong} is" in result.words
+    assert f"not the ID of a {wrong.upper() if wrong == 'vpc' else wrong}" in result.words
+
+
 def test_a_stack_without_remote_resources_says_how_to_have_one(run: Any) -> None:
     result = run("remote", "dev")
     assert (result.code, "has no remote resources" in result.out) == (0, True)
@@ -128,3 +141,19 @@ def test_credentials_in_plain_text_are_refused_by_every_verb(remote: Any, run: A
         assert result.code == 2
         assert "verysecretword" not in result.text
         assert "providers[0].credentials can be read in the file" in result.words
+
+
+def test_an_offline_plan_tells_of_a_remote_cluster_that_the_stack_has_left(project: Any, run: Any) -> None:
+    """As it is recorded: whoever reads the plan of a branch sees that an apply of it deletes a namespace elsewhere."""
+    recorded = project.root / "stacks/recorded"
+    (recorded / "dev@far").mkdir()
+    cluster = json.loads((recorded / "dev/cluster.json").read_text())
+    (recorded / "dev@far/cluster.json").write_text(json.dumps({**cluster, "identity": "farm"}))
+    for name, note in (("far-jobs", "modelyard/dev"), ("other", "modelyard/prod")):
+        notes = {"modelyard.dev/stack": note, "modelyard.dev/mode": "managed"}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
+        (recorded / f"dev@far/namespace.{name}.json").write_text(json.dumps(body))
+    told = run("plan", "dev", "--detailed-exitcode")
+    assert told.code == 5
+    assert "remote cluster far is not planned any more: an apply deletes far-jobs there" in told.words
+    assert "1 remote cluster to leave" in told.words
