@@ -39,7 +39,9 @@ class Kinds:
     def __init__(
         self, nodes: Iterable[Node], flavors: Iterable[Flavor], growth: Iterable[Node], most: Mapping[str, int]
     ) -> None:
-        self.there, self.growth, self.most = tuple(nodes), tuple(growth), most
+        self.there, self.growth = tuple(nodes), tuple(growth)
+        self.left: Mapping[str, int] = left_of(most, self.there)
+        """GPUs that nodes of each node pool may still get."""
         self.flavors: Mapping[str, Flavor] = {flavor.name: flavor for flavor in flavors}
         keys = (key for flavor in self.flavors.values() for key in node_labels(flavor))
         self._keys = frozenset((PRODUCT_LABEL, CONFIG_LABEL, *keys))
@@ -151,11 +153,10 @@ def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | No
 
     Only GPUs are counted: it is what the limits are of.
     """
-    coming = [node.labels.get(POOL, "") for one in flavors for node in kinds.growth if _comes(ask, one, node)]
-    if coming and (not ask.gpus or not set(coming) <= kinds.most.keys()):
+    coming = {node.labels.get(POOL, "") for one in flavors for node in kinds.growth if _comes(ask, one, node)}
+    if coming and (not ask.gpus or not coming <= kinds.left.keys()):
         return None
-    left = left_of({pool: kinds.most[pool] for pool in coming}, kinds.there)
-    return sum(gpus // ask.gpus for gpus in left.values())
+    return sum(kinds.left[pool] // ask.gpus for pool in coming)
 
 
 def _comes(ask: Ask, flavor: Flavor | None, node: Node) -> bool:
