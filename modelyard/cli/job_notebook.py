@@ -159,7 +159,8 @@ def _stop(problems: list[Problem]) -> Stop:
     """All problems at once; a single one has its remedy on a line of its own."""
     if len(problems) == 1:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
-    return Stop(Exit.USAGE, "\n".join(f"{one.summary}: {one.remedy}" for one in problems))
+    listed = "".join(f"\n- {one.summary}\n  → {one.remedy}" for one in problems)
+    return Stop(Exit.USAGE, f"{len(problems)} things keep it from being submitted{listed}")
 
 
 def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str, Any]:

@@ -152,6 +152,13 @@ CASES: list[Case] = [
     ),
     ("modelyard:targets: {raHead: {}}", codes.UNKNOWN_KEY, 23, "unknown key targets.raHead", "did you mean rayHead?"),
     ("modelyard:partitions: [{mode: mps}]", codes.MISSING_KEY, 26, "partitions[0].name is missing", 'add `name: "…"`'),
+    (
+        "modelyard:jobs: [{name: x}]",
+        codes.MISSING_KEY,
+        20,
+        "jobs[0].type is missing",
+        'add `type: "training"` to jobs[0]',
+    ),
     ("modelyard:patches: [{version: v1}]", codes.MISSING_KEY, 23, "patches[0].name is missing", "to patches[0]"),
     # Kinds
     ("modelyard:autoscaling: true", codes.KIND, 26, "autoscaling is true; it must be a mapping", "write a mapping"),
