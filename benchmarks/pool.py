@@ -1,8 +1,8 @@
-"""How the time and memory of ``modelyard check`` grow with the nodes, teams and jobs of one stack.
+"""How the time and memory of ``modelyard check`` and ``plan`` grow with the nodes, teams and jobs of one stack.
 
 Every row is a project of its own: nodes with cards of several kinds and pods on them, teams in cohorts with quotas,
-resources, and jobs on them, a third of which have a command that is queued. Whole processes are measured, with the
-operating system's own accounting.
+resources, and jobs on them, a third of which have a command that is queued; the project's policies are run. Whole
+processes are measured, with the operating system's own accounting.
 
     python benchmarks/pool.py
     python benchmarks/pool.py --json
@@ -24,8 +24,9 @@ from run import MODELYARD, figures, measure  # noqa: E402
 CARDS = (("A10", "NVIDIA-A10", 23028), ("A30", "NVIDIA-A30", 24576), ("A100-40GB", "NVIDIA-A100-SXM4-40GB", 40960))
 PODS = 8
 """Running on each node."""
+VERBS = ("check", "plan")
 SECONDS, MEMORY_MB = 10.0, 1000.0
-"""The targets, for the largest row."""
+"""The targets, for the largest row of each verb."""
 
 
 class Size(NamedTuple):
@@ -41,7 +42,7 @@ SIZES = tuple(Size(5000 // part, 500 // part, 20_000 // part) for part in (8, 4,
 
 def project(folder: Path, size: Size) -> None:
     """A project with one stack of this size."""
-    for part in ("patches", "stacks"):
+    for part in ("patches", "policies", "stacks"):
         shutil.copytree(
             ROOT / part, folder / part, ignore=shutil.ignore_patterns("Pulumi.staging.yaml", "Pulumi.prod.yaml")
         )
@@ -84,7 +85,7 @@ def _pod(number: int) -> dict[str, Any]:
 
 def _pool(size: Size) -> list[str]:
     """The sections of the stack file, as people write them."""
-    lines = ["  modelyard:runtime: {image: 'images.example.com/jobs:1'}", "  modelyard:flavors:"]
+    lines = ["  modelyard:runtime: {image: 'images.example.com/jobs:1.4.2'}", "  modelyard:flavors:"]
     lines += [
         f"    - {{name: {card.lower()}, gpu: {card}, labels: {{nvidia.com/gpu.product: {product}}}}}"
         for card, product, _ in CARDS
@@ -128,19 +129,20 @@ def main() -> None:
     for size in SIZES:
         with tempfile.TemporaryDirectory() as name:
             project(Path(name), size)
-            runs = [measure([str(MODELYARD), "-C", name, "check", "dev"]) for _ in range(arguments.runs)]
-            rows.append(size._asdict() | figures(runs))
+            for verb in VERBS:
+                runs = [measure([str(MODELYARD), "-C", name, verb, "dev"]) for _ in range(arguments.runs)]
+                rows.append({"verb": verb} | size._asdict() | figures(runs))
     if arguments.json:
         print(json.dumps(rows, indent=2))
         return
-    print(f"{'nodes':>7}{'teams':>7}{'jobs':>8}{'seconds':>10}{'CPU s':>8}{'MB':>7}")
+    print(f"{'verb':<6}{'nodes':>7}{'teams':>7}{'jobs':>8}{'seconds':>10}{'CPU s':>8}{'MB':>7}")
     for row in rows:
         print(
-            f"{row['nodes']:>7,}{row['teams']:>7,}{row['jobs']:>8,}"
+            f"{row['verb']:<6}{row['nodes']:>7,}{row['teams']:>7,}{row['jobs']:>8,}"
             f"{row['seconds']:>10.1f}{row['cpu_seconds']:>8.1f}{row['peak_mb']:>7.0f}"
         )
-    met = rows[-1]["seconds"] < SECONDS and rows[-1]["peak_mb"] < MEMORY_MB
-    print(f"target of the last row: {SECONDS:.0f} s, {MEMORY_MB:,.0f} MB: {'met' if met else 'missed'}")
+    met = all(row["seconds"] < SECONDS and row["peak_mb"] < MEMORY_MB for row in rows[-len(VERBS) :])
+    print(f"target of the last rows: {SECONDS:.0f} s, {MEMORY_MB:,.0f} MB: {'met' if met else 'missed'}")
 
 
 if __name__ == "__main__":

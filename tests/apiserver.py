@@ -1,18 +1,18 @@
 """A small HTTP server that speaks as much of the API server's language as reading a pool needs: lists in pages, label
-selectors, logs of pods, and deletes. The lab's nodes are simulated and have no logs; this is where they come from.
+selectors, logs of pods, and deletes.
 """
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
+
+from tests.servers import Quiet, listening
 
 _LOG = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log")
 _LIST = re.compile(r"/apis?/(?:[^/]+/)?v[0-9a-z]+(?:/namespaces/([^/]+))?/([a-z]+)")
@@ -70,7 +70,7 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
     """Starts one; its kubeconfig has the context ``dev``."""
     made = ApiServer(folder)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         protocol_version = "HTTP/1.1"
         # Head and body are two writes: else the second waits 40 ms for the client's acknowledgement of the first.
         disable_nagle_algorithm = True
@@ -107,18 +107,9 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
 
         def _answer(self, code: int, document: Any) -> None:
             body = document.encode() if isinstance(document, str) else json.dumps(document).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(body, code, Content_Type="application/json")
 
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        http.daemon_threads = True
-        url = f"http://127.0.0.1:{http.server_address[1]}"
+    with listening(Handler) as url:
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -128,8 +119,4 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
             "current-context": "dev",
         }
         made.kubeconfig.write_text(yaml.safe_dump(config))
-        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-        thread.start()
         yield made
-        http.shutdown()
-        thread.join()

@@ -9,15 +9,15 @@ import json
 import subprocess
 import sys
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 from lab.build import cache_folder
 from modelyard.environments.conda import SOLVER_SHA256, SOLVER_VERSION
+from tests.servers import listening
 
 HERE = "{}.{}".format(*sys.version_info[:2])
 
@@ -111,13 +111,8 @@ class Channel:
 @contextmanager
 def served(folder: Path) -> Iterator[Channel]:
     """A channel in a folder, as long as the server of its address runs."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield Channel(folder, f"http://127.0.0.1:{server.server_port}")
-    finally:
-        server.shutdown()
-        server.server_close()
+    with listening(functools.partial(_Quiet, directory=str(folder))) as url:
+        yield Channel(folder, url)
 
 
 def rattler() -> tuple[Path, Path]:

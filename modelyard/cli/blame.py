@@ -8,7 +8,7 @@ from modelyard import merge
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, planned_target, project_root, say, stack_options, the_plan
 from modelyard.cli.exit import Exit, Stop
-from modelyard.plan.trace import Trace, find_fields, trace
+from modelyard.plan.trace import Renderings, Trace, find_fields, trace
 from modelyard.plan.values import TargetPlan
 from modelyard.report.fields import names_its_item
 from modelyard.report.style import Style
@@ -42,7 +42,8 @@ def run(args: Namespace) -> Exit:
     schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
     path, fields = _named(args.field, target, schema)
     chosen = chosen_patches(root, stack, target.cluster)
-    traced = [trace(target, field, schema, stack, chosen, bases=True) for field in fields]
+    known = Renderings()
+    traced = [trace(target, field, schema, stack, chosen, bases=True, renderings=known) for field in fields]
     if args.json:
         from modelyard.report.json import json_text
 

@@ -1,12 +1,11 @@
 """Jobs of a cluster: submit one of a stack's, or a notebook as one, and see what becomes of it."""
 
-from argparse import ArgumentParser, Namespace
+from functools import partial
 
 from modelyard.cli.app import Verb
-from modelyard.cli.exit import Exit
-from modelyard.cli.subverbs import add_subverbs
+from modelyard.cli.subverbs import add_subverbs, run_subverb
 
-SUB_VERBS: dict[str, Verb] = {
+_KNOWN = {
     "submit": Verb("job_submit", "start a job of a stack, or a notebook as a job"),
     "render": Verb("job_render", "print what a run of a job would be, without a cluster"),
     "choices": Verb("job_choices", "what a notebook can be submitted with"),
@@ -15,15 +14,6 @@ SUB_VERBS: dict[str, Verb] = {
     "logs": Verb("job_logs", "what a run's workers wrote"),
     "cancel": Verb("job_cancel", "stop a run, so that its GPUs come free"),
 }
-"""Each with ``configure`` and ``run``, as a verb; the modules import what they work with only when they run."""
 
-
-def configure(parser: ArgumentParser) -> None:
-    """Adds the sub-verbs."""
-    add_subverbs(parser, SUB_VERBS)
-
-
-def run(args: Namespace) -> Exit:
-    """Runs the sub-verb."""
-    code: Exit = args.run_sub(args)
-    return code
+configure = partial(add_subverbs, known=_KNOWN)
+run = run_subverb

@@ -51,7 +51,7 @@ def run(args: Namespace) -> Exit:
     homeless = {pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")}
     known = sources(one, pods)
     wanted = [source for source in known if args.worker in (None, source.worker)]
-    why = f"modelyard job why {one.stack} {one.name} tells why"
+    why = f"modelyard job why {one.words} tells why"
     if elsewhere.hidden is not None:
         if not known:
             raise elsewhere.hidden

@@ -81,5 +81,5 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
         say([json_text(submitted_document(stack.name, name, made, objects, dry_run=args.dry_run))])
     else:
         style = style_for(args, sys.stdout)
-        say(submitted_text(name, objects, style, dry_run=args.dry_run))
+        say(submitted_text(name, objects, style, dry_run=args.dry_run, remote=made.remote))
     return Exit.FINE

@@ -17,7 +17,7 @@ from modelyard.hardware import resolve
 from modelyard.hardware.mig import resource_compute
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
-from modelyard.plan.capacity import obstacle
+from modelyard.plan.capacity import alike, label_keys, obstacle
 from modelyard.plan.cost import Count, Price, StackCost, TargetCost, stack_cost
 from modelyard.plan.keda import bounds, fewest
 from modelyard.plan.pods import Pods, pod_spec, pods_of, replicas_of
@@ -25,6 +25,7 @@ from modelyard.plan.values import Plan, TargetPlan
 
 _REPLICATED = ("Deployment", "StatefulSet", "ReplicaSet")
 """Kinds of which ``spec.replicas`` says how many pods there are, 1 where it is not set."""
+_NAME = "metadata.name"
 _NOBODY = Count(0, 0)
 _ZERO = Fraction(0)
 
@@ -41,11 +42,32 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
     before = prices if earlier is None else earlier
     least, most = fewest(plan.targets), bounds(plan.targets)
     limits = {name: tuple(map(_range, least[name], most[name])) for name in most}
+    nodes = _kinds(plan, state.nodes, (before, prices))
     return stack_cost(
         cost
         for target in plan.targets
-        for cost in _target(target, limits.get(target.name, (None, None)), state.nodes, before, prices)
+        for cost in _target(target, limits.get(target.name, (None, None)), nodes, before, prices)
     )
+
+
+def _kinds(plan: Plan, nodes: Iterable[Node], sides: Iterable[Prices]) -> tuple[Node, ...]:
+    """The first node of each kind: what neither prices nor the plan's pods tell apart costs the same everywhere."""
+    keys = {key for target in plan.targets for body in (target.before, target.after) for key in _told_by(body)}
+    if _NAME in keys:
+        return tuple(nodes)
+    every, first = tuple(nodes), dict[Any, Node]()
+    sizes = alike(every)
+    for node in every:
+        worth = [price(node, prices)[0] for prices in sides for price in (gpu_price, cpu_price)]
+        kind = (sizes[node.name], _has_gpus(node), *worth, *map(node.labels.get, sorted(keys)))
+        first.setdefault(kind, node)
+    return tuple(first.values())
+
+
+def _told_by(body: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What the pods of an object tell nodes apart by: labels, or their names."""
+    keys = label_keys(pods_of(body))
+    return (_NAME,) if keys is None else keys
 
 
 def _target(

@@ -12,7 +12,7 @@ from modelyard.jobs.submission import (
     errors_about,
     has_image,
     job_submission,
-    job_template,
+    job_templates,
     run_name,
     unfit_for_run,
 )
@@ -28,7 +28,7 @@ __all__ = [
     "has_image",
     "job_environment",
     "job_submission",
-    "job_template",
+    "job_templates",
     "notebook_environment",
     "run_name",
     "submission",

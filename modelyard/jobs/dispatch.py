@@ -13,7 +13,6 @@ from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job
 from modelyard.workloads.environments import environment_named
 from modelyard.workloads.jobs import deployment_of, is_deployed, team_of_resource
-from modelyard.workloads.pool import is_dispatched
 
 
 def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
@@ -24,17 +23,20 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
         everything: its resources, as ``sizing.sized`` gives them.
     """
     config = stack.config
+    sent = {team.name for team in config.teams if team.clusters}
+    if not sent:
+        return
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
     for index, job in enumerate(config.jobs):
         one = by_job.get(id(job))
         if one is None or not job.command or one.resource.remote is not None:
             continue
-        if is_dispatched(config, job.team or one.resource.team):
+        if (job.team or one.resource.team) in sent:
             yield from _run(stack, index, job, one)
     places = {resource.name: ("resources", index) for index, resource in enumerate(config.resources)}
     jobs = {job.name: ("jobs", index) for index, job in enumerate(config.jobs)}
     for one in everything:
-        if not is_deployed(config, one) or not is_dispatched(config, team_of_resource(one)):
+        if not is_deployed(config, one) or team_of_resource(one) not in sent:
             continue
         where: Path = jobs[one.jobs[0][0].name] if one.own else places[one.resource.name]
         yield stack.finding(

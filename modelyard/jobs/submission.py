@@ -1,6 +1,6 @@
 """The objects that a submission makes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Final
 
@@ -15,9 +15,9 @@ from modelyard.jobs.template import Submission, chosen_template, submission
 from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource
-from modelyard.stack.names import fresh, instead, lasting
+from modelyard.stack.names import fresh, instead, lasting, repeated
 from modelyard.stack.waivers import waive
-from modelyard.workloads import job_facts
+from modelyard.workloads import job_facts, stack_facts, workloads
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by who runs its workers."""
@@ -54,17 +54,20 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
         return Submission((), (finding,))
     if problem := unfit_for_run(stack, index, job):
         return Submission((), (problem,))
-    found = errors_about(stack, (job,), today)
+    everything = sized(stack.config)
+    found = errors_about(stack, (job,), today, everything)
     if any(one.blocks for one in found):
         return Submission((), found)
-    given = job_facts(stack.config, job, run, stack.name)
+    known = stack_facts(stack, workloads(stack.config), everything)
+    on = next(one for one in everything if any(other is job for other, _ in one.jobs))
+    given = job_facts(stack.config, job, on, run, stack.name)
     resource = _resource(stack, job)
     if resource is None or resource.remote is None:
         environment, problems = job_environment(stack, job)
         if problems:
             # Nobody can waive that packages are there.
             return Submission((), (*found, *problems))
-        made = submission(stack, library, TEMPLATES[job.engine], given)
+        made = submission(stack, library, TEMPLATES[job.engine], given, known)
         needs = (environment,) if environment is not None else ()
         return made._replace(environments=needs, apart=job.trials is not None)
     from modelyard.remote.cluster import cluster_run, unfit
@@ -73,28 +76,33 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
         finding = stack.finding("RES214", Severity.ERROR, ("jobs", index), f"job {job.name} {wrong[0]}", wrong[1])
         return Submission((), (finding,))
     there = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
-    return submission(stack, library, TEMPLATES[job.engine], there)._replace(remote=resource.name)
+    return submission(stack, library, TEMPLATES[job.engine], there, known)._replace(remote=resource.name)
 
 
-def job_template(stack: Stack, library: Library, index: int) -> Selected | None:
-    """What a submission of the job at a place of the stack's is rendered from, the run named like the job.
+def job_templates(stack: Stack, library: Library) -> Iterator[tuple[Job, Selected]]:
+    """What a submission of each job is rendered from, the run named like the job.
 
-    None where there is nothing to submit, whatever is waived.
+    Left out are jobs of which there is nothing to submit, whatever is waived.
     """
-    job = stack.config.jobs[index]
+    config, everything = stack.config, sized(stack.config)
+    known = stack_facts(stack, workloads(config), everything)
+    places = {id(job): one for one in everything for job, _ in one.jobs}
     # Of two resources with one name nobody knows which is meant.
-    twice = sum(one.name == job.resource for one in stack.config.resources) > 1
-    if twice or unfit_for_run(stack, index, job) is not None:
-        return None
-    given = job_facts(stack.config, job, job.name, stack.name)
-    resource = _resource(stack, job)
-    if resource is not None and resource.remote is not None:
-        from modelyard.remote.cluster import cluster_run, unfit
+    twice = {config.resources[index].name for index in repeated(one.name for one in config.resources)}
+    for index, job in enumerate(config.jobs):
+        on = places.get(id(job))
+        if not job.command or on is None or job.resource in twice or unfit_for_run(stack, index, job) is not None:
+            continue
+        given = job_facts(config, job, on, job.name, stack.name)
+        if on.resource.remote is not None:
+            from modelyard.remote.cluster import cluster_run, unfit
 
-        if unfit(stack.config, resource, job, given["run"]["workers"]) is not None:
-            return None
-        given = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
-    return chosen_template(stack, library, TEMPLATES[job.engine], given)[0]
+            if unfit(config, on.resource, job, given["run"]["workers"]) is not None:
+                continue
+            given = {"run": {**given["run"], **cluster_run(config, on.resource, job)}}
+        chosen, _ = chosen_template(stack, library, TEMPLATES[job.engine], given, known)
+        if chosen is not None:
+            yield job, chosen
 
 
 def _resource(stack: Stack, job: Job) -> Resource | None:

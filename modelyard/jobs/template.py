@@ -1,13 +1,12 @@
 """From a template of mode ``submitted`` to objects."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Library, Selected, render_base, select_for_job
 from modelyard.findings import Finding
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
-from modelyard.workloads import stack_facts, workloads
+from modelyard.workloads import Facts, stack_facts, workloads
 
 
 class Submission(NamedTuple):
@@ -26,7 +25,7 @@ class Submission(NamedTuple):
     """Name of the remote resource on whose cluster it runs; empty: the platform's."""
 
 
-def submission(stack: Stack, library: Library, template: str, given: Mapping[str, Any]) -> Submission:
+def submission(stack: Stack, library: Library, template: str, given: Facts, known: Facts | None = None) -> Submission:
     """What a template comes out as.
 
     Args:
@@ -34,8 +33,9 @@ def submission(stack: Stack, library: Library, template: str, given: Mapping[str
         library: the project's patches.
         template: name of a patch with ``mode: submitted``.
         given: facts of the submission, beside the stack's own.
+        known: the stack's own, where somebody has them already.
     """
-    chosen, findings = chosen_template(stack, library, template, given)
+    chosen, findings = chosen_template(stack, library, template, given, known)
     if chosen is None:
         return Submission((), (*library.findings, *findings))
     made = render_base(chosen.patch, chosen.params)
@@ -45,11 +45,11 @@ def submission(stack: Stack, library: Library, template: str, given: Mapping[str
 
 
 def chosen_template(
-    stack: Stack, library: Library, template: str, given: Mapping[str, Any]
+    stack: Stack, library: Library, template: str, given: Facts, known: Facts | None = None
 ) -> tuple[Selected | None, tuple[Finding, ...]]:
     """The version of a template that a stack takes, with its parameters; None where the findings say why.
 
     The arguments are those of :func:`submission`.
     """
-    known = {**stack_facts(stack, workloads(stack.config)), **given}
-    return select_for_job(library, stack, known, template)
+    known = stack_facts(stack, workloads(stack.config)) if known is None else known
+    return select_for_job(library, stack, {**known, **given}, template)

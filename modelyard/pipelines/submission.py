@@ -17,7 +17,14 @@ from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.names import fresh, instead, lasting
 from modelyard.stack.pipelines import Pipeline, Stage
-from modelyard.workloads import deployment_of, job_facts, namespace_of_job, namespace_of_resource
+from modelyard.workloads import (
+    deployment_of,
+    job_facts,
+    namespace_of_job,
+    namespace_of_resource,
+    stack_facts,
+    workloads,
+)
 
 TEMPLATE: Final = "pipeline-run"
 """The patch that the pod which starts the stages is rendered from."""
@@ -114,6 +121,7 @@ def pipeline_submission(
     """
     config = stack.config
     everything = sized(config)
+    facts = stack_facts(stack, workloads(config), everything)
     if errors := errors_of(stack, pipeline, everything, today):
         return Submission((), errors)
     wanted, whole = in_order(pipeline.stages), Run(run)
@@ -140,12 +148,12 @@ def pipeline_submission(
         else:
             (job, one) = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
             namespace = namespace_of_job(config, job, one.resource)
-            known = job_facts(config, job, f"{run}-{stage.name}", stack.name)
+            known = job_facts(config, job, one, f"{run}-{stage.name}", stack.name)
             known["run"]["env"] |= variables(config, pipeline, stage, whole)
             environment, wrong = job_environment(stack, job)
             findings += wrong
             environments |= {environment.name: environment} if environment is not None else {}
-            rendered = submission(stack, library, TEMPLATES[job.engine], known)
+            rendered = submission(stack, library, TEMPLATES[job.engine], known, facts)
             findings += rendered.findings
             templates.append(rendered.template)
             made = tuple(_of_run(body, pipeline, stage, run) for body in rendered.objects)
@@ -165,7 +173,7 @@ def pipeline_submission(
         "rules": _rules(steps),
         "steps": steps,
     }
-    leader = submission(stack, library, TEMPLATE, {"pipelineRun": pipeline_facts})
+    leader = submission(stack, library, TEMPLATE, {"pipelineRun": pipeline_facts}, facts)
     found = tuple(dict.fromkeys((*findings, *leader.findings)))
     if not leader.objects:
         return Submission((), found)

@@ -13,6 +13,7 @@ from modelyard.cluster import ClusterState, Node
 from modelyard.cluster.state import Quota
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.plan.pods import Pods
+from modelyard.workloads.nodepools import POOL
 
 MANY = 1_000_000
 """Pods that nothing limits."""
@@ -76,6 +77,20 @@ class Room(NamedTuple):
     """Of each node a number that it shares with those of the same size and taints: what one of them takes, all do."""
 
 
+def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
+    """GPUs that nodes of node pools may still get, by pool.
+
+    Args:
+        most: GPUs that the nodes of each pool may have together.
+        nodes: that are there.
+    """
+    left = dict(most)
+    for node in nodes:
+        if (pool := node.labels.get(POOL)) in left:
+            left[pool] -= int(node.allocatable.get(GPU_RESOURCE, 0))
+    return {pool: max(gpus, 0) for pool, gpus in left.items()}
+
+
 def room_of(state: ClusterState) -> Room:
     """The room that a cluster has."""
     taken: dict[str, dict[str, dict[str, Fraction]]] = {}
@@ -84,17 +99,18 @@ def room_of(state: ClusterState) -> Room:
         for name, value in pod.requests.items():
             theirs[name] = theirs[name] + value if name in theirs else value
     nodes = tuple(sorted(state.nodes, key=lambda node: node.name))
-    return Room(nodes, taken, state.quotas, _alike(nodes))
+    return Room(nodes, taken, state.quotas, alike(nodes))
 
 
-def _alike(nodes: Iterable[Node]) -> dict[str, int]:
+def alike(nodes: Iterable[Node]) -> dict[str, int]:
+    """Of each node by name a number that it shares with those of the same size and taints."""
     numbers: dict[Any, int] = {}
-    alike: dict[str, int] = {}
+    found: dict[str, int] = {}
     for node in nodes:
         taints = tuple(tuple(sorted(taint.items())) for taint in node.taints)
         kind = (tuple(sorted(node.allocatable.items())), taints, node.schedulable)
-        alike[node.name] = numbers.setdefault(kind, len(numbers))
-    return alike
+        found[node.name] = numbers.setdefault(kind, len(numbers))
+    return found
 
 
 def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY) -> Fit:
@@ -105,7 +121,7 @@ def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY)
     """
     total = 0
     limits: list[tuple[str, str | Shortage | None]] = []
-    keys = _label_keys(pods)
+    keys = label_keys(pods)
     obstacles: dict[Any, str] = {}
     empty: dict[Any, tuple[int, Shortage | None]] = {}
     for node in room.nodes:
@@ -129,7 +145,7 @@ def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY)
     return Fit(min(total, upto), tuple(limits))
 
 
-def _label_keys(pods: Pods) -> tuple[str, ...] | None:
+def label_keys(pods: Pods) -> tuple[str, ...] | None:
     """Labels by which the pods tell nodes apart; None where they tell them by their names."""
     keys = dict.fromkeys(pods.selector)
     for term in pods.terms or ():

@@ -1,14 +1,22 @@
 """Whether jobs can ever run: on a node, as many workers as they ask for, within their team's quota."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.plan.asks import Ask, ask_of
 from modelyard.plan.job_nodes import Kinds, Unplaced, unplaced
-from modelyard.plan.job_quotas import check_bare_quotas, check_resource_quotas, flavors_for, missing_level, short_of
+from modelyard.plan.job_quotas import (
+    Short,
+    check_bare_quotas,
+    check_resource_quotas,
+    flavors_for,
+    missing_level,
+    short_of,
+)
 from modelyard.sizing import Sized
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Team
 from modelyard.workloads.quotas import Quotas
 
@@ -18,7 +26,7 @@ def check_job_room(
 ) -> Iterator[Finding]:
     """The findings about jobs with a command; without nodes nobody says what there is.
 
-    Time grows with the jobs, and with the kinds of nodes for each different size of a job.
+    Time grows with the jobs, and with the quotas and the kinds of nodes for each different size of a job.
 
     Args:
         stack: whose jobs they are.
@@ -35,48 +43,57 @@ def check_job_room(
     if not any(job.command for job in config.jobs):
         return
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
-    kinds = Kinds(nodes, config.flavors, growth)
-    told: dict[Ask, Unplaced | None] = {}
+    kinds = Kinds(nodes, config.flavors, growth, {pool.name: pool.gpus for pool in config.node_pools})
+    judged: dict[Ask, _Verdict] = {}
     for index, job in enumerate(config.jobs):
         one = by_job.get(id(job))
         if not job.command or one is None or one.resource.remote is not None:
             continue
         ask = ask_of(config, job, one)
-        team = teams.get(ask.team or "")
-        if ask.team is not None and team is None:
-            continue  # It is told that there is no such team.
-        short = _beyond_quota(stack, index, ask, team, quotas) if team is not None else None
-        if short is not None:
-            yield short
-        elif kinds.there and not (team is not None and team.clusters):  # Nobody knows the nodes of other clusters.
-            if ask not in told:
-                told[ask] = unplaced(ask, kinds, flavors_for(config, ask, team) if team is not None else None)
-            if (problem := told[ask]) is not None:
-                yield stack.finding(
-                    "RES212",
-                    Severity.WARNING,
-                    ("jobs", index),
-                    f"job {job.name} can never run: {problem.summary}",
-                    "ask for less, or add such nodes; where an autoscaler adds them there is nothing to do",
-                    detail=problem.detail,
-                )
+        if ask not in judged:
+            judged[ask] = _verdict(config, ask, teams, quotas, kinds)
+        yield from _told(stack, index, ask, judged[ask])
 
 
-def _beyond_quota(stack: Stack, index: int, ask: Ask, team: Team, quotas: Quotas) -> Finding | None:
-    """That the queue of a job's team would never admit a run of it."""
+class _Verdict(NamedTuple):
+    """Why a run never gets what it asks for: the first of these that is there."""
+
+    level: tuple[str, str] | None = None
+    """See :func:`missing_level`."""
+    short: Short | None = None
+    unplaced: Unplaced | None = None
+
+
+def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas, kinds: Kinds) -> _Verdict:
+    team = teams.get(ask.team or "")
+    if team is None:
+        # That there is no such team is told elsewhere.
+        return _Verdict(unplaced=unplaced(ask, kinds, None) if kinds.there and ask.team is None else None)
+    if (level := missing_level(config, ask, team)) is not None:
+        return _Verdict(level=level)
+    if (short := short_of(config, quotas, ask, team)) is not None:
+        return _Verdict(short=short)
+    if not kinds.there or team.clusters:  # Nobody knows the nodes of other clusters.
+        return _Verdict()
+    return _Verdict(unplaced=unplaced(ask, kinds, flavors_for(config, ask, team)))
+
+
+def _told(stack: Stack, index: int, ask: Ask, why: _Verdict) -> Iterator[Finding]:
+    """The finding about a job that never gets what it asks for."""
     job = stack.config.jobs[index]
-    if (level := missing_level(stack.config, ask, team)) is not None:
-        return stack.finding(
+    if why.level is not None:
+        yield stack.finding(
             "RES215",
             Severity.ERROR,
             ("jobs", index, "together"),
-            f"job {job.name} wants its workers together by {job.together}, and no flavor of team {team.name} that "
+            f"job {job.name} wants its workers together by {job.together}, and no flavor of team {ask.team} that "
             "it may take has that level",
-            level[0],
-            detail=level[1],
+            why.level[0],
+            detail=why.level[1],
         )
-    if (short := short_of(stack.config, quotas, ask, team)) is not None:
-        return stack.finding(
+    elif why.short is not None:
+        short = why.short
+        yield stack.finding(
             "RES213",
             Severity.ERROR,
             ("jobs", index),
@@ -84,4 +101,12 @@ def _beyond_quota(stack: Stack, index: int, ask: Ask, team: Team, quotas: Quotas
             short.remedy,
             detail=short.why,
         )
-    return None
+    elif why.unplaced is not None:
+        yield stack.finding(
+            "RES212",
+            Severity.WARNING,
+            ("jobs", index),
+            f"job {job.name} can never run: {why.unplaced.summary}",
+            "ask for less, or add such nodes; where an autoscaler adds them there is nothing to do",
+            detail=why.unplaced.detail,
+        )

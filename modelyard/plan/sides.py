@@ -4,13 +4,16 @@ Whoever has to look at all clusters of a stack goes through ``sides_of``; whoeve
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
 from modelyard.stack.config import Path, Platform, Stack
-from modelyard.workloads import Facts, stack_facts, workloads
+from modelyard.workloads import Facts, sized_resources, stack_facts, workloads
 from modelyard.workloads.remote import RemoteCluster, remote_clusters, remote_facts
+
+if TYPE_CHECKING:
+    from modelyard.sizing import Sized
 
 _FACTS = "remote"
 _WRITTEN = {"queues": "quota"}
@@ -26,6 +29,8 @@ class Side(NamedTuple):
     """What patches and rules may ask."""
     path: Path
     """Where the stack file says the cluster's namespace and the like."""
+    sizes: "tuple[Sized, ...]" = ()
+    """The stack's resources with their jobs, of the platform's side."""
 
     @property
     def name(self) -> str:
@@ -55,7 +60,8 @@ def sides_of(stack: Stack) -> tuple[Side, ...]:
 
 def platform_side(stack: Stack) -> Side:
     """The side in the platform's cluster."""
-    return Side(stack, stack_facts(stack, workloads(stack.config)), ("platform",))
+    sizes = sized_resources(stack.config)
+    return Side(stack, stack_facts(stack, workloads(stack.config), sizes), ("platform",), sizes)
 
 
 def remote_side(stack: Stack, remote: RemoteCluster) -> Side:

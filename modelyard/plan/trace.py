@@ -1,6 +1,6 @@
 """From a field back to what set it: patches, owners, and the line of the stack file."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard import merge
@@ -14,6 +14,9 @@ from modelyard.plan.starting import hidden_field
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.config import Stack
+
+_Name = str | tuple[str, str, str]
+"""Of a target, as templates name it; API version, kind and name of an object, as it has them in a base."""
 
 
 class Source(NamedTuple):
@@ -34,6 +37,38 @@ class Setting(NamedTuple):
     file: str
     value: Any
     sources: tuple[Source, ...]
+
+
+class Renderings:
+    """What the patches of one cluster say of its objects, as they are and with another value for one parameter.
+
+    Each is rendered when somebody asks for it, and once: who traces the fields of many objects keeps this.
+    """
+
+    def __init__(self) -> None:
+        self._bodies: dict[tuple[str, str, str | None], Mapping[_Name, dict[str, Any]]] = {}
+        self._shown: dict[tuple[str, str], Any] = {}
+
+    def of(self, one: Selected, file: str, other: str | None = None) -> "Mapping[_Name, dict[str, Any]]":
+        """What a patch says in its template by target, or in its base by API version, kind and name.
+
+        Args:
+            one: the patch.
+            file: ``TEMPLATE`` or ``BASE``.
+            other: the parameter that has another value; None: none.
+        """
+        key = (one.patch.id, file, other)
+        if key not in self._bodies:
+            params = one.params if other is None else {**one.params, other: _another(one.params[other])}
+            self._bodies[key] = _patched(one, params) if file == TEMPLATE else _owned(one, params)
+        return self._bodies[key]
+
+    def shown(self, one: Selected, param: str) -> Any:
+        """The value of a parameter without what looks like a secret."""
+        key = (one.patch.id, param)
+        if key not in self._shown:
+            self._shown[key] = hidden_at(param, one.params[param])
+        return self._shown[key]
 
 
 class Trace(NamedTuple):
@@ -69,6 +104,7 @@ def trace(
     chosen: tuple[Selected, ...],
     *,
     bases: bool = False,
+    renderings: Renderings | None = None,
 ) -> Trace:
     """Who gives a field its value.
 
@@ -83,10 +119,12 @@ def trace(
         stack: of the plan.
         chosen: its patches.
         bases: whether a field that no patch sets is looked for in the objects that patches own.
+        renderings: of ``chosen``, where more than one field is traced.
     """
-    settings = tuple(_settings(target, path, schema, stack, chosen, _patched))
+    known = Renderings() if renderings is None else renderings
+    settings = tuple(_settings(target, path, schema, stack, chosen, known, TEMPLATE))
     if bases and not settings and target.managed:
-        settings = tuple(_settings(target, path, schema, stack, chosen, _owned))
+        settings = tuple(_settings(target, path, schema, stack, chosen, known, BASE))
     return Trace(
         target,
         path,
@@ -115,14 +153,9 @@ def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
 def _without_secrets(path: Path, setting: Setting) -> Setting:
     """The setting without a secret, nor the parameter that it came from."""
     shown = hidden_field(path, setting.value)
-    secret = shown != setting.value
-    sources = (
-        source._replace(value=HIDDEN if secret else hidden_at(source.param, source.value)) for source in setting.sources
-    )
-    return setting._replace(value=shown, sources=tuple(sources))
-
-
-_Bodies = Callable[[Selected, Mapping[str, Any], TargetPlan], dict[str, Any] | None]
+    if shown == setting.value:
+        return setting
+    return setting._replace(value=shown, sources=tuple(one._replace(value=HIDDEN) for one in setting.sources))
 
 
 def _settings(
@@ -131,40 +164,39 @@ def _settings(
     schema: merge.Type,
     stack: Stack,
     chosen: tuple[Selected, ...],
-    bodies: _Bodies,
+    known: Renderings,
+    file: str,
 ) -> Iterator[Setting]:
-    file = BASE if bodies is _owned else TEMPLATE
+    name: _Name = target.name_there if file == TEMPLATE else (target.key.api_version, target.key.kind, target.key.name)
     for one in chosen:
         if one.patch.id not in target.patches:
             continue
-        body = bodies(one, dict(one.params), target)
+        body = known.of(one, file).get(name)
         value = _value_at(body, path, schema)
         if body is None or value is merge.ABSENT:
             continue
         sources = []
-        for name in sorted(one.params):
-            given = one.params[name]
-            other = bodies(one, {**one.params, name: _another(given)}, target)
+        for param in sorted(one.params):
+            given = one.params[param]
+            other = known.of(one, file, param).get(name)
             # With another name it is another object; an object is gone where what it is made of is. Of an empty list it
             # is not made: that template only took no item of another kind.
-            gone = bodies is _owned and isinstance(given, list) and given != []
+            gone = file == BASE and isinstance(given, list) and given != []
             if gone if other is None else _value_at(other, path, schema) != value:
-                where = one.sources.get(name, ())
-                sources.append(Source(name, one.params[name], where, _line(stack, where)))
+                where = one.sources.get(param, ())
+                sources.append(Source(param, known.shown(one, param), where, _line(stack, where)))
         yield Setting(one.patch.id, f"{one.patch.file}/{file}", value, tuple(sources))
 
 
-def _patched(one: Selected, params: Mapping[str, Any], target: TargetPlan) -> dict[str, Any] | None:
-    """What the patch says of the target, None where it misses it."""
-    return next((each.body for each in render(one.patch, params).documents if each.target == target.name_there), None)
+def _patched(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:
+    """What the patch says of each of its targets: the first of several."""
+    return {each.target: each.body for each in reversed(render(one.patch, params).documents)}
 
 
-def _owned(one: Selected, params: Mapping[str, Any], target: TargetPlan) -> dict[str, Any] | None:
-    """The object as the patch's base has it, None where it has none such."""
-    documents = render_base(one.patch, params).documents if one.patch.base is not None else ()
-    mine = (target.key.api_version, target.key.kind, target.key.name)
-    named = ((each.body["apiVersion"], each.body["kind"], each.body["metadata"]["name"]) for each in documents)
-    return next((each.body for each, name in zip(documents, named, strict=True) if name == mine), None)
+def _owned(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:
+    """The objects as the patch's base has them: the first of several of one name."""
+    bodies = [each.body for each in reversed(render_base(one.patch, params).documents)]
+    return {(body["apiVersion"], body["kind"], body["metadata"]["name"]): body for body in bodies}
 
 
 def _value_at(body: dict[str, Any] | None, path: Path, schema: merge.Type) -> Any:

@@ -9,7 +9,7 @@ from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, ordered
 from modelyard.plan.project import library_of
 from modelyard.plan.sides import Side, sides_of, told_of, told_there
-from modelyard.plan.trace import Trace, trace, written_at
+from modelyard.plan.trace import Renderings, Trace, trace, written_at
 from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.judging import judge
@@ -96,6 +96,7 @@ def _placed(findings: Iterable[Finding], side: Side, plan: Plan, library: Librar
     stack = side.stack
     targets = {target.name_there: target for target in plan.targets}
     chosen: tuple[Selected, ...] | None = None
+    renderings = Renderings()
     for finding in findings:
         if finding.file:
             yield finding._replace(stack=stack.name)
@@ -107,15 +108,18 @@ def _placed(findings: Iterable[Finding], side: Side, plan: Plan, library: Librar
         traced = None
         if finding.target in targets and finding.field:
             chosen = side.chosen(library)[0] if chosen is None else chosen
-            traced = _traced(finding.field, targets[finding.target], stack, chosen)
+            traced = _traced(finding.field, targets[finding.target], stack, chosen, renderings)
         yield _at(finding, stack, traced, chosen or ())
 
 
-def _traced(field: str, target: TargetPlan, stack: Stack, chosen: tuple[Selected, ...]) -> Trace | None:
+def _traced(
+    field: str, target: TargetPlan, stack: Stack, chosen: tuple[Selected, ...], renderings: Renderings
+) -> Trace | None:
     try:
         path = merge.Path.parse(field)
         schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version)
-        return trace(target, path, schema.of(target.key.api_version, target.key.kind), stack, chosen, bases=True)
+        kind = schema.of(target.key.api_version, target.key.kind)
+        return trace(target, path, kind, stack, chosen, bases=True, renderings=renderings)
     except (ValueError, KeyError):
         # No path of this kind, or a kind whose schema is not shipped: then only the stack is known.
         return None

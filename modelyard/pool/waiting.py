@@ -1,6 +1,7 @@
 """Why a part of a run has no quota yet, or lost it: Kueue, its queue, the quotas, and the room on nodes."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from modelyard.cluster.state import Node
@@ -70,8 +71,9 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stoppe
     waiting = queues.waiting(work.queue)
     if work in waiting:
         place = waiting.index(work) + 1
-        ahead = [_named(one, queues) for one in waiting[: place - 1]]
-        before = f", behind {some(ahead)}" if ahead else ""
+        ahead = Counter(_named(one, queues) for one in waiting[: place - 1])
+        names = [f"{name} ({many} workloads)" if many > 1 else name for name, many in ahead.items()]
+        before = f", behind {some(names)}" if names else ""
         told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
     # Right after it has taken quota away Kueue says here why it did, which has been told.

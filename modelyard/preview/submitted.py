@@ -68,14 +68,12 @@ def _all(stack: Stack, library: Library) -> Iterator[tuple[SubmissionKind, str, 
         },
     )
     if any(job.command for job in config.jobs):
-        from modelyard.jobs import job_template
+        from modelyard.jobs import job_templates
 
-        for index, job in enumerate(config.jobs):
-            chosen = job_template(stack, library, index) if job.command else None
-            if chosen is not None:
-                run, others = chosen.params["run"], {key: one for key, one in chosen.params.items() if key != "run"}
-                values = {key: one for key, one in run.items() if key not in _NAMES}
-                yield "job", job.name, {**values, **others, "template": _shown(chosen.patch, library)}
+        for job, chosen in job_templates(stack, library):
+            run, others = chosen.params["run"], {key: one for key, one in chosen.params.items() if key != "run"}
+            values = {key: one for key, one in run.items() if key not in _NAMES}
+            yield "job", job.name, {**values, **others, "template": _shown(chosen.patch, library)}
     for pipeline in config.pipelines:
         yield "pipeline", pipeline.name, _pipeline(stack, library, pipeline)
     for environment in config.environments:

@@ -241,6 +241,8 @@ def _placed(
             _put(one, node, 1, taken, found[one.name])
     for one in wanted:
         for node in room.nodes:
+            if sum(found[one.name].values()) >= one.number:
+                break
             _put(one, node, one.number, taken, found[one.name])
     return found
 

@@ -1,6 +1,6 @@
 """What a stack asks for beside the platform's workloads: its pool, its jobs and what they run in and on."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from modelyard import quantity
@@ -17,6 +17,7 @@ from modelyard.stack.notebooks import NotebookUser
 from modelyard.stack.partitions import Partition
 from modelyard.stack.plain import plain
 from modelyard.stack.pool import Quota
+from modelyard.stack.remote import Cluster
 from modelyard.workloads.notebooks import namespace_of_server
 from modelyard.workloads.pool import namespace_of
 from modelyard.workloads.remote import RemoteCluster, remote_clusters
@@ -110,6 +111,9 @@ def _size(one: Sized) -> dict[str, Any]:
 
 def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     """Head and rows of each section, the pool first, then what runs in it."""
+    clusters = remote_clusters(config)
+    places = {resource.name: one.name for one in clusters for resource in one.resources}
+    on = {id(job): one.resource for one in sizes for job, _ in one.jobs}
     yield (
         ("NODE POOL", "CARD", "GPUS", "CAPACITY", "NODE CLASS"),
         ((one.name, one.gpu, f"0–{one.gpus}", one.capacity, one.node_class) for one in config.node_pools),
@@ -138,7 +142,7 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     yield ("BUCKET", "URL", "REACHED BY"), ((one.name, one.url, _names(one.reached_by)) for one in config.buckets)
     yield (
         ("REMOTE CLUSTER", "NAMESPACE", "CONTEXT", "AT ONCE", "RESOURCES"),
-        (_remote(one) for one in remote_clusters(config)),
+        map(_remote, clusters),
     )
     yield (
         ("ENVIRONMENT", "PYTHON", "IMAGE", "LOCKED"),
@@ -158,11 +162,15 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     )
     yield (
         ("RESOURCE", "TYPE", "PODS", "CPU", "MEMORY", "GPUS", "TEAM", "WHERE"),
-        (_resource(one, config) for one in sizes if not one.own),
+        (_resource(one, places) for one in sizes if not one.own),
     )
     yield (
         ("JOB", "TYPE", "RESOURCE", "TEAM", "RUNS"),
-        ((job.name, job.type, job.resource or "its own", _team(job, sizes), _runs(job, config)) for job in config.jobs),
+        (
+            (job.name, job.type, job.resource or "its own", _team(job, resource), _runs(job, resource))
+            for job in config.jobs
+            for resource in (on.get(id(job)),)
+        ),
     )
     yield (
         ("PIPELINE", "STAGES"),
@@ -197,15 +205,20 @@ def _quota(one: Quota) -> str:
 
 
 def _remote(one: RemoteCluster) -> tuple[str, ...]:
-    quota = one.cluster.quota
-    most = f"{count(quota.gpus, 'GPU')}, {quota.cpu} CPU, {quota.memory}" if quota is not None else "no limit"
+    quotas = [_at_once(each.remote.cluster) for each in one.resources if each.remote and each.remote.cluster]
     return (
         one.name,
         one.cluster.namespace,
         one.cluster.context or "-",
-        most,
+        "; ".join(quotas),
         _names(each.name for each in one.resources),
     )
+
+
+def _at_once(cluster: Cluster) -> str:
+    """What the jobs of one resource may have there."""
+    quota = cluster.quota
+    return f"{count(quota.gpus, 'GPU')}, {quota.cpu} CPU, {quota.memory}" if quota is not None else "no limit"
 
 
 def _lock_words(environment: Environment) -> str:
@@ -213,30 +226,29 @@ def _lock_words(environment: Environment) -> str:
     return "no" if packages is None else count(packages, "package")
 
 
-def _resource(one: Sized, config: Config) -> tuple[str, ...]:
+def _resource(one: Sized, clusters: Mapping[str, str]) -> tuple[str, ...]:
     resource, size = one.resource, one.size
     gpus = f"{size.gpus} × {one.part.resource}" if one.part is not None else str(size.gpus or "-")
     pods = str(size.workers) if resource.scale is None else f"{size.workers}–{resource.scale.most}"
     sizes = quantity.cpu(size.cpu), memory_text(size.memory)
-    return resource.name, resource.type, pods, *sizes, gpus, resource.team or "-", _where(resource, config)
+    return resource.name, resource.type, pods, *sizes, gpus, resource.team or "-", _where(resource, clusters)
 
 
-def _where(resource: Resource, config: Config) -> str:
+def _where(resource: Resource, clusters: Mapping[str, str]) -> str:
     if resource.remote is None:
         return "here"
     if resource.remote.cluster is None:
         return f"provider {resource.remote.provider}"
-    return "remote cluster " + next(one.name for one in remote_clusters(config) if resource in one.resources)
+    return f"remote cluster {clusters[resource.name]}"
 
 
-def _team(job: Job, sizes: Iterable[Sized]) -> str:
-    found = (one.resource.team for one in sizes if any(other is job for other, _ in one.jobs))
-    return job.team or next(found, None) or "-"
+def _team(job: Job, resource: Resource | None) -> str:
+    return job.team or (resource.team if resource is not None else None) or "-"
 
 
-def _runs(job: Job, config: Config) -> str:
+def _runs(job: Job, resource: Resource | None) -> str:
     """What starts it: its command, whenever it is submitted, or the pods or the machine of its resource."""
-    remote = next((one.remote for one in config.resources if one.name == job.resource), None)
+    remote = resource.remote if resource is not None else None
     rented = remote is not None and remote.cluster is None
     command = remote.command if remote is not None and rented else job.command
     if command:

@@ -120,7 +120,7 @@ def _of_jobs(one: Sized, key: str) -> str:
     )
     if len(alone) + len(shared) < 2:
         return "its jobs"
-    if key == "workers" or sum(shared) < max(alone, default=0):
+    if key == "workers" or len(shared) < 2 or sum(shared) < max(alone, default=0):
         return "the largest of its jobs"
     if len(shared) > _ADDED:
         return f"the sum of its {len(shared)} jobs"

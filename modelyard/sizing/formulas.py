@@ -31,6 +31,11 @@ from modelyard.stack.jobs import Job, JobType
 MOST_GPUS: Final = 16
 """GPUs of the largest machine in the table of instances; more than that takes several."""
 
+_PARTITION: Final = amount(PARTITION)
+_PROCESS: Final = f"{amount(PROCESS)} of the process"
+_MOST_MEMORY: Final = amount(MOST_MEMORY)
+"""What most estimates say, in words: a large stack has thousands of them."""
+
 
 def estimate(job: Job, card: Card | None) -> Estimate:
     """What a job needs.
@@ -86,7 +91,7 @@ def _data(job: Job, found: _Sum) -> Fraction | None:
 
 def _partitions(data: Fraction, found: _Sum) -> int:
     """Cores for a dataset that is worked on piece by piece."""
-    pieces = found.whole("partitions", f"data ÷ {amount(PARTITION)}", data / PARTITION, "parts", "partition")
+    pieces = found.whole("partitions", f"data ÷ {_PARTITION}", data / PARTITION, "parts", "partition")
     return found.whole("cores in all", f"partitions ÷ {WAVES}", Fraction(pieces, WAVES), "cores", "waves")
 
 
@@ -99,7 +104,7 @@ def _data_sink(job: Job, _card: Card | None) -> Estimate:
     cores = min(_partitions(data, found), MOST_CPU)
     cpu = found.whole("cpu", f"cores in all, at most {MOST_CPU}", Fraction(cores), "cores", "convention")
     each = cpu * PARTITION * IN_MEMORY + PROCESS
-    formula = f"{_each(cpu, 'core')} × {amount(PARTITION)} × {IN_MEMORY} + {amount(PROCESS)} of the process"
+    formula = f"{_each(cpu, 'core')} × {_PARTITION} × {IN_MEMORY} + {_PROCESS}"
     memory = found.gi("memory", formula, Fraction(each), "in-memory", "convention")
     return found.result(Need(1, cpu, memory, 0), notes=("a stream takes the time it takes; more workers load faster",))
 
@@ -111,12 +116,12 @@ def _dataset(job: Job, _card: Card | None) -> Estimate:
     if data is None:
         return found.result(Need(gpus=0), *_absent(rows=job.rows, columns=job.columns))
     memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
-    workers = found.whole("workers", f"in memory ÷ {amount(MOST_MEMORY)}", memory / MOST_MEMORY, "pods", "convention")
+    workers = found.whole("workers", f"in memory ÷ {_MOST_MEMORY}", memory / MOST_MEMORY, "pods", "convention")
     cores = min(_partitions(data, found), workers * MOST_CPU)
     formula = f"cores in all ÷ workers, at most {MOST_CPU}"
     cpu = found.whole("cpu", formula, Fraction(cores, workers), "cores", "convention")
     each = memory / workers + PROCESS
-    formula = f"in memory ÷ workers + {amount(PROCESS)} of the process"
+    formula = f"in memory ÷ workers + {_PROCESS}"
     return found.result(Need(workers, cpu, found.gi("memory", formula, each, "convention"), 0))
 
 
@@ -134,7 +139,7 @@ def _classic_training(job: Job) -> Estimate:
     memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
     cpu = found.whole("cpu", "the least of a training pod", Fraction(TRAINING_CPU), "cores", "training-pod")
     least = Fraction(MEMORY_GB * GB)
-    formula = f"in memory + {amount(PROCESS)} of the process, at least {MEMORY_GB} GB"
+    formula = f"in memory + {_PROCESS}, at least {MEMORY_GB} GB"
     each = found.gi("memory", formula, max(memory + PROCESS, least), "training-pod", "convention")
     return found.result(Need(1, cpu, each, 0), notes=("one pod: few of these libraries divide a model among several",))
 
@@ -229,14 +234,13 @@ def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
     cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
     workers, cpu = _spread(found, cores)
     if job.columns is None:
-        memory = _with_model(found, size, PROCESS, f"{amount(PROCESS)} of the process")
+        memory = _with_model(found, size, PROCESS, _PROCESS)
         notes = ("the rows that are worked on come on top of it",) if memory is not None else ()
         return found.result(Need(workers, cpu, memory, 0), *missing, notes=notes)
     held = cpu * job.batch * job.columns * CELL * IN_MEMORY
     cells = f"{_each(cpu, 'core')} × {_each(job.batch, 'row')} × {_each(job.columns, 'column')}"
-    memory = _with_model(
-        found, size, held + PROCESS, f"{cells} × {CELL} × {IN_MEMORY} bytes + {amount(PROCESS)} of the process"
-    )
+    formula = f"{cells} × {CELL} × {IN_MEMORY} bytes + {_PROCESS}"
+    memory = _with_model(found, size, held + PROCESS, formula)
     return found.result(Need(workers, cpu, memory, 0), *missing)
 
 
@@ -251,9 +255,7 @@ def _serving(job: Job, _card: Card | None) -> Estimate:
         formula = f"requests at a time ÷ {count(UTILISATION)}, a core each"
         cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
         workers, cpu = _spread(found, cores)
-    return found.result(
-        Need(workers, cpu, _with_model(found, size, PROCESS, f"{amount(PROCESS)} of the process"), 0), *missing
-    )
+    return found.result(Need(workers, cpu, _with_model(found, size, PROCESS, _PROCESS), 0), *missing)
 
 
 def _llm_serving(job: Job, card: Card | None) -> Estimate:

@@ -20,6 +20,8 @@ def count(value: Fraction | int) -> str:
 
     What is smaller than that has two digits: ``0.0001``, ``2.5e-06``.
     """
+    if value.denominator == 1:
+        return f"{value.numerator:,}"
     if 0 < value < Fraction(1, 2000):
         return f"{float(value):.2g}"
     whole, part = divmod(round(Fraction(value) * 1000), 1000)

@@ -26,6 +26,7 @@ _LONGEST = 63 - len("keda-hpa-")
 """Letters of a ScaledObject's name: KEDA puts this before it, and the whole into a label."""
 _LONGEST_SERVICE = 63
 """Letters of a Service's name, which is a part of a DNS name."""
+_ONLY_RUNS = "has only jobs with a command, each with pods of its own"
 _SERVE = ("serving", "llm-serving")
 """Types whose pods answer requests: one that stops hands them to the others."""
 
@@ -142,11 +143,18 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         problems = {"": (summary, f"drop scale; it is for {' and '.join(_SERVE)}", True)}
     elif one.resource.remote is not None:
         problems = {"": ("is remote, and only pods of this cluster are scaled", "drop scale, or remote", True)}
+    elif _only_runs(one):
+        problems = {"": (f"{_ONLY_RUNS}, which nobody scales", "drop scale, or the command of a job", True)}
     for key, (summary, remedy, wrong) in problems.items():
         if wrong:
             path = ("resources", index, "scale", key) if key and getattr(scale, key) is not None else None
             where = path or ("resources", index, "scale")
             yield stack.finding("RES217", Severity.ERROR, where, f"resource {name} {summary}", remedy)
+
+
+def _only_runs(one: Sized) -> bool:
+    """Whether nothing stands between the runs of its jobs."""
+    return bool(one.jobs) and all(job.command for job, _ in one.jobs)
 
 
 def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
@@ -159,6 +167,8 @@ def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     elif one.resource.type not in _SERVE:
         summary = f"is of type {one.resource.type}, whose pods answer no requests"
         remedy = f"drop port; it is for {' and '.join(_SERVE)}"
+    elif _only_runs(one):
+        summary, remedy = f"{_ONLY_RUNS}, which no Service finds", "drop port, or the command of a job"
     elif len(f"resource-{name}") > _LONGEST_SERVICE:
         summary = f"has a name with which its Service's, resource-{name}, is longer than Kubernetes takes"
         remedy = f"give it a name of at most {_LONGEST_SERVICE - len('resource-')} letters"

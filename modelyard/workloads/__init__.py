@@ -6,7 +6,14 @@ nothing (``catalog`` does).
 """
 
 from modelyard.workloads.facts import Facts, fact_at, facts, source_of, stack_facts
-from modelyard.workloads.jobs import deployment_of, is_deployed, job_facts, namespace_of_job, namespace_of_resource
+from modelyard.workloads.jobs import (
+    deployment_of,
+    is_deployed,
+    job_facts,
+    namespace_of_job,
+    namespace_of_resource,
+    sized_resources,
+)
 from modelyard.workloads.pool import node_labels
 from modelyard.workloads.sizing import GPU_ROLES, Workload, workloads
 
@@ -22,6 +29,7 @@ __all__ = [
     "namespace_of_job",
     "namespace_of_resource",
     "node_labels",
+    "sized_resources",
     "source_of",
     "stack_facts",
     "workloads",

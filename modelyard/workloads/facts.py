@@ -4,17 +4,20 @@ A patch's ``meta.yaml`` names facts by dotted path (``rayWorker.memory``), both 
 it takes part. Because the paths are those of the stack file, a rendered value leads back to the line that set it.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path, Stack
-from modelyard.workloads.jobs import resource_facts
+from modelyard.workloads.jobs import resource_facts, sized_resources
 from modelyard.workloads.nodepools import node_pool_facts
 from modelyard.workloads.notebooks import notebook_facts
 from modelyard.workloads.partitions import partition_facts
 from modelyard.workloads.pool import pool_facts
 from modelyard.workloads.sizing import Workload, ray_available
+
+if TYPE_CHECKING:
+    from modelyard.sizing import Sized
 
 Facts = Mapping[str, Any]
 
@@ -47,13 +50,22 @@ KEDA_QUERIES = {
 within the window counts once, and not as one that waits and one that is worked on."""
 
 
-def stack_facts(stack: Stack, workloads: tuple[Workload, ...]) -> Facts:
-    """Everything that patches can ask of a stack: its config, its name, and what it calls its cluster."""
-    return {**facts(stack.config, workloads), "stack": {"name": stack.name, "context": stack.context or ""}}
+def stack_facts(stack: Stack, workloads: tuple[Workload, ...], everything: "Sequence[Sized] | None" = None) -> Facts:
+    """Everything that patches can ask of a stack: its config, its name, and what it calls its cluster.
+
+    The arguments are those of :func:`facts`.
+    """
+    return {**facts(stack.config, workloads, everything), "stack": {"name": stack.name, "context": stack.context or ""}}
 
 
-def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
-    """Everything that patches can ask of a config, as plain JSON-like values."""
+def facts(config: Config, workloads: tuple[Workload, ...], everything: "Sequence[Sized] | None" = None) -> Facts:
+    """Everything that patches can ask of a config, as plain JSON-like values.
+
+    Args:
+        config: of a stack.
+        workloads: of the platform.
+        everything: the resources, as ``sized_resources`` gives them, where somebody has them already.
+    """
     queries = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
     known: dict[str, Any] = {
         "training": config.training,
@@ -85,7 +97,7 @@ def facts(config: Config, workloads: tuple[Workload, ...]) -> Facts:
         **pool_facts(config),
         **node_pool_facts(config),
         **partition_facts(config),
-        **resource_facts(config),
+        **resource_facts(config, sized_resources(config) if everything is None else everything),
         **notebook_facts(config),
     }
     for workload in workloads:

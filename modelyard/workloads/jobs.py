@@ -1,6 +1,6 @@
 """What patches may ask of jobs and of the resources that they run on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,23 +23,36 @@ RAY_HEAD: Final[Mapping[str, str]] = {"cpu": "2", "memory": "16Gi"}
 """Of the head of a job's own Ray cluster, which runs no task: a convention of modelyard."""
 
 
-def resource_facts(config: Config) -> dict[str, Any]:
-    """The pods of the resources that have an image and work to do, as plain JSON-like values."""
-    # Most stacks have none, and the formulas are an import of their own.
-    deployed = [_deployed(config, one) for one in _sized(config) if is_deployed(config, one)]
+def sized_resources(config: Config) -> "tuple[Sized, ...]":
+    """What ``sizing.sized`` gives. Estimating thousands of jobs takes its time, so who needs it twice asks once."""
+    if not (config.jobs or config.resources):
+        return ()  # Most stacks have none, and the formulas are an import of their own.
+    from modelyard.sizing import sized
+
+    return sized(config)
+
+
+def resource_facts(config: Config, everything: "Sequence[Sized]") -> dict[str, Any]:
+    """The pods of the resources that have an image and work to do, as plain JSON-like values.
+
+    Args:
+        config: of the stack.
+        everything: its resources, as ``sized_resources`` gives them.
+    """
+    deployed = [_deployed(config, one) for one in everything if is_deployed(config, one)]
     return {"resources": {"deployed": bool(deployed), "pods": deployed}}
 
 
-def job_facts(config: Config, job: Job, name: str, stack: str) -> dict[str, Any]:
+def job_facts(config: Config, job: Job, found: "Sized", name: str, stack: str) -> dict[str, Any]:
     """A run of a job, as plain JSON-like values.
 
     Args:
         config: of the stack.
-        job: one of its jobs, with a command and on a resource of its type, where it names one.
+        job: one of its jobs, with a command.
+        found: the resource that it is on, sized.
         name: of the run, and of nothing else in the job's namespace.
         stack: name of the stack.
     """
-    (found,) = [one for one in _sized(config) if any(other is job for other, _ in one.jobs)]
     pods = _pods(config, found)
     team = job.team or found.resource.team
     environment = job.environment or found.resource.environment
@@ -122,14 +135,6 @@ def _deployed(config: Config, one: "Sized") -> dict[str, Any]:
     return {**pods, "anyPlace": _takes_any_place(config, pods["queue"], pods)}
 
 
-def _sized(config: Config) -> "tuple[Sized, ...]":
-    if not (config.jobs or config.resources):
-        return ()
-    from modelyard.sizing import sized
-
-    return sized(config)
-
-
 def _pods(config: Config, one: "Sized") -> dict[str, Any]:
     resource, size = one.resource, one.size
     team = team_of_resource(one)
@@ -183,5 +188,4 @@ def _products(config: Config, named: str | None) -> tuple[str, ...]:
 
 def _namespace(config: Config, team: str | None) -> str:
     """Where a team's jobs run; the platform's namespace for who is in none that is known."""
-    known: Mapping[str, str] = {one.name: namespace_of(one) for one in config.teams}
-    return known.get(team or "", config.platform.namespace)
+    return next((namespace_of(one) for one in config.teams if one.name == team), config.platform.namespace)

@@ -6,9 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import pytest
 
 from modelyard.cli.exit import Exit, Stop
+from tests.servers import Quiet, listening
 
 KUBECONFIG = """\
 apiVersion: v1
@@ -167,25 +166,13 @@ def server(no_cluster: Path) -> Iterator[dict[str, Any]]:
     """A server that answers every question in the same way."""
     answer: dict[str, Any] = {"status": 401, "body": {"kind": "Status", "status": "Failure", "code": 401}}
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
-            body = json.dumps(answer["body"]).encode()
-            self.send_response(answer["status"])
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(json.dumps(answer["body"]).encode(), answer["status"], Content_Type="application/json")
 
-        def log_message(self, *_words: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        no_cluster.write_text(KUBECONFIG.format(server=f"http://127.0.0.1:{http.server_port}"))
+    with listening(Handler) as url:
+        no_cluster.write_text(KUBECONFIG.format(server=url))
         yield answer
-        http.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """``modelyard check --prometheus``: how a run ends when the server gives no answer, and that it keeps its secrets."""
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.servers import Quiet, listening
 
 SECRET = "s3cret-w0rd"
 NOBODY = "127.0.0.1:9"
@@ -22,22 +22,14 @@ class Asked:
 
 @pytest.fixture
 def closed() -> Iterator[Asked]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             asked.credentials.append(self.headers.get("Authorization", ""))
-            self.send_response(403)
-            self.end_headers()
+            self.answer(b"", 403)
 
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        asked = Asked(f"127.0.0.1:{server.server_address[1]}")
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with listening(Handler) as url:
+        asked = Asked(url.removeprefix("http://"))
         yield asked
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)

@@ -159,6 +159,8 @@ def test_runs_of_a_remote_cluster_are_asked_of_that_cluster(
     farm.objects["pods"] = [pod("churn-old42-0", "n1", namespace="far-jobs", run="churn-old42", **status)]
     told = run("job", "why", "dev", "churn-old42", "--remote", "far").words
     assert "modelyard job logs dev churn-old42 --remote far" in told
+    silent = run("job", "logs", "dev", "churn-fgh56", "--remote", "far")
+    assert (silent.code, "modelyard job why dev churn-fgh56 --remote far tells why" in silent.words) == (1, True)
     missing = run("job", "why", "dev", "churn-fgh56")
     assert (missing.code, "with --remote RESOURCE those of a remote cluster" in missing.words) == (2, True)
     assert run("job", "cancel", "dev", "churn-fgh56", "--remote", "far", "--yes").code == 0

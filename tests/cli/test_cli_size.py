@@ -78,6 +78,17 @@ def test_of_runs_with_pods_of_their_own_the_largest_counts(jobs: Any, run: Any) 
     }
 
 
+def test_a_job_that_shares_with_nobody_adds_up_with_nobody(jobs: Any, run: Any) -> None:
+    mixed = """
+  modelyard:resources:
+    - {name: features, type: dataset}
+  modelyard:jobs:
+    - {name: clicks, type: dataset, resource: features, rows: 50M, columns: 40}
+    - {name: once, type: dataset, resource: features, command: [join], rows: 1M, columns: 40}
+"""
+    assert gets(jobs, run, mixed)["cpu"] == "8 the largest of its jobs"
+
+
 def test_of_many_jobs_only_their_number_is_told(jobs: Any, run: Any) -> None:
     many = "".join(
         f"    - {{name: set-{number}, type: dataset, resource: features, rows: 1M, columns: 40}}\n"

@@ -4,11 +4,9 @@ import json
 import os
 import shutil
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,6 +16,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from lab.state import free_numbers
+from tests.servers import Quiet, listening
 
 PATIENCE = 60
 """Seconds until the server has enough samples."""
@@ -76,33 +75,21 @@ def binary() -> str:
     return found
 
 
-class _Exporter(BaseHTTPRequestHandler):
+class _Exporter(Quiet):
     more: Mapping[str, float]
 
     def do_GET(self) -> None:
         shown = "".join(f"{name} {value}\n" for name, value in self.more.items())
         body = f"{METRICS}jobs_total {time.monotonic():.0f}\n{shown}".encode()
         with suppress(ConnectionError):  # a server that is stopping does not wait
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+            self.answer(body, Content_Type="text/plain; version=0.0.4")
 
 
 @contextmanager
 def exporter(more: Mapping[str, float]) -> Iterator[int]:
     """An exporter on a free port, which shows ``more`` beside its own metrics, as it is when it is asked."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), type("Exporter", (_Exporter,), {"more": more})) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield server.server_address[1]
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(type("Exporter", (_Exporter,), {"more": more})) as url:
+        yield int(url.rpartition(":")[2])
 
 
 def free_port() -> int:

@@ -5,7 +5,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from tests.lab.environment import NAMESPACE, Environment, environment
 from tests.lab.rabbitmq import rabbitmq
 from tests.lab.test_interrupted import locks, started, words
 from tests.lab.workers import Celery, Containers, Results, ray_cluster, until
+from tests.servers import Quiet, listening
 
 ROUTE, RAY, CELERY = (
     "deployment-api-server",
@@ -187,26 +187,13 @@ class Dashboard:
 def dashboard() -> Iterator[tuple[Dashboard, str]]:
     said = Dashboard()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             said.asked += 1
-            body = json.dumps(said.jobs).encode()
-            self.send_response(said.status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(json.dumps(said.jobs).encode(), said.status)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield said, f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler) as url:
+        yield said, url
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
@@ -29,6 +28,7 @@ from lab.build import cache_folder
 from tests.lab.environment import NAMESPACE, ROOT
 from tests.lab.prometheus import free_port
 from tests.lab.rabbitmq import QUEUE
+from tests.servers import Quiet, listening
 
 REQUIREMENTS = ROOT / "requirements" / "jobs.txt"
 START = 120
@@ -343,18 +343,14 @@ class Containers:
 class Names:
     """An HTTP proxy that leads whatever it is asked for to one address, as the names of Services would."""
 
-    def __init__(self, server: ThreadingHTTPServer) -> None:
-        self._server = server
+    def __init__(self) -> None:
+        self.url = ""
+        """Of the proxy."""
         self.lead_to = ""
         """URL without a path; empty: nothing answers."""
 
-    @property
-    def url(self) -> str:
-        """Of the proxy."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-
-class _Leading(BaseHTTPRequestHandler):
+class _Leading(Quiet):
     names: Names
 
     def do_GET(self) -> None:
@@ -379,28 +375,15 @@ class _Leading(BaseHTTPRequestHandler):
             except HTTPError as error:
                 status, said = error.code, error.read()
         with suppress(ConnectionError):
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(said)))
-            self.end_headers()
-            self.wfile.write(said)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+            self.answer(said, status)
 
 
 @contextmanager
 def names() -> Iterator[Names]:
     """A proxy in the place of the names of Services, until the end."""
-    handler = type("Leading", (_Leading,), {})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        handler.names = made = Names(server)  # type: ignore[attr-defined]
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield made
-        finally:
-            server.shutdown()
-            thread.join()
+    made = Names()
+    with listening(type("Leading", (_Leading,), {"names": made})) as made.url:
+        yield made
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from modelyard.policy.loading import policies_of
 from modelyard.policy.pack import Pack
 from policies.__main__ import policies
 from tests.policies.conftest import ROOT
+from tests.unit.projects import copied
 
 HEAD = "deployment-ray-head"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
@@ -35,9 +36,8 @@ OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    for part in ("stacks", "patches", "policies"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    copied(tmp_path)
+    shutil.copytree(ROOT / "policies", tmp_path / "policies", ignore=shutil.ignore_patterns("__pycache__"))
     policies_of.cache_clear()
     return tmp_path
 

@@ -4,11 +4,8 @@ import json
 import stat
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from shutil import copyfile
-from threading import Thread
-from typing import Any
 
 import certifi
 import pytest
@@ -16,6 +13,7 @@ import yaml
 from lightkube import KubeConfig
 
 from modelyard.cluster.connection import ClusterError, connect, transport
+from tests.servers import Quiet, listening
 
 PLUGIN = """\
 #!{python}
@@ -29,7 +27,7 @@ print(json.dumps({{
 """
 
 
-class Server(BaseHTTPRequestHandler):
+class Server(Quiet):
     """Answers with the credentials that it was sent."""
 
     def do_GET(self) -> None:
@@ -38,24 +36,13 @@ class Server(BaseHTTPRequestHandler):
             "kind": "Namespace",
             "metadata": {"name": self.headers.get("Authorization", "none")},
         }
-        content = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args: Any) -> None:
-        """Says nothing."""
+        self.answer(json.dumps(body).encode(), Content_Type="application/json")
 
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Server)
-    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with listening(Server) as url:
+        yield url
 
 
 def test_a_pod_without_a_kubeconfig_is_its_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

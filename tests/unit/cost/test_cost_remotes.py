@@ -18,24 +18,9 @@ from modelyard.plan.cost_json import cost_from_json, cost_to_json
 from modelyard.plan.project import library_of, plan_recorded
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.report.part import part_of
+from tests.unit.projects import ROOT, copied, serving
 
-ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "modelyard/plan/plan.schema.json").read_text(encoding="utf-8"))
-SERVICE = """apiVersion: apps/v1
-kind: Deployment
-metadata: {name: serve, namespace: "{{ namespace }}"}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: serve}}
-  template:
-    metadata: {labels: {app: serve}}
-    spec:
-      tolerations: [{operator: Exists}]
-      containers:
-        - name: serve
-          image: registry.example/serve:1
-          resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 1}}
-"""
 
 
 class Site:
@@ -43,9 +28,7 @@ class Site:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for part in ("stacks", "patches"):
-            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "Pulumi.yaml", root)
+        copied(root)
 
     def remotes(self, *resources: str) -> None:
         """Adds resources, each its name, its context and the rest of its cluster."""
@@ -58,15 +41,7 @@ class Site:
 
     def serve(self) -> None:
         """Two pods of one GPU stand in each remote cluster, and ``far`` is recorded with the nodes of ``dev``."""
-        folder = self.root / "patches/far-serving/v1"
-        folder.mkdir(parents=True)
-        (folder / "meta.yaml").write_text(
-            "description: serves\nmode: managed\ncluster: remote\nwhen: {training: ray}\n"
-            "params: {namespace: remote.namespace}\n"
-        )
-        (folder / "schema.json").write_text("{}")
-        (folder / "patch.yaml.j2").write_text("# Nothing is patched.\n")
-        (folder / "base.yaml.j2").write_text(SERVICE)
+        serving(self.root)
         recorded = self.root / "stacks/recorded/dev@far"
         recorded.mkdir()
         cluster = json.loads((self.root / "stacks/recorded/dev/cluster.json").read_text())

@@ -1,7 +1,6 @@
 """What Ray, a broker and a Prometheus server answer, read over real connections; and what is no answer."""
 
 import json
-import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from modelyard.drain import Broker, Busy, Dashboard, HeadService, Numbers, Sourc
 from modelyard.drain.asking import ask
 from modelyard.drain.celery import PASSWORD, PASSWORD_FILE, USER
 from modelyard.drain.ray import TOKEN, TOKEN_FILE
+from tests.servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
 QUEUE = "celery-model-training-tasks-gpu"
@@ -43,31 +43,16 @@ def answering(*documents: Any, status: int = 200, headers: dict[str, str] | None
     seen = Seen()
     left = list(documents)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             seen.paths.append(self.path)
             seen.authorization.append(self.headers.get("Authorization", ""))
             document = left.pop(0) if len(left) > 1 else left[0]
             body = document if isinstance(document, bytes) else json.dumps(document).encode()
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(body, status, **(headers or {}))
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        seen.url = f"http://127.0.0.1:{listening.server_address[1]}"
-        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield seen
-        finally:
-            listening.shutdown()
-            thread.join()
+    with listening(Handler) as seen.url:
+        yield seen
 
 
 def job(status: str, name: str = "raysubmit_1", entrypoint: str = "python train.py") -> dict[str, Any]:

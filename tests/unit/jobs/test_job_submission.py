@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.jobs import Submission, job_submission, job_template, run_name
+from modelyard.jobs import Submission, job_submission, job_templates, run_name
 from modelyard.remote.script import Part, job_script
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
 from modelyard.stack.jobs import Job, Resource, Runtime
@@ -210,7 +210,7 @@ def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places
         (TRAIN._replace(type="runtime"), {}, "is on no resource of its type"),
         (TRAIN, {"runtime": Runtime()}, "has no image"),
         (TRAIN, {"patches": (PatchChoice("job-run", "v7"),)}, "has no version v7"),
-        (TRAIN, {"patches": (PatchChoice("job-run", params={"run": {}}),)}, "cannot take its parameters"),
+        (TRAIN, {"patches": (PatchChoice("job-run", params={"run": {}}),)}, "cannot take its parameter run: "),
     ],
 )
 def test_what_cannot_be_submitted(library: Library, job: Job, changes: dict[str, Any], words: str) -> None:
@@ -362,9 +362,16 @@ def test_what_cannot_run_there_is_told_and_not_made(
     assert words in finding.summary
 
 
+def test_of_two_resources_with_one_name_the_first_runs_the_job_where_that_is_waived(library: Library) -> None:
+    waived = Waiver("RES207", "one of them goes soon", date(2026, 12, 24))
+    both = stack(resources=(DEEP, DEEP._replace(workers=3)), waivers=(waived,))
+    (job, _) = job_submission(both, library, "train", "train-x7k2p", date(2026, 11, 23)).objects
+    assert job["spec"]["completions"] == 2
+
+
 def test_what_a_submission_is_rendered_from(library: Library) -> None:
-    chosen = job_template(stack(), library, 0)
-    assert chosen is not None
+    ((job, chosen),) = job_templates(stack(), library)
+    assert job.name == "train"
     assert (chosen.patch.id, chosen.params["run"]["workers"], chosen.params["run"]["queue"]) == (
         "job-run@v1",
         2,
@@ -378,4 +385,4 @@ def test_what_a_submission_is_rendered_from(library: Library) -> None:
     ids=["two resources of one name", "no resource", "no image"],
 )
 def test_a_job_that_nobody_can_submit_is_rendered_from_nothing(library: Library, changes: Any) -> None:
-    assert job_template(stack(**changes), library, 0) is None
+    assert not [*job_templates(stack(**changes), library)]

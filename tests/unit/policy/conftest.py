@@ -11,8 +11,8 @@ from modelyard.findings import Finding
 from modelyard.plan.project import library_of, plan_recorded
 from modelyard.policy.check import check_plan
 from modelyard.policy.loading import Policies, policies_of
+from tests.unit.projects import ROOT, copied
 
-ROOT = Path(__file__).parents[3]
 TODAY = date(2026, 11, 21)
 
 RULE = '''
@@ -37,9 +37,7 @@ class Project:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for part in ("stacks", "patches"):
-            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "Pulumi.yaml", root)
+        copied(root)
 
     def write(self, name: str, text: str) -> Path:
         path = self.root / "policies" / name

@@ -8,28 +8,12 @@ from modelyard.findings import Finding
 from modelyard.policy.resources import Resource
 from tests.unit.policy.conftest import Project
 from tests.unit.policy.test_policy_pack import Run, resource, root
+from tests.unit.projects import SERVICE, SERVING, serving
 
 CLUSTER = '{controller: "https://10.8.0.5:6443", context: farm}'
 FAR = f"modelyard:resources: [{{name: far, type: runtime, remote: {{cluster: {CLUSTER}}}}}]"
 ONLY_PLATFORM = "rules: {POL112: {params: {allow: [ml-platform]}}}\n"
-SERVICE = """apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {name}
-  namespace: {{{{ namespace }}}}
-spec:
-  replicas: 1
-  selector: {{matchLabels: {{app: serve}}}}
-  template:
-    metadata: {{labels: {{app: serve}}}}
-    spec:
-      containers:
-        - name: serve
-          image: registry.example/serve:1
-          resources:
-            requests: {{nvidia.com/gpu: 1}}
-            limits: {{nvidia.com/gpu: 2}}
-"""
+UNEVEN = SERVICE.replace("limits: {nvidia.com/gpu: 1}", "limits: {nvidia.com/gpu: 2}")
 
 
 @pytest.fixture
@@ -38,19 +22,6 @@ def far(project: Project) -> Project:
     project.own()
     project.add(FAR)
     return project
-
-
-def serving(project: Project, name: str = "serve", more: str = "") -> None:
-    """A patch of the project's own: something that serves on the remote cluster."""
-    folder = project.root / "patches/far-serving/v1"
-    folder.mkdir(parents=True)
-    (folder / "meta.yaml").write_text(
-        "description: serves far away\nmode: managed\ncluster: remote\nwhen: {training: ray}\n"
-        "params: {namespace: remote.namespace}\n"
-    )
-    (folder / "schema.json").write_text("{}")
-    (folder / "patch.yaml.j2").write_text("# Nothing is patched.\n")
-    (folder / "base.yaml.j2").write_text(SERVICE.format(name=name) + more)
 
 
 def of(project: Project, code: str) -> list[Finding]:
@@ -71,14 +42,14 @@ def test_a_mandatory_rule_stops_the_plan_under_the_clusters_name(far: Project) -
 
 
 def test_what_a_patch_asks_for_there_leads_to_its_line(far: Project) -> None:
-    serving(far)
+    serving(far.root, UNEVEN)
     (found,) = of(far, "POL103")
-    assert (found.target, found.file) == ("far/serve", "patches/far-serving/v1/base.yaml.j2")
+    assert (found.target, found.file) == ("far/serve", f"{SERVING}/base.yaml.j2")
     assert line_of(far, found).strip() == "requests: {nvidia.com/gpu: 1}"
 
 
 def test_a_waiver_names_the_object_as_the_finding_does(far: Project) -> None:
-    serving(far)
+    serving(far.root, UNEVEN)
     waiver = "modelyard:waivers: [{code: POL103, target: %s, reason: moving, expires: 2026-12-01, by: Ada}]"
     far.add(waiver % "far/serve")
     assert [finding.waived for finding in of(far, "POL103")] == ["moving (Ada)"]
@@ -89,7 +60,7 @@ def test_a_waiver_names_the_object_as_the_finding_does(far: Project) -> None:
 
 
 def test_a_rule_sees_the_cluster_and_no_workload_of_the_platform(far: Project) -> None:
-    serving(far, "deployment-ray-head")
+    serving(far.root, UNEVEN.replace("name: serve,", "name: deployment-ray-head,"))
     far.rule(
         'yield subject.finding(f\'{subject.cluster}|{subject.role}|{subject.facts.get("remote", {}).get("name")}\')',
         more=", kinds='Deployment'",
@@ -111,8 +82,8 @@ def test_a_rule_about_all_objects_sees_those_of_one_cluster(far: Project) -> Non
 
 def test_what_a_broken_patch_leaves_open_there_is_not_judged(far: Project) -> None:
     far.write("policy.yaml", ONLY_PLATFORM)
-    serving(far)
-    base = far.root / "patches/far-serving/v1/base.yaml.j2"
+    serving(far.root, UNEVEN)
+    base = far.root / SERVING / "base.yaml.j2"
     base.write_text(base.read_text().replace("{{ namespace }}", "{{ nothing }}"))
     found = far.check()
     assert any(finding.code.startswith("PAT") and finding.blocks for finding in found)
@@ -131,8 +102,8 @@ def there(name: str, body: dict[str, Any], kind: str = "kubernetes:apps/v1:Deplo
 
 
 def test_a_patch_may_ask_for_all_that_is_known_of_its_cluster(far: Project) -> None:
-    serving(far)
-    meta = far.root / "patches/far-serving/v1/meta.yaml"
+    serving(far.root, UNEVEN)
+    meta = far.root / SERVING / "meta.yaml"
     meta.write_text(meta.read_text().replace("remote.namespace}", "remote.namespace, all: remote}"))
     base = meta.with_name("base.yaml.j2")
     base.write_text(base.read_text().replace("registry.example/serve:1", "registry.example/{{ all.name }}:1"))

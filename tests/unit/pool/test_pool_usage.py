@@ -1,9 +1,7 @@
 """Idle and busy GPUs, asked of a server that answers as Prometheus does."""
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,6 +10,7 @@ import pytest
 from modelyard.pool.usage import Known, busy_gpus, queries
 from modelyard.promql.parse import parse
 from modelyard.promql.server import server
+from tests.servers import Quiet, listening
 
 
 class Metrics:
@@ -33,26 +32,15 @@ def asked(query: str) -> str:
 def metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[Metrics]:
     monkeypatch.setenv("no_proxy", "*")
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             (query,) = parse_qs(urlsplit(self.path).query)["query"]
             result = [{"metric": labels, "value": [0, str(value)]} for labels, value in made.answers[asked(query)]]
-            body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            self.answer(json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode())
 
     made = Metrics()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        made.url = f"http://127.0.0.1:{http.server_address[1]}"
-        thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-        thread.start()
+    with listening(Handler) as made.url:
         yield made
-        http.shutdown()
-        thread.join()
 
 
 def test_the_queries_are_promql() -> None:

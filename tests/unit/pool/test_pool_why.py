@@ -132,6 +132,17 @@ def test_who_stands_before_it(ask: Any) -> None:
     assert "place 3 of 3 in queue team-vision, behind c-33333 of vision, a-11111 of vision" in words(found)
 
 
+def test_many_of_one_run_before_it_are_counted(ask: Any) -> None:
+    waiting = job("b-22222", suspend=True)
+    trials = [job(f"s-11111-{number}", run="s-11111", suspend=True, since="2026-11-22T08:00:00Z") for number in (0, 1)]
+    found = ask(
+        waiting,
+        workloads=[workload(one, waits(SHORT)) for one in (waiting, *trials)],
+        queues=[cluster_queue("team-vision", 2, 2)],
+    )
+    assert "place 3 of 3 in queue team-vision, behind s-11111 of vision (2 workloads)" in words(found)
+
+
 def test_quota_that_others_of_the_cohort_hold(ask: Any) -> None:
     waiting, other = job("a-11111", suspend=True), job("x-99999", queue="speech", namespace="speech", workers=3)
     found = ask(

@@ -12,8 +12,7 @@ from modelyard.plan.project import library_of
 from modelyard.policy.loading import policies_of
 from modelyard.preview import Preview
 from modelyard.preview.project import preview
-
-ROOT = Path(__file__).parents[3]
+from tests.unit.projects import copied
 
 
 class Repository:
@@ -23,9 +22,7 @@ class Repository:
         self.folder = folder
         self.root = folder / project
         self.root.mkdir(parents=True, exist_ok=True)
-        (self.root / "Pulumi.yaml").write_bytes((ROOT / "Pulumi.yaml").read_bytes())
-        for name in ("stacks", "patches"):
-            copytree(ROOT / name, self.root / name)
+        copied(self.root)
         self.git("init", "--quiet", "--initial-branch", "main")
         self.git("config", "user.email", "dev@example.com")
         self.git("config", "user.name", "dev")

@@ -7,9 +7,8 @@ from typing import Any
 from modelyard.plan.cost import Money
 from modelyard.report.html import html_page
 from modelyard.report.preview_json import preview_document
-from tests.unit.cost.test_cost_remotes import SERVICE
-from tests.unit.preview.conftest import ROOT
 from tests.unit.preview.test_preview_submitted import FAR
+from tests.unit.projects import ROOT, serving
 
 FILE = "stacks/Pulumi.dev.yaml"
 
@@ -59,12 +58,7 @@ def test_what_jobs_alone_cost_is_told_of_a_remote_cluster_and_not_of_one_that_go
 
 
 def test_what_stood_in_a_cluster_that_goes_is_saved(repository: Any) -> None:
-    patch = "patches/far-serving/v1"
-    meta = "description: serves\nmode: managed\ncluster: remote\nwhen: {training: ray}\n"
-    repository.add(f"{patch}/meta.yaml", meta + "params: {namespace: remote.namespace}\n")
-    repository.add(f"{patch}/schema.json", "{}")
-    repository.add(f"{patch}/patch.yaml.j2", "# Nothing is patched.\n")
-    repository.add(f"{patch}/base.yaml.j2", SERVICE)
+    serving(repository.root)
     recorded = repository.root / "stacks/recorded"
     copytree(recorded / "dev", recorded / "dev@far", ignore=ignore_patterns("deployment.*"))
     repository.add(FILE, FAR)

@@ -12,7 +12,8 @@ from modelyard.cluster import ClusterState, Node
 from modelyard.cluster.state import Pod
 from modelyard.plan.project import Planned, plan_recorded
 from modelyard.preview.topology import MANY_NODES, Running, Scene, Topology, topology, topology_to_json
-from tests.unit.preview.conftest import ROOT, Repository
+from tests.unit.preview.conftest import Repository
+from tests.unit.projects import ROOT
 
 CELERY = "deployment-model-training-tasks-gpu"
 RAY = "deployment-ray-model-training-worker"

@@ -3,11 +3,10 @@
 import json
 import math
 import socket
-import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from modelyard.promql.server import (
     clean,
     server,
 )
+from tests.servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
 SECRET = "s3cret-w0rd"
@@ -41,21 +41,12 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def serving(reply: Reply) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             reply(self)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"127.0.0.1:{listening.server_address[1]}"
-        finally:
-            listening.shutdown()
-            thread.join()
+    with listening(Handler) as url:
+        yield url.removeprefix("http://")
 
 
 def says(body: str | bytes, status: int = 200, **headers: str) -> Reply:

@@ -289,6 +289,13 @@ def test_a_port_on_which_nobody_is_asked(resource: Resource, words: str | None) 
     assert bool(summaries) == bool(words)
 
 
+def test_runs_have_neither_a_port_nor_a_load_to_follow() -> None:
+    resource, run = Resource("deep", "serving", workers=1, scale=Scale(2), port=8000), ("serve", "--once")
+    jobs = [Job("a", "serving", "deep", command=run), Job("b", "serving", "deep", command=run)]
+    assert [code for code, _ in findings(*jobs, resources=(resource,))] == ["RES217", "RES219"]
+    assert [code for code, _ in findings(*jobs, Job("c", "serving", "deep"), resources=(resource,))] == []
+
+
 def test_the_longest_name_that_can_follow_its_load() -> None:
     resource = Resource("x" * 45, "serving", workers=1, scale=Scale(2))
     assert [code for code, _ in findings(Job("a", "serving", resource.name), resources=(resource,))] == []

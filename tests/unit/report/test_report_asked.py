@@ -1,0 +1,47 @@
+"""What a stack asks for, as tables."""
+
+from modelyard.report.asked import asked_text
+from modelyard.sizing import sized
+from modelyard.stack.config import Config, Gpu, Platform
+from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.remote import Cluster, Remote, RemoteQuota
+
+PLACE = Cluster("https://10.8.0.5:6443", "farm")
+
+
+def table_of(config: Config, head: str) -> list[list[str]]:
+    """The rows below a head, by their cells."""
+    lines = iter(asked_text(config, sized(config)))
+    next(line for line in lines if line.strip().startswith(head))
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in iter(lambda: next(lines, ""), "")]
+
+
+def test_each_resource_of_a_remote_cluster_has_a_quota_of_its_own() -> None:
+    far = Resource("far", "training", remote=Remote(cluster=PLACE._replace(quota=RemoteQuota("16", "64Gi", 4))))
+    free = Resource("free", "training", remote=Remote(cluster=PLACE))
+    config = Config("ray", Platform("23.10"), Gpu("A10"), resources=(far, free))
+    ((*_, at_once, resources),) = table_of(config, "REMOTE CLUSTER")
+    assert at_once == "4 GPUs, 16 CPU, 64Gi; no limit"
+    assert resources == "far, free"
+    assert [row[-1] for row in table_of(config, "RESOURCE")] == ["remote cluster far"] * 2
+
+
+def test_a_job_has_the_team_of_its_resource() -> None:
+    config = Config(
+        "ray",
+        Platform("23.10"),
+        Gpu("A10"),
+        resources=(Resource("deep", "training", team="vision"),),
+        jobs=(
+            Job("train", "training", "deep", command=("python", "train.py")),
+            Job("own", "dataset"),
+            Job("lost", "training", "gone"),
+            Job("theirs", "training", "deep", team="speech"),
+        ),
+    )
+    assert [row[2:] for row in table_of(config, "JOB")] == [
+        ["deep", "vision", "python train.py"],
+        ["its own", "-", "in the pods of its resource"],
+        ["gone", "-", "in the pods of its resource"],
+        ["deep", "speech", "in the pods of its resource"],
+    ]
