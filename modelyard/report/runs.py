@@ -143,9 +143,8 @@ def why_document(found: Why, now: datetime) -> dict[str, Any]:
 
 def cancelled_text(run: Run, style: Style = PLAIN) -> list[str]:
     """What was stopped."""
-    held = f"{run.holds} {run.slice}" if run.slice else plural(run.holds, "GPU")
     comes = "comes" if run.holds == 1 else "come"
-    had = f"; {held} of it {comes} free when its pods have stopped" if run.holds else "; it held no GPU"
+    had = f"; {run.held} of it {comes} free when its pods have stopped" if run.holds else "; it held no GPU"
     return [f"{style.bold(safe(run.name))} is cancelled{had}", *(f"  {one.kind} {safe(one.name)}" for one in run.parts)]
 
 

@@ -258,6 +258,7 @@ def test_a_slice_is_no_gpu(cluster: ApiServer, run: Any) -> None:
     slices = job("cut-fgh34", workers=2, wants=spec(resource="nvidia.com/mig-1g.6gb"), startTime=LONG_AGO, active=2)
     cluster.objects["jobs"].append(slices)
     assert rows(run("job", "list", "dev").out)["cut-fgh34"][3:5] == ["2", "mig-1g.6gb"]
+    assert "which is starting and holds 2 nvidia.com/mig-1g.6gb. What" in run("job", "cancel", "dev", "cut-fgh34").words
     said = run("job", "cancel", "dev", "cut-fgh34", "--yes").words
     assert "2 nvidia.com/mig-1g.6gb of it come free when its pods have stopped" in said
 
