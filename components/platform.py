@@ -23,6 +23,7 @@ from components.rollouts import Rollouts
 from modelyard.engine.home import Cluster
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.pods import grace_of
+from modelyard.plan.reach import in_turn
 
 PARTS: Mapping[str, type[Part]] = {
     "apiServer": TrainingSwitch,
@@ -43,7 +44,8 @@ class Platform(pulumi.ComponentResource):
 
     The training targets form a chain in the plan's order (route, then up and down as the free GPUs allow), so that
     an update keeps the order by itself, behind the head that the route is about to lead to. Targets outside the chain
-    do not wait. A target whose change stops pods that a job may need waits before it until its side is idle.
+    do not wait, but for the objects by which Kueue reaches worker clusters. A target whose change stops pods that a
+    job may need waits before it until its side is idle.
     """
 
     def __init__(self, name: str, plan: Plan) -> None:
@@ -57,22 +59,25 @@ class Platform(pulumi.ComponentResource):
         waiting = {name for wait in plan.drains for name in wait.targets}
         chain = chained(plan)
         drained = 0
-        for target in plan.targets:
+        made: dict[str, pulumi.Resource] = {}
+        for target, needs in in_turn(plan.targets):
             kind = PARTS[target.role]
             part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), plan, inside))
             drain = _drain(target, target.name in waiting)
             # A delete takes nothing from anybody, so there is nothing to ask.
             look = () if target.action == "delete" else (guard.before(target),)
             hooks = (*waits_before(plan, target), *look)
+            after = (home, *(made[name] for name in needs))
             if target.name not in chain:
                 patience = ROLLOUT + drain
-                part.add(target, (home,), patience, hooks, rollouts.after(target, patience))
+                made[target.name] = part.add(target, after, patience, hooks, rollouts.after(target, patience))
                 continue
             # A job may go on for its pod's grace period, and whoever comes next on the same GPU waits for it.
             drained = max(drained, drain)
             patience = ROLLOUT + drained
             hooks = (*(rollouts.before(target) if last else ()), *hooks)
-            last = (part.add(target, (home, *last), patience, hooks, rollouts.after(target, patience)),)
+            made[target.name] = part.add(target, (*after, *last), patience, hooks, rollouts.after(target, patience))
+            last = (made[target.name],)
         for part in parts.values():
             part.close()
         Autoscaling("autoscaling", plan, inside)

@@ -1,5 +1,5 @@
 """A small HTTP server that speaks as much of the API server's language as reading a pool needs: lists in pages, label
-selectors, logs of pods, and deletes. The lab's nodes are simulated and have no logs; this is where they come from.
+selectors, logs of pods, and deletes.
 """
 
 import json

@@ -109,7 +109,14 @@ def workload(of: Body, *conditions: Body, queue: str = "", flavor: str = "a10", 
     }
     admission = {
         "clusterQueue": queue,
-        "podSetAssignments": [{"name": "main", "resourceUsage": amounts, "flavors": dict.fromkeys(amounts, flavor)}],
+        "podSetAssignments": [
+            {
+                "name": "main",
+                "count": wanted["parallelism"],
+                "resourceUsage": amounts,
+                "flavors": dict.fromkeys(amounts, flavor),
+            }
+        ],
     }
     return {
         "metadata": {

@@ -19,6 +19,8 @@ _FORMATS = {
     "image": "image",
     "dns-label": "Kubernetes name",
     "dns-name": "Kubernetes name",
+    "vpc": "ID of a VPC",
+    "subnet": "ID of a subnet",
     "patch-version": "`v1`, `v2`, …",
     "path": "path",
     "url": "address",

@@ -209,14 +209,15 @@ def _bind(
         return Selected(patch, params, sources)
     for error in patch.validator.iter_errors(params):
         at = tuple(error.instance_path)
+        field = ".".join(map(str, at))
         where = sources.get(str(at[0]), ()) if at else (("patches", index) if index >= 0 else ())
         findings.append(
             stack.place(
                 Finding(
                     "PAT004",
                     Severity.ERROR,
-                    f"patch {patch.id} cannot take its parameters: {error.message}",
-                    field=".".join(map(str, at)),
+                    f"patch {patch.id} cannot take its {f'parameter {field}' if at else 'parameters'}: {error.message}",
+                    field=field,
                     detail=f"the rule is in {patch.file}/schema.json",
                     remedy="correct the value, or pass another under modelyard:patches params",
                 ),

@@ -100,7 +100,7 @@ def _same(approved: Plan, now: Plan) -> None:
 
 
 def _agreed(args: Namespace, plan: Plan) -> bool:
-    if args.yes or not plan.changed:
+    if args.yes or not plan.acts:
         return True
     if not sys.stdin.isatty():
         return False

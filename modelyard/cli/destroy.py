@@ -10,9 +10,10 @@ from modelyard.cli.common import json_option, need_engine, project_root, stack_f
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
-from modelyard.report.style import safe
+from modelyard.report.style import hanging, safe
 
 if TYPE_CHECKING:
+    from modelyard.engine.applied import AppliedStack
     from modelyard.stack import Stack
 
 
@@ -44,7 +45,7 @@ def _look(root: Path, name: str, path: Path) -> None:
     from modelyard.cluster.handed import hand_over
     from modelyard.cluster.present import present
     from modelyard.engine import EngineError, applied_stack
-    from modelyard.engine.home import FORGET
+    from modelyard.engine.home import FORGET, FORGET_REMOTE
     from modelyard.plan.ledger import ours
     from modelyard.plan.project import shown
     from modelyard.stack import load
@@ -63,17 +64,23 @@ def _look(root: Path, name: str, path: Path) -> None:
             far: (contexts[far], one) for far, one in applied.remotes.items() if far in contexts
         }
         for far, (context, one) in sides.items():
-            live, there = present(connect(context), one.forgotten)
+            forget = f"to forget a cluster that is gone for good: {FORGET_REMOTE if far else FORGET.format(stack=name)}"
+            try:
+                live, there = present(connect(context), one.forgotten)
+            except ClusterError as error:
+                if not far:
+                    raise
+                raise ClusterError(f"remote cluster {far}: {error.summary}", f"{error.remedy}; {forget}") from error
             if one.cluster not in (None, live):
                 raise Stop(
                     Exit.STALE,
                     f"{name} was applied to cluster {one.cluster}, and context {context} leads to {live}",
-                    f"check {f'the context of {far}' if far else 'kubernetes:context'} and KUBECONFIG; "
-                    f"to forget a cluster that is gone for good: {FORGET.format(stack=name)}",
+                    f"check {f'the context of {far}' if far else 'kubernetes:context'} and KUBECONFIG; {forget}",
                 )
             left += [key.name for key, body in there.items() if ours(body)]
         if not left:
             tell_runs(stack, sides)
+            tell_scaled(stack, applied)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if left:
@@ -98,7 +105,6 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
     from modelyard.cluster.lists import run_objects
     from modelyard.pool import runs_of
     from modelyard.pool.words import some
-    from modelyard.report.style import hanging
     from modelyard.workloads.remote import queue_of, remote_clusters
 
     places = [("", stack.context, namespaces(stack))] if stack.config.teams else []
@@ -129,6 +135,39 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
             f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
         sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, 100)))
+
+
+def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
+    """Says with how many pods KEDA leaves each Deployment that stays: it does not put back the number of before.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    from modelyard.cluster import ObjectKey
+    from modelyard.cluster.connection import connect
+    from modelyard.cluster.present import present
+    from modelyard.cluster.state import annotations_of
+    from modelyard.plan.ownership import MODE_ANNOTATION
+    from modelyard.report.values import count
+
+    scalers = [one.key for one in applied.targets if one.key.kind == "ScaledObject"]
+    if not scalers:
+        return
+    client = connect(stack.context)
+    _, found = present(client, scalers)
+    keys = [
+        ObjectKey("apps/v1", "Deployment", key.namespace, body["spec"]["scaleTargetRef"]["name"])
+        for key, body in found.items()
+    ]
+    _, deployments = present(client, keys)
+    stay = [
+        f"{key.name} with {count(body['spec']['replicas'], 'pod')}"
+        for key, body in deployments.items()
+        if annotations_of(body).get(MODE_ANNOTATION) != "managed"
+    ]
+    if stay:
+        text = f"KEDA lets go of {' and '.join(stay)}. So they stay until somebody sets another number: kubectl scale."
+        sys.stderr.write("".join(f"{line}\n" for line in hanging(safe(text), 0, 100)))
 
 
 def _agreed(name: str) -> bool:

@@ -37,6 +37,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.jobs import environment_build
     from modelyard.plan.project import library_of
+    from modelyard.report.environment import build_document, build_text
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
@@ -53,11 +54,11 @@ def run(args: Namespace) -> Exit:
         if before in ("none", "failed") or (before == "built" and args.again):
             state = _created(client, job, before, dry=args.dry_run)
         if args.wait and state == "building":
+            if not args.json:
+                say(build_text(environment, job, state, before))
             state = _end(client, job)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
-    from modelyard.report.environment import build_document, build_text
-
     if args.json:
         from modelyard.report.json import json_text
 
@@ -103,11 +104,14 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
 
 
 def _end(client: "Client", job: dict[str, Any]) -> str:
-    """How the build ended, once it has."""
+    """How the build ended, once it has. Meanwhile it is told when its pod cannot start, once for each reason."""
+    from modelyard.cli.patience import Patience
     from modelyard.cluster.built import build_state
 
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    patience = Patience(client, job)
     while (state := build_state(client, namespace, name)) == "building":
+        patience.look()
         time.sleep(PAUSE)
     if state == "none":
         raise Stop(Exit.FINDINGS, f"the job {namespace}/{name} is gone", "it was deleted before it was over")

@@ -58,7 +58,7 @@ def _agreed(run: "Run") -> bool:
 
     what = f"{plural(len(run.stages or run.parts), run.noun)} of " if len(run.parts) > 1 else ""
     question = (
-        f"Cancelling stops {what}{safe(run.name)}, which is {run.state} and holds {plural(run.holds, 'GPU')}. What it\n"
+        f"Cancelling stops {what}{safe(run.name)}, which is {run.state} and holds {run.held}. What it\n"
         "has not written elsewhere is lost, its logs too.\n"
     )
     if not sys.stdin.isatty():

@@ -46,7 +46,10 @@ def run(args: Namespace) -> Exit:
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
     elsewhere = pods_elsewhere(found, one)
     clients = {pod["metadata"]["name"]: client for client, theirs in elsewhere.found for pod in theirs}
-    known = sources(one, [*pods, *(pod for _, theirs in elsewhere.found for pod in theirs)])
+    pods += [pod for _, theirs in elsewhere.found for pod in theirs]
+    # Of these the API server answers with an empty log, as if they had run and written nothing.
+    homeless = {pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")}
+    known = sources(one, pods)
     wanted = [source for source in known if args.worker in (None, source.worker)]
     why = f"modelyard job why {one.words} tells why"
     if elsewhere.hidden is not None:
@@ -61,9 +64,11 @@ def run(args: Namespace) -> Exit:
     style = style_for(args, sys.stdout)
 
     def lines_of(source: "Source") -> Iterator[str]:
-        from modelyard.cluster.logs import LogRequest, log_lines
+        from modelyard.cluster.logs import LogRequest, NoLogError, log_lines
         from modelyard.report.logs import log_line
 
+        if source.pod in homeless:
+            raise NoLogError("it has no node yet, so no log")
         mark = source.mark if len(wanted) > 1 else ""
         request = LogRequest(one.namespace, source.pod, source.container, args.tail, args.previous, args.follow)
         for line in log_lines(clients.get(source.pod, found.client), request):

@@ -159,7 +159,8 @@ def _stop(problems: list[Problem]) -> Stop:
     """All problems at once; a single one has its remedy on a line of its own."""
     if len(problems) == 1:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
-    return Stop(Exit.USAGE, "\n".join(f"{one.summary}: {one.remedy}" for one in problems))
+    listed = "".join(f"\n- {one.summary}\n  → {one.remedy}" for one in problems)
+    return Stop(Exit.USAGE, f"{len(problems)} things keep it from being submitted{listed}")
 
 
 def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str, Any]:
@@ -177,10 +178,12 @@ def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str,
 
 def _end(client: "Client", made: Submission) -> str:
     """How the job ended, once it has."""
+    from modelyard.cli.patience import Patience
     from modelyard.cluster.live import read
     from modelyard.cluster.state import key_of
 
     key = key_of(made.job, "")
+    patience = Patience(client, made.job, f"; modelyard job why {made.stack.name} {key.name} says for what")
     while True:
         found = read(client, key)
         if found is None or found["metadata"]["uid"] != made.job["metadata"]["uid"]:
@@ -190,6 +193,7 @@ def _end(client: "Client", made: Submission) -> str:
         for condition in found.get("status", {}).get("conditions", ()):
             if condition.get("type") in ENDS and condition.get("status") == "True":
                 return ENDS[condition["type"]]
+        patience.look(suspended=bool(found["spec"].get("suspend")))
         time.sleep(PAUSE)
 
 

@@ -208,7 +208,7 @@ def _only(plan: Plan, names: list[str]) -> frozenset[str] | None:
 
 
 def _changes(plan: Plan, only: frozenset[str] | None) -> bool:
-    return bool(plan.pending if only is None else plan.pending & only)
+    return plan.acts if only is None else bool(plan.pending & only)
 
 
 def _save(plan: Plan, args: Namespace) -> None:

@@ -54,7 +54,24 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
             said.append(_write(root, stack, shown_as, snapshot(client, (*wanted, *_held(root, name, side)))))
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
-    return said
+    return said + list(_forgotten(root, stack))
+
+
+def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
+    """Removes the recordings of remote clusters that the stack neither names nor has anything in, and says so."""
+    from modelyard.cluster.held import StateError, held_objects
+    from modelyard.cluster.recorded import forget_recorded, recorded_name, recorded_remote_names
+    from modelyard.workloads.remote import remote_clusters
+
+    for remote in sorted(recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}):
+        try:
+            kept = held_objects(root, stack.name, remote)
+        except StateError:
+            continue
+        if not kept:
+            name = recorded_name(stack.name, remote)
+            forget_recorded(root, name)
+            yield safe(f"{name}: nothing of {stack.name} is there any more; its recording is removed")
 
 
 def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[str, Client, tuple[ObjectKey, ...]]]":

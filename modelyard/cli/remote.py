@@ -21,7 +21,7 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the one of this job")
-    parser.add_argument("--write", metavar="DIR", help="also write the files that launch each job into this folder")
+    parser.add_argument("--write", metavar="DIR", help="also write the files that launch each job, into DIR/STACK/JOB")
     json_option(parser)
 
 
@@ -99,8 +99,8 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
 def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequence[object], folder: Path) -> int:
     """Writes the files of every launch, or none where something is wrong.
 
-    Each job has a folder of its own, and those of other jobs stay as they are: what launched a machine that still runs
-    also ends it.
+    Each job has a folder of its own in that of its stack, and those of other jobs stay as they are: what launched a
+    machine that still runs also ends it.
     """
     if wrong:
         sys.stderr.write("nothing was written: correct the errors first\n")
@@ -122,4 +122,4 @@ def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequ
             job, _, file = name.partition("/")
             mine.setdefault(job, {})[file] = text
         by_job |= {job: made | copy_jobs(stack, one, job, made) for job, made in mine.items()}
-    return replace_generated((folder / job, made) for job, made in by_job.items())
+    return replace_generated((folder / stack.name / job, made) for job, made in by_job.items())

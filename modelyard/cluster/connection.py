@@ -34,10 +34,14 @@ class ClusterError(Exception):
         self.remedy = remedy
 
 
-def connect(context: str | None) -> Client:
+def connect(context: str | None, named: str = "kubernetes:context") -> Client:
     """A client for the kubeconfig's context, or its current one.
 
     ``KUBECONFIG`` may list several files, as for kubectl; the first that has the context counts.
+
+    Args:
+        context: its name.
+        named: the key of the stack file that says it.
 
     Raises:
         ClusterError: there is no kubeconfig, it cannot be used, or it has no such context.
@@ -45,15 +49,13 @@ def connect(context: str | None) -> Client:
     configs = _kubeconfigs()
     wanted = context or next((config.current_context for config in configs if config.current_context), None)
     if wanted is None:
-        raise ClusterError(
-            "the kubeconfig has no current context", "name one under kubernetes:context in the stack file"
-        )
+        raise ClusterError("the kubeconfig has no current context", f"name one under {named} in the stack file")
     found = next((config for config in configs if wanted in config.contexts), None)
     if found is None:
         have = ", ".join(sorted(name for config in configs for name in config.contexts)) or "none"
         raise ClusterError(
             f"the kubeconfig has no context {wanted!r}; it has {have}",
-            "set kubernetes:context in the stack file, or point KUBECONFIG at the right file",
+            f"set {named} in the stack file, or point KUBECONFIG at the right file",
         )
     try:
         return Client(config=with_plugin_info(found.get(wanted)), timeout=httpx2.Timeout(TIMEOUT), trust_env=False)

@@ -161,6 +161,16 @@ def _in_parts(
     return [body for one in read for body in one] if read else "unread"
 
 
+def pods_of_job(client: Client, namespace: str, job: str) -> list[dict[str, Any]]:
+    """The pods of one Job; none where these credentials may not read pods.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    found = _allowed(client, f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": f"{JOB_NAME}={job}"})
+    return [] if found == "unread" else found or []
+
+
 def _allowed(
     client: Client, path: str, query: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]] | Literal["unread"] | None:

@@ -1,6 +1,6 @@
 """What running pods hold of their nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from modelyard.quantity import parse
@@ -12,6 +12,22 @@ def holds_resources(pod: Mapping[str, Any]) -> bool:
         "Succeeded",
         "Failed",
     )
+
+
+def not_started(pods: Iterable[Mapping[str, Any]]) -> str:
+    """Why the first of some pods that cannot start does not: what the scheduler or the kubelet says; empty: none."""
+    for pod in pods:
+        status = pod.get("status") or {}
+        if status.get("phase") != "Pending":
+            continue
+        for one in status.get("conditions") or ():
+            if one.get("type") == "PodScheduled" and one.get("status") == "False":
+                return f"{pod['metadata']['name']} has no node: {one.get('message') or one.get('reason') or ''}"
+        for one in status.get("containerStatuses") or ():
+            waiting = (one.get("state") or {}).get("waiting") or {}
+            if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+                return f"{pod['metadata']['name']}: {waiting['reason']} {waiting.get('message') or ''}".rstrip()
+    return ""
 
 
 def request_of(pod: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,26 @@ def recorded_name(stack: str, remote: str) -> str:
     return f"{stack}@{remote}"
 
 
+def recorded_remote_names(root: Path, stack: str) -> set[str]:
+    """The remote clusters that are recorded of a stack, those among them that it has left."""
+    begin = recorded_name(stack, "")
+    return {file.parent.name.removeprefix(begin) for file in recorded_folder(root, "").glob(f"{begin}*/{CLUSTER_FILE}")}
+
+
+def forget_recorded(root: Path, name: str) -> None:
+    """Removes what ``write_recorded`` wrote; other files in the folder stay.
+
+    Raises:
+        OSError: a file cannot be removed.
+    """
+    folder = recorded_folder(root, name)
+    # The file by which others know the folder goes last.
+    for path in sorted(folder.glob("*.json"), key=lambda path: path.name == CLUSTER_FILE):
+        path.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
 def stack_of_recorded(name: str) -> str:
     """The stack whose cluster is recorded under a name, the platform's or a remote one."""
     return name.partition("@")[0]

@@ -17,6 +17,8 @@ _WRAPPING = re.compile(
 )
 _LISTED = re.compile(r"\n\s*\* ")
 _ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context leads to [^:\s]+): ([^\n]+)")
+_RAISED = re.compile(r"([\w.]*(?:Error|Exception|Interrupt): .*\S)")
+"""How Python tells an exception, at the end of a traceback."""
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
@@ -93,7 +95,8 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
         messages: the engine's error messages, in order.
         output: everything that it printed; looked at where no message says anything.
     """
-    told = _meaningful(messages) or _meaningful(_errors(output)) or ["the engine stopped without a word"]
+    told = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
+    told = told or ["the engine stopped without a word"]
     text = "\n".join(told)
     lowered = text.lower()
     if STALE in text:
@@ -124,6 +127,11 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
 
 
 def _remedy(text: str) -> str:
+    if "no module named" in text:
+        return (
+            "the program runs in the virtual environment that Pulumi.yaml names under virtualenv, "
+            "and Pulumi makes an empty one where there is none: install modelyard and what the program imports there"
+        )
     if "forbidden" in text:
         return "ask for the right to patch these objects; what was not reached yet is unchanged"
     if any(words in text for words in _CREDENTIALS):

@@ -80,3 +80,5 @@ def _text(error: StaleError) -> str:
 
 
 FORGET = "pulumi stack rm {stack} --force --preserve-config"
+"""Of a whole stack. One remote cluster alone is forgotten as ``FORGET_REMOTE`` tells."""
+FORGET_REMOTE = "modelyard explain REM014"

@@ -10,6 +10,7 @@ Python that runs it, so that one has to be the environment's.
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,12 @@ LONGEST: Final = 900
 """Seconds after which pip is given up."""
 TOLD: Final = 12
 """Last lines of pip's that an error repeats."""
+
+
+_RETRYING: Final = "WARNING: Retrying "
+"""How pip begins the lines about an index that does not answer; each attempt has one."""
+_CONFLICT: Final = re.compile(r"^The conflict is caused by:\n(?:[ \t]+\S.*\n?)+", re.MULTILINE)
+_OUT_OF_REACH: Final = "see that pip reaches its index from this machine: pip config list says which it is"
 
 
 class LockingError(Exception):
@@ -85,7 +92,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
         listed.write_text("".join(f"{one}\n" for one in files.requirements), encoding="utf-8")
         fixed.write_text("".join(f"{one}\n" for one in held), encoding="utf-8")
         command = [
-            *(interpreter, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--no-input"),
+            *(interpreter, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-input"),
             *("--disable-pip-version-check", "--only-binary", ":all:", "--implementation", "cp"),
             *("--python-version", environment.python, *(f"--platform={one}" for one in PLATFORMS)),
             *("--target", str(Path(folder, "target")), "--report", str(report), "--requirement", str(listed)),
@@ -98,8 +105,12 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
         except subprocess.TimeoutExpired:
             raise LockingError(f"pip did not end within {LONGEST // 60} minutes", "ask for fewer versions") from None
         if done.returncode:
-            said = _told(done.stderr or done.stdout, str(listed), environment.requirements or "the list")
-            raise LockingError(f"pip finds no lock for environment {environment.name}:\n{said}", "correct its list")
+            # pip tells the packages that disagree among its progress, and that it failed among its errors.
+            why = _CONFLICT.search(done.stdout)
+            said = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
+            said = _told(said, str(listed), environment.requirements)
+            remedy = _OUT_OF_REACH if _RETRYING in done.stderr else "correct its list"
+            raise LockingError(f"pip finds no lock for environment {environment.name}:\n{said}", remedy)
         return _files(json.loads(report.read_text(encoding="utf-8")))
 
 
@@ -138,7 +149,10 @@ def _files(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _told(text: str, path: str, name: str) -> str:
+def _told(text: str, path: str, name: str | None) -> str:
     """The end of what pip says, without the name of our own file."""
-    lines: Iterable[str] = [line for line in text.replace(path, name).splitlines() if line.strip()]
-    return "\n".join(list(lines)[-TOLD:])
+    text = text.replace(path, name) if name is not None else text.replace(f"-r {path}", "the list")
+    lines = [line for line in text.splitlines() if line.strip()]
+    # One attempt says what all say.
+    again = [line for line in lines if line.startswith(_RETRYING)][1:]
+    return "\n".join([line for line in lines if line not in again][-TOLD:])

@@ -20,6 +20,10 @@ LONGEST: Final = 900
 """Seconds after which the solver is given up."""
 
 
+_UNSENT: Final = "error sending request"
+"""What the solver's HTTP client says where nobody answers."""
+
+
 class SolvingError(Exception):
     """Says why nothing is chosen, and what to do."""
 
@@ -64,6 +68,8 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
         )
     if "error" in answer:
         summary = f"conda's solver finds no lock for environment {name}:\n{answer['error'].strip()}"
+        if _UNSENT in answer["error"]:
+            raise SolvingError(summary, "see that this machine reaches the channel, or name a mirror that it reaches")
         raise SolvingError(summary, "correct its list or its channels")
     files = [Solved(one["url"], one["sha256"], one["python"]) for one in answer["files"]]
     for one in files:

@@ -18,16 +18,17 @@ def machines(cloud: str, card: Card, region: str | None = None) -> tuple[Instanc
         region: only those that are offered there, or of which nobody knows; None: all.
     """
     wanted = card.members or (card.id,)
-    found = [
+    found = [one for one in whole(cloud, region) if one.card_id in wanted]
+    return tuple(sorted(found, key=lambda one: (one.usd_per_hour is None, one.usd_per_hour or 0, one.type)))
+
+
+def whole(cloud: str, region: str | None = None) -> tuple[Instance, ...]:
+    """The machine types of a cloud, or of one of its regions, with whole GPUs of any kind, in the table's order."""
+    return tuple(
         one
         for one in instances()
-        if one.cloud == cloud
-        and one.card_id in wanted
-        and one.whole_gpus
-        and one.gpus
-        and (region is None or may_be_in(one, region))
-    ]
-    return tuple(sorted(found, key=lambda one: (one.usd_per_hour is None, one.usd_per_hour or 0, one.type)))
+        if one.cloud == cloud and one.whole_gpus and one.gpus and (region is None or may_be_in(one, region))
+    )
 
 
 def product_on(cloud: str, card: Card) -> str | None:

@@ -16,12 +16,14 @@ from modelyard.plan.capacity import room_of
 from modelyard.plan.dispatch import check_clusters
 from modelyard.plan.drains import check_drains, drains
 from modelyard.plan.keda import check_keda, staying
+from modelyard.plan.needed import Absent, check_needed
 from modelyard.plan.objects import planned_objects
 from modelyard.plan.order import order
 from modelyard.plan.placement import check_placement
 from modelyard.plan.places import place_in_patch, place_in_stack, places_in_stack
 from modelyard.plan.queues import check_deleted, check_fixed, check_queues
 from modelyard.plan.quotas import check_quotas
+from modelyard.plan.reach import check_reach
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.scalers import check_scalers
 from modelyard.plan.sides import platform_side
@@ -45,12 +47,14 @@ def make_plan(
     today: date,
     ask: Ask | None = None,
     remotes: Sequence[RemoteStart] = (),
+    absent: Absent | None = None,
 ) -> Plan:
     """The plan of one environment against a starting state.
 
     Everything that is wrong is in its findings; a target that cannot be planned is left out and told there. With
     ``ask``, what becomes of the targets is what the API server says; all requests are asked together. Without it
-    nobody is asked. ``remotes`` are the remote clusters that are planned too.
+    nobody is asked. ``remotes`` are the remote clusters that are planned too. ``absent`` says what is not there of the
+    objects that new pods name.
     """
     config = stack.config
     sized = workloads(config)
@@ -84,10 +88,18 @@ def make_plan(
                 *arranged.findings,
                 *check_drains(config, waits),
                 *check_sizes(stack, targets, by_deployment, chosen),
-                *check_placement(everything, by_deployment, room, _growth(config)),
+                *check_placement(
+                    everything,
+                    by_deployment,
+                    room,
+                    _growth(config),
+                    {pool.name: pool.gpus for pool in config.node_pools},
+                ),
                 *check_quotas(everything, room.quotas),
                 *check_fixed(stack, targets),
                 *check_deleted(stack, found.let_go),
+                *check_reach(stack, everything),
+                *(check_needed(everything, absent) if absent is not None else ()),
                 *check_autoscaling(config, targets),
                 *check_scalers(targets, staying(found.deleted, state.scalers)),
                 *check_keda(config, targets, state.scalers),

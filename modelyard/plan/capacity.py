@@ -13,6 +13,7 @@ from modelyard.cluster import ClusterState, Node
 from modelyard.cluster.state import Quota
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.plan.pods import Pods
+from modelyard.workloads.nodepools import POOL
 
 MANY = 1_000_000
 """Pods that nothing limits."""
@@ -74,6 +75,20 @@ class Room(NamedTuple):
     quotas: tuple[Quota, ...] = ()
     alike: Mapping[str, int] = {}
     """Of each node a number that it shares with those of the same size and taints: what one of them takes, all do."""
+
+
+def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
+    """GPUs that nodes of node pools may still get, by pool.
+
+    Args:
+        most: GPUs that the nodes of each pool may have together.
+        nodes: that are there.
+    """
+    left = dict(most)
+    for node in nodes:
+        if (pool := node.labels.get(POOL)) in left:
+            left[pool] -= int(node.allocatable.get(GPU_RESOURCE, 0))
+    return {pool: max(gpus, 0) for pool, gpus in left.items()}
 
 
 def room_of(state: ClusterState) -> Room:

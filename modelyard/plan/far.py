@@ -16,7 +16,7 @@ from modelyard.plan.about import objects_about
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
 from modelyard.plan.sides import remote_side
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Stack, dotted
 from modelyard.workloads.remote import RemoteCluster, queue_of, remote_clusters
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def remote_client(remote: RemoteCluster) -> "Client":
         ClusterError: the kubeconfig has no such context, or it cannot be used.
     """
     try:
-        return connect(remote.context)
+        return connect(remote.context, dotted((*remote.path, "context")))
     except ClusterError as error:
         raise ClusterError(f"remote cluster {remote.name}: {error.summary}", error.remedy) from error
 

@@ -9,12 +9,13 @@ from modelyard.cluster.state import Node
 from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
-from modelyard.plan.capacity import MANY, obstacle, on_node
+from modelyard.plan.capacity import MANY, left_of, obstacle, on_node
 from modelyard.plan.pods import Pods
 from modelyard.plan.queues import HOST
 from modelyard.stack.pool import Flavor
 from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
+from modelyard.workloads.nodepools import POOL
 
 
 class Unplaced(NamedTuple):
@@ -32,10 +33,15 @@ class Kinds:
         nodes: that there are.
         flavors: of the stack.
         growth: nodes of the kinds that may be added, one of each.
+        most: GPUs that the nodes of each node pool may have together, by its name.
     """
 
-    def __init__(self, nodes: Iterable[Node], flavors: Iterable[Flavor], growth: Iterable[Node]) -> None:
+    def __init__(
+        self, nodes: Iterable[Node], flavors: Iterable[Flavor], growth: Iterable[Node], most: Mapping[str, int]
+    ) -> None:
         self.there, self.growth = tuple(nodes), tuple(growth)
+        self.left: Mapping[str, int] = left_of(most, self.there)
+        """GPUs that nodes of each node pool may still get."""
         self.flavors: Mapping[str, Flavor] = {flavor.name: flavor for flavor in flavors}
         keys = (key for flavor in self.flavors.values() for key in node_labels(flavor))
         self._keys = frozenset((PRODUCT_LABEL, CONFIG_LABEL, *keys))
@@ -83,12 +89,16 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
     flavors: list[Flavor | None] = list(theirs) if theirs is not None and ask.gpus else [None]
     if ask.together is not None:
         flavors = [flavor for flavor in flavors if flavor is None or ask.together in flavor.topology]
-    if any(_comes(ask, flavor, node) for flavor in flavors for node in kinds.growth):
+    more = _added(ask, flavors, kinds)
+    if more is None or more >= ask.workers:
         return None
     reasons = Reasons()
     best = max((_room(ask, flavor, kinds, reasons) for flavor in flavors), default=0)
-    if best >= min(ask.workers, MANY):
+    if best + more >= min(ask.workers, MANY):
         return None
+    if more:
+        some = f"the nodes, with those that node pools may add, hold {best + more} of its {ask.workers} workers"
+        return Unplaced(some, "counted on empty nodes, and by the GPUs that the pools may have")
     if best:
         place = (
             f"nodes with one {ask.together}"
@@ -136,6 +146,17 @@ def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds, reasons: Reasons) -> in
 
 def _is_of(flavor: Flavor | None, node: Node) -> bool:
     return flavor is None or node_labels(flavor).items() <= node.labels.items()
+
+
+def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | None:
+    """How many workers the nodes that may be added take at most; None where no limit says so.
+
+    Only GPUs are counted: it is what the limits are of.
+    """
+    coming = {node.labels.get(POOL, "") for one in flavors for node in kinds.growth if _comes(ask, one, node)}
+    if coming and (not ask.gpus or not coming <= kinds.left.keys()):
+        return None
+    return sum(kinds.left[pool] // ask.gpus for pool in coming)
 
 
 def _comes(ask: Ask, flavor: Flavor | None, node: Node) -> bool:

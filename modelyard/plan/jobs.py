@@ -43,7 +43,7 @@ def check_job_room(
     if not any(job.command for job in config.jobs):
         return
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
-    kinds = Kinds(nodes, config.flavors, growth)
+    kinds = Kinds(nodes, config.flavors, growth, {pool.name: pool.gpus for pool in config.node_pools})
     judged: dict[Ask, _Verdict] = {}
     for index, job in enumerate(config.jobs):
         one = by_job.get(id(job))

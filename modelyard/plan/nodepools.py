@@ -1,21 +1,25 @@
 """What is wrong with pools of GPU nodes: machine types that there are not, limits, flavors that no pool gives."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
+from typing import Final
 
 from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, near_cards, products, resolve
 from modelyard.hardware.instances import by_type
-from modelyard.hardware.machines import machines, product_on
-from modelyard.hardware.regions import region_names
+from modelyard.hardware.machines import machines, product_on, whole
+from modelyard.hardware.regions import offered, region_names
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
-from modelyard.stack.nodepools import NodePool
-from modelyard.workloads.nodepools import POOL, gives, is_for_pools, own_labels, types_of
+from modelyard.stack.nodepools import Cloud, NodePool
+from modelyard.workloads.nodepools import NODE_CLASSES, POOL, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.pool import node_labels, only_elsewhere
+
+_ZONE: Final[Mapping[Cloud, str]] = {"aws": "a", "azure": "-1", "gcp": "-a"}
+"""What the name of a zone has after that of its region."""
 
 
 def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
@@ -69,16 +73,11 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     there = machines(pool.cloud, card, pool.region)
     place = f" in {pool.region}" if pool.region is not None else ""
     if not there:
-        elsewhere = machines(pool.cloud, card)
-        yield stack.finding(
-            "QUE020",
-            Severity.ERROR,
-            (*where, "gpu"),
-            f"{pool.cloud} rents no machine with whole {card.short}{place}",
-            "name a card that it rents there (modelyard gpus), or another region",
-            detail=f"elsewhere: {_some(one.type for one in elsewhere)}" if elsewhere else "",
-        )
+        summary = f"{pool.cloud} rents no machine with whole {card.short}{place}"
+        remedy, detail = _instead_of(pool, card)
+        yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, remedy, detail=detail)
         return
+    yield from _zones(stack, pool, where, regions)
     yield from _types(stack, pool, where, card, {one.type for one in there}, place)
     if PRODUCT_LABEL not in pool.labels and product_on(pool.cloud, card) is None:
         yield stack.finding(
@@ -89,6 +88,32 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             f"name the variant, or one of them in the pool's labels: {PRODUCT_LABEL}",
             detail=f"names of the product label: {', '.join(products(card)) or 'none that is known'}",
         )
+
+
+def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
+    """What else there is where a cloud has no machine with a card: remedy and detail."""
+    here = {one.card.id for one in whole(pool.cloud, pool.region) if one.card is not None}
+    remedy = f"name a card that it rents there: {_some(here, 12)}"
+    regions = {place.region for one in machines(pool.cloud, card) for place in offered(one)}
+    if regions:
+        return f"{remedy}; or another region", f"it has them in {_some(regions)}"
+    clouds = " and ".join(cloud for cloud in NODE_CLASSES if machines(cloud, card))
+    return remedy, f"of other clouds, there are some on {clouds}" if clouds else ""
+
+
+def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:
+    """Zones that are not of the pool's region; a zone's name begins with that of its region."""
+    homes = (pool.region,) if pool.region is not None else tuple(regions)
+    for number, zone in enumerate(pool.zones):
+        if homes and not zone.startswith(homes):
+            place = pool.region if pool.region is not None else f"a region of {pool.cloud}"
+            yield stack.finding(
+                "QUE020",
+                Severity.ERROR,
+                (*where, "zones", number),
+                f"zone {zone} of node pool {pool.name} is not in {place}",
+                f"write zones of {place}, such as {homes[0]}{_ZONE[pool.cloud]}, or leave them out",
+            )
 
 
 def _types(stack: Stack, pool: NodePool, where: Path, card: Card, there: set[str], place: str) -> Iterator[Finding]:
@@ -159,7 +184,7 @@ def _flavors(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
         )
 
 
-def _some(names: Iterable[str]) -> str:
+def _some(names: Iterable[str], most: int = 6) -> str:
     """The first of many names."""
     listed = sorted(names)
-    return ", ".join(listed[:6]) + (f" and {len(listed) - 6} more" if len(listed) > 6 else "")
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")

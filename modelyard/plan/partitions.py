@@ -92,7 +92,8 @@ def _labelled(
         Severity.WARNING,
         ("partitions", index),
         f"no node has the label of partition {partition.name}, so there are none of its slices",
-        f"drain a node, then kubectl label node NODE {labels}; or {_makers(stack.config, partition)}",
+        f"{'drain a node' if names else 'add such a node'}, then kubectl label node NODE {labels}; "
+        f"or {_makers(stack.config, partition)}",
         detail=where + stops,
     )
 

@@ -12,18 +12,23 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
 from modelyard.names import PRESENT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import Fit, Room, by_node, fit, obstacle
+from modelyard.plan.capacity import Fit, Room, by_node, fit, left_of, obstacle
 from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.words import plural
 from modelyard.workloads import GPU_ROLES, Workload
+from modelyard.workloads.nodepools import POOL
 
 _CPU_ROLES = ("modelService", "rayHead")
 
 
 def check_placement(
-    targets: Iterable[TargetPlan], workloads: Mapping[str, Workload], room: Room, growth: Collection[Node] = ()
+    targets: Iterable[TargetPlan],
+    workloads: Mapping[str, Workload],
+    room: Room,
+    growth: Collection[Node] = (),
+    most: Mapping[str, int] | None = None,
 ) -> Iterator[Finding]:
     """Findings about the pods of every target.
 
@@ -32,6 +37,7 @@ def check_placement(
         workloads: by name of their Deployment.
         room: the nodes, and what runs on them.
         growth: nodes of the kinds that may be added, one of each.
+        most: GPUs that the nodes of each node pool may have together, by its name.
     """
     targets = tuple(targets)
     limits = {name: most for name, (_, most) in bounds(targets).items()}
@@ -46,7 +52,7 @@ def check_placement(
             yield from _surge(target, pods, room)
             continue
         rivals = sides if target.name in sides else (target.name,)
-        yield from _room(target, workload, pods, rivals, room, limits.get(target.name), growth)
+        yield from _room(target, workload, pods, rivals, room, limits.get(target.name), growth, most or {})
         yield from _surge(target, pods, room)
         if workload is not None:
             yield from _strays(target, workload, pods, room)
@@ -60,6 +66,7 @@ def _room(
     room: Room,
     limit: int | None,
     growth: Collection[Node],
+    most: Mapping[str, int],
 ) -> Iterator[Finding]:
     """Whether the nodes could hold the pods at all, with nobody of them or of the rival training side there yet.
 
@@ -72,19 +79,37 @@ def _room(
     can = fit(pods, room, rivals, wanted)
     if can.pods >= wanted:
         return
-    added = next((node.name for node in growth if _holds(node, pods)), "")
+    adding = [node for node in growth if _holds(node, pods)]
+    short = _beyond(pods, wanted - can.pods, adding, most, room)
     field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
     yield Finding(
         "RES101",
         # Nodes that do not exist yet may be an autoscaler's to make.
-        Severity.ADVICE if added else Severity.WARNING if scaled else Severity.ERROR,
+        Severity.ADVICE if adding and not short else Severity.WARNING if scaled else Severity.ERROR,
         f"{target.name} {'may grow to' if scaled else 'wants'} {plural(wanted, 'pod')} "
         f"and the nodes can hold {can.pods}",
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(can),
-        remedy=f"nothing to do: the node pool may add {added}" if added else _way_out(pods, room, scaled),
+        remedy=short
+        or (f"nothing to do: the node pool may add {adding[0].name}" if adding else _way_out(pods, room, scaled)),
     )
+
+
+def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str, int], room: Room) -> str:
+    """What to do where the limits of node pools leave no room for so many more pods; empty where they do.
+
+    Only GPUs are counted: it is what the limits are of.
+    """
+    limits = {pool: most[pool] for pool in (node.labels.get(POOL, "") for node in adding) if pool in most}
+    if not limits or not pods.gpus:
+        return ""
+    missing = wanted - sum(left // pods.gpus for left in left_of(limits, room.nodes).values())
+    if missing <= 0:
+        return ""
+    have = " and ".join(f"{pool} may have {plural(limit, 'GPU')}" for pool, limit in sorted(limits.items()))
+    few = plural(missing * pods.gpus, "GPU")
+    return f"node pool {have}, which is {few} too few: raise its gpus, or ask for fewer pods"
 
 
 def _way_out(pods: Pods, room: Room, scaled: bool) -> str:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.catalog import Library, Selected, load_library
 from modelyard.cluster import ClusterState, ObjectKey, load_recorded
-from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name
+from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name, recorded_remote_names
 from modelyard.findings import Finding, Severity
+from modelyard.names import STACK_NOTE
 from modelyard.plan.about import objects_about
 from modelyard.plan.build import make_plan
-from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.sides import sides_of
 from modelyard.plan.undoing import unread
@@ -65,8 +66,25 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     if state is None:
         return Planned(stack, None, (*findings, *problems))
     starts, wrong = recorded_remotes(platform or root, stack)
+    left = dropped_remotes(stack, _left_recorded(platform or root, stack), ())
     plan = make_plan(stack, library_of(root), state, today, remotes=starts)
-    return Planned(stack, _with((*findings, *wrong), plan), (), state, remotes=_states(starts))
+    return Planned(stack, _with((*findings, *wrong, *left), plan), (), state, remotes=_states(starts))
+
+
+def _left_recorded(root: Path, stack: Stack) -> dict[str, dict[ObjectKey, "Held"]]:
+    """What is recorded as the stack's own in remote clusters that it does not name any more."""
+    from modelyard.cluster.state import Held, annotations_of
+
+    found = {}
+    for name in recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}:
+        state, _ = load_recorded(root, recorded_name(stack.name, name))
+        notes = {key: annotations_of(body) for key, body in state.objects.items()} if state is not None else {}
+        found[name] = {
+            key: Held(managed=note.get(MODE_ANNOTATION) == "managed")
+            for key, note in notes.items()
+            if note.get(STACK_NOTE) == stack.full_name
+        }
+    return found
 
 
 def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
@@ -139,6 +157,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.counting import Counter
         from modelyard.cluster.dryrun import dry_run
+        from modelyard.cluster.there import absent
 
         if far:
             from modelyard.cluster.handed import hand_over
@@ -154,9 +173,9 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
 
         starts, wrong = live_remotes(stack, library_of(root), state, known)
         notes = (*notes, *wrong)
-    notes = (*notes, *dropped_remotes(stack, known or {}, (start.remote.name for start in starts)))
+    notes = (*notes, *dropped_remotes(stack, known or {}, (one.name for one in remote_clusters(stack.config))))
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
-    plan = make_plan(stack, library_of(root), state, today, ask, starts)
+    plan = make_plan(stack, library_of(root), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
     whole = _with((*findings, *compared, *notes), plan)
     return Planned(stack, whole, (), state, counter.total(), _states(starts))

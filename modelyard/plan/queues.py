@@ -1,7 +1,8 @@
 """What is wrong with the pool that teams share: flavors, quotas, and whether the nodes have what the quotas promise."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
@@ -11,7 +12,7 @@ from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Team
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools
 from modelyard.workloads.pool import apart, only_elsewhere
@@ -239,6 +240,7 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
 
 def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
     """Whether the nodes of each flavor have the GPUs that the teams were promised."""
+    promises: list[_Promise] = []
     for index, flavor in enumerate(stack.config.flavors):
         if only_elsewhere(stack.config, flavor):
             continue
@@ -269,6 +271,10 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
             have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0
             promised = sum(gpus for _, gpus in theirs)
             if promised <= have:
+                places = {node.name: node.allocatable.get(resource, Fraction(0)) for node in lasting}
+                if resource == GPU_RESOURCE:
+                    places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}
+                promises.append(_Promise(index, flavor.name, resource, promised, places))
                 continue
             names = ", ".join(f"{name} {gpus}" for name, gpus in theirs[:MANY])
             more = f" and {len(theirs) - MANY} more" if len(theirs) > MANY else ""
@@ -281,3 +287,45 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 "lower the quotas to what there is; where an autoscaler adds nodes there is nothing to do",
                 detail=f"{names}{more}; {plural(len(fitting), 'node')}",
             )
+    yield from _together(stack, promises)
+
+
+class _Promise(NamedTuple):
+    """What teams were promised of a flavor, which has it by itself."""
+
+    at: int
+    """The flavor's place in the stack file."""
+    flavor: str
+    resource: str
+    gpus: int
+    places: Mapping[str, Fraction]
+    """GPUs of each node, and of each pool that may add some."""
+
+
+def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
+    """Whether flavors that share nodes promise more together than these have: Kueue counts each by itself."""
+    groups: dict[int, list[_Promise]] = {}
+    owner: dict[tuple[str, str], list[_Promise]] = {}
+    for one in promises:
+        joined = [one]
+        for place in one.places:
+            if (found := owner.get((one.resource, place))) is not None and groups.pop(id(found), None) is not None:
+                joined += found
+        groups[id(joined)] = joined
+        owner |= {(each.resource, place): joined for each in joined for place in each.places}
+    for group in groups.values():
+        have = int(sum({place: gpus for one in group for place, gpus in one.places.items()}.values()))
+        promised = sum(one.gpus for one in group)
+        if len(group) < 2 or promised <= have:
+            continue
+        theirs = sorted(group, key=lambda one: one.at)
+        names = listed((one.flavor for one in theirs), "and")
+        what = "GPUs" if theirs[0].resource == GPU_RESOURCE else theirs[0].resource
+        yield stack.finding(
+            "QUE006",
+            Severity.WARNING,
+            ("flavors", theirs[-1].at),
+            f"flavors {names} share nodes: teams have quotas of {promised} {what} of them, and the nodes have {have}",
+            "tell the flavors apart by labels, or lower the quotas to what their nodes have together",
+            detail=", ".join(f"{one.flavor} {one.gpus}" for one in theirs),
+        )

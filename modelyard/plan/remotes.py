@@ -119,6 +119,11 @@ def dropped_remotes(
     """What is to be said of remote clusters that have something of the stack and are not planned any more.
 
     The engine deletes at the end of a run what no plan has.
+
+    Args:
+        stack: of the plan.
+        sides: what the engine's state has in each cluster.
+        planned: names of the remote clusters that the stack file has, reached or not.
     """
     for name in sorted(sides.keys() - {"", *planned}):
         held = sorted(key.name for key, one in sides[name].items() if one.managed)

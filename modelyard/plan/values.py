@@ -17,6 +17,8 @@ FORMAT_VERSION = 2
 
 _HANDS_OVER = "OWN013"
 """Code of the finding that fields of a target still wait for their earlier owners."""
+_LEFT = "REM014"
+"""Code of the finding that a remote cluster has something of the stack, and is not of it any more."""
 
 Action = Literal["create", "update", "none", "restore", "delete"]
 """The last two are for objects that the stack no longer asks for: they are put back, or deleted where it made them."""
@@ -165,6 +167,16 @@ class Plan(NamedTuple):
         """Names of the targets for which an apply has something to do: what will be different, or change hands."""
         waiting = {finding.target for finding in self.findings if finding.code == _HANDS_OVER}
         return frozenset({target.name for target in self.changed} | waiting)
+
+    @property
+    def left(self) -> int:
+        """How many remote clusters the stack has left: an apply deletes there what no plan shows any more."""
+        return sum(finding.code == _LEFT for finding in self.findings)
+
+    @property
+    def acts(self) -> bool:
+        """Whether an apply has anything to do, in any cluster."""
+        return bool(self.pending or self.left)
 
     @property
     def asked(self) -> tuple[TargetPlan, ...]:

@@ -34,11 +34,29 @@ def located(runs: Iterable[Run], workloads: Iterable[Mapping[str, Any]], config:
     for body in workloads:
         if cluster := (body.get("status") or NOTHING).get("clusterName"):
             uids = (str(one.get("uid")) for one in body["metadata"].get("ownerReferences") or ())
-            there |= dict.fromkeys(uids, _named(str(cluster), config))
+            there |= dict.fromkeys(uids, cluster_name(str(cluster), config))
     return tuple(
         run._replace(clusters=tuple(dict.fromkeys(there[part.uid] for part in run.parts if part.uid in there)))
         for run in runs
     )
+
+
+def cluster_name(cluster: str, config: Config) -> str:
+    """A MultiKueueCluster as the stack calls it, where it is one of the stack's."""
+    name = cluster.removeprefix(_PREFIX)
+    return name if any(one.name == name for one in config.worker_clusters) else cluster
+
+
+def taken_in(work: Work, config: Config) -> str | None:
+    """The worker cluster that runs work; None where none does."""
+    name = (work.body.get("status") or NOTHING).get("clusterName")
+    return cluster_name(str(name), config) if name else None
+
+
+def asked_of(work: Work, config: Config) -> list[str]:
+    """The worker clusters that have been asked to take work."""
+    names = (work.body.get("status") or NOTHING).get("nominatedClusterNames") or ()
+    return [cluster_name(str(name), config) for name in names]
 
 
 def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
@@ -79,7 +97,7 @@ def tell_unreached(run: Run, told: Told, known: Known) -> bool:
 def tell_asked(work: Work, told: Told, known: Known) -> None:
     """That work has its quota here, and which clusters have been asked and have not taken it."""
     status = work.body.get("status") or NOTHING
-    asked = [_named(str(name), known.config) for name in status.get("nominatedClusterNames") or ()]
+    asked = asked_of(work, known.config)
     words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
     if not asked:
         told.cause("queue", "it has its quota here, and Kueue has asked no other cluster yet", *words)
@@ -103,12 +121,6 @@ def tell_there(run: Run, told: Told) -> None:
         told.cause("pods", f"stages of it run in {some(run.clusters)}: their pods and logs are there")
     elif run.clusters:
         told.cause("pods", f"it runs in {some(run.clusters)}: its pods and their logs are there")
-
-
-def _named(cluster: str, config: Config) -> str:
-    """A MultiKueueCluster as the stack calls it, where it is one of the stack's."""
-    name = cluster.removeprefix(_PREFIX)
-    return name if any(one.name == name for one in config.worker_clusters) else cluster
 
 
 def _reason_there(name: str, work: Work, known: Known) -> str:

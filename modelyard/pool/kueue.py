@@ -25,6 +25,8 @@ class Work(NamedTuple):
     """The ClusterQueue; None where the local queue leads nowhere."""
     reserved: bool
     """Whether it has its quota."""
+    admitted: bool
+    """Whether it also passed the checks of its queue, so that it may start."""
     over: bool
     """Finished, or set aside so that nothing admits it."""
     gpus: tuple[tuple[str, int], ...]
@@ -34,6 +36,12 @@ class Work(NamedTuple):
     priority: int
     since: str
     """From when its place in the queue counts."""
+
+    @property
+    def parts(self) -> list[Mapping[str, Any]]:
+        """What it got quota for, one for each of its sets of pods."""
+        admission = (self.body.get("status") or NOTHING).get("admission") or NOTHING
+        return list(admission.get("podSetAssignments") or ())
 
     @property
     def total(self) -> int:
@@ -185,6 +193,7 @@ class Queues:
             local,
             str(admission.get("clusterQueue") or "") or self.queue_of(namespace, local),
             reserved,
+            is_true(body, "Admitted"),
             is_true(body, "Finished") or spec.get("active") is False,
             tuple(sorted(gpus.items())),
             tuple(sorted(flavors.items())),

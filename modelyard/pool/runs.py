@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.gathered import HELD, JOB, PIPELINE, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE, RunObjects
+from modelyard.names import is_slice
 from modelyard.pool.objects import asks_for, labels_of
 from modelyard.pool.states import ENDED, State, pod_sets, state_of, times_of
+from modelyard.stack.words import plural
 
 _FIRST: Final[Sequence[State]] = (
     "cancelled",
@@ -124,6 +126,19 @@ class Run(NamedTuple):
     def holds(self) -> int:
         """GPUs that it has."""
         return sum(part.holds for part in self.parts)
+
+    @property
+    def slice(self) -> str:
+        """The resource that its GPUs are, where all are slices of one kind; empty otherwise."""
+        kinds = {name for part in self.parts for spec, _ in pod_sets(part.body) for name in asks_for(spec)}
+        return next(iter(kinds)) if len(kinds) == 1 and is_slice(*kinds) else ""
+
+    @property
+    def held(self) -> str:
+        """What it has, in words: ``2 GPUs``, ``1 nvidia.com/mig-1g.5gb``, ``no GPU``."""
+        if not self.holds:
+            return "no GPU"
+        return f"{self.holds} {self.slice}" if self.slice else plural(self.holds, "GPU")
 
     @property
     def created(self) -> str:

@@ -2,8 +2,8 @@
 
 from typing import Literal, NamedTuple
 
-Queueing = Literal["quota", "node"]
-"""What work waits for: its team's quota, or a node with room."""
+Queueing = Literal["quota", "check", "node"]
+"""What work waits for: its team's quota, a check that its queue wants (as another cluster that takes it), or a node."""
 NodeState = Literal["ready", "cordoned", "not ready"]
 
 
@@ -53,6 +53,8 @@ class Taker(NamedTuple):
     nodes: tuple[str, ...]
     since: str
     """When the first of the pods started, or was made; RFC 3339."""
+    cluster: str | None = None
+    """The worker cluster in which the pods are: no nodes and no product are known of it. None: they are here."""
 
 
 class NodeUse(NamedTuple):
@@ -135,7 +137,7 @@ class Waiter(NamedTuple):
     """By resource."""
     since: str
     reason: str
-    """In the words of Kueue or of the scheduler."""
+    """In the words of Kueue or of the scheduler; of a check, its name and the clusters that were asked."""
 
     @property
     def total(self) -> int:

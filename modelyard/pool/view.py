@@ -10,6 +10,7 @@ from modelyard.cluster.state import node_of
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL, REPLICAS_LABEL
 from modelyard.plan.capacity import obstacle
 from modelyard.plan.pods import Pods
+from modelyard.pool.dispatch import asked_of, taken_in
 from modelyard.pool.kueue import Queues, Work, reason_of
 from modelyard.pool.objects import NOTHING, asks_for, condition, gpus_of, is_true
 from modelyard.pool.owners import owner_of_pod, owner_of_work
@@ -95,11 +96,11 @@ def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: da
         for one in _held(pod, queues, None if pod["spec"]["nodeName"] in shared else usage, now)
     ]
     uses = _node_uses(nodes, ready, held)
-    waiters = tuple(_waiters(objects.pods, queues))
+    waiters = tuple(_waiters(objects.pods, queues, config))
     return PoolView(
         _products(uses, _queued(objects, queues, nodes)),
         uses,
-        _takers(held, {node.name: node.labels.get(PRODUCT_LABEL, "") for node in nodes}),
+        _takers(held, {node.name: node.labels.get(PRODUCT_LABEL, "") for node in nodes}, _far(queues, config)),
         waiters,
         sum(one.total for one in waiters),
         tuple(use for use in map(queues.use, sorted(queues.bodies)) if use.quotas),
@@ -193,7 +194,27 @@ def _products(uses: Iterable[NodeUse], queued: Mapping[tuple[str, str], int]) ->
     )
 
 
-def _takers(held: Iterable[_Held], products: Mapping[str, str]) -> tuple[Taker, ...]:
+def _far(queues: Queues, config: Config) -> list[Taker]:
+    """Those whose pods run in worker clusters: Kueue says where, and how many GPUs they have."""
+    return [
+        Taker(
+            owner_of_work(work, queues),
+            "",
+            resource,
+            gpus,
+            Idle(0, gpus),
+            sum(int(part.get("count", 0)) for part in work.parts if resource in part.get("resourceUsage", ())),
+            (),
+            str(condition(work.body, "Admitted").get("lastTransitionTime") or ""),
+            cluster,
+        )
+        for work in queues.works
+        if work.admitted and not work.over and (cluster := taken_in(work, config)) is not None
+        for resource, gpus in work.gpus
+    ]
+
+
+def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Taker]) -> tuple[Taker, ...]:
     """The largest of each team first."""
     groups: dict[tuple[Owner, str, str], list[_Held]] = {}
     for one in held:
@@ -213,13 +234,14 @@ def _takers(held: Iterable[_Held], products: Mapping[str, str]) -> tuple[Taker, 
     ]
     return tuple(
         sorted(
-            takers, key=lambda one: (one.owner.team or "~", -one.gpus, _by_name(one.owner), one.product, one.resource)
+            (*takers, *far),
+            key=lambda one: (one.owner.team or "~", -one.gpus, _by_name(one.owner), one.product, one.resource),
         )
     )
 
 
-def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues) -> Iterable[Waiter]:
-    """What waits for quota, queue by queue in its order, then what waits for a node."""
+def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) -> Iterable[Waiter]:
+    """What waits for quota, queue by queue in its order, then for a check of its queue, then for a node."""
     places = {
         (work.namespace, work.name): place
         for queue in sorted({work.queue for work in queues.works if work.queue is not None})
@@ -236,6 +258,11 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues) -> Iterable[Wait
             work.since,
             reason_of(work),
         )
+    for work in sorted(queues.works, key=lambda one: (one.queue or "", one.since, one.name)):
+        if work.gpus and work.reserved and not (work.admitted or work.over):
+            owner, clusters = owner_of_work(work, queues), asked_of(work, config)
+            words = "; ".join(_pending(work)) + (f"; {', '.join(clusters)} asked" if clusters else "")
+            yield Waiter(owner, work.queue, None, "check", work.gpus, work.since, words)
     groups: dict[Owner, list[Mapping[str, Any]]] = {}
     for pod in pods:
         if _looks_for_a_node(pod) and asks_for(pod["spec"]):
@@ -248,6 +275,13 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues) -> Iterable[Wait
         since = min(str(pod["metadata"].get("creationTimestamp") or "") for pod in groups[owner])
         words = str(condition(groups[owner][0], "PodScheduled").get("message") or "")
         yield Waiter(owner, None, None, "node", tuple(sorted(total.items())), since, words)
+
+
+def _pending(work: Work) -> Iterable[str]:
+    """The checks that work has not passed, each with Kueue's words about it."""
+    for check in (work.body.get("status") or NOTHING).get("admissionChecks") or ():
+        if check.get("state") != "Ready":
+            yield str(check["name"]) + (f": {check['message']}" if check.get("message") else "")
 
 
 def _looks_for_a_node(pod: Mapping[str, Any]) -> bool:

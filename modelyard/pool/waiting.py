@@ -1,12 +1,16 @@
 """Why a part of a run has no quota yet, or lost it: Kueue, its queue, the quotas, and the room on nodes."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
+from modelyard.cluster.state import Node
 from modelyard.names import GPU_RESOURCE
+from modelyard.plan.capacity import obstacle
+from modelyard.plan.pods import Pods
 from modelyard.pool.dispatch import goes_elsewhere, tell_asked, tell_unreached
 from modelyard.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
-from modelyard.pool.objects import NOTHING, condition
+from modelyard.pool.objects import NOTHING, asks_for, condition
 from modelyard.pool.owners import owner_of_work
 from modelyard.pool.room import tell_room
 from modelyard.pool.runs import Part, Run
@@ -67,8 +71,9 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stoppe
     waiting = queues.waiting(work.queue)
     if work in waiting:
         place = waiting.index(work) + 1
-        ahead = [_named(one, queues) for one in waiting[: place - 1]]
-        before = f", behind {some(ahead)}" if ahead else ""
+        ahead = Counter(_named(one, queues) for one in waiting[: place - 1])
+        names = [f"{name} ({many} workloads)" if many > 1 else name for name, many in ahead.items()]
+        before = f", behind {some(names)}" if names else ""
         told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
     # Right after it has taken quota away Kueue says here why it did, which has been told.
@@ -100,8 +105,11 @@ def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
             return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}
+    wanted = _could_take(work, queues)
     for one in queues.holding(cohort):
-        if one.total:
+        # Who may not read quotas knows the names of resources alone.
+        same = wanted.intersection(one.flavors) if wanted else dict(one.gpus).keys() & dict(work.gpus).keys()
+        if one.total and same:
             holders.setdefault(owner_of_work(one, queues), []).append(one)
     # The team's own first, then those who have the most.
     order = sorted(
@@ -117,6 +125,26 @@ def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
         told.helps.append(f"or end one of the team's own: modelyard job cancel {run._replace(name=own[0].name).words}")
 
 
+def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
+    """The resources with the flavors that would do for it: whoever holds others does not keep it waiting."""
+    # Of a cohort's quotas too: what its own queue has none of, it could borrow.
+    quotas = {
+        (quota.resource, quota.flavor)
+        for name in queues.cohort(work.queue or "")
+        for quota in queues.quotas(name)
+        if quota.resource in dict(work.gpus)
+    }
+    parts = (work.body.get("spec") or NOTHING).get("podSets") or ()
+    specs = [spec for part in parts if asks_for(spec := (part.get("template") or NOTHING).get("spec") or NOTHING)]
+
+    def takes(flavor: str) -> bool:
+        labels = ((queues.flavors.get(flavor) or NOTHING).get("spec") or NOTHING).get("nodeLabels") or {}
+        return not any(obstacle(Pods(spec, {}, 0), Node(flavor, labels, (), {})) for spec in specs)
+
+    # Pods may ask for labels that no flavor knows of, of which Kueue thinks nothing.
+    return {one for one in quotas if takes(one[1])} or quotas
+
+
 def _held(works: Iterable[Work]) -> int:
     return sum(work.total for work in works)
 
@@ -126,7 +154,11 @@ def _holds(works: Iterable[Work], known: Known) -> str:
     ours = list(works)
     since = [str(condition(work.body, "QuotaReserved").get("lastTransitionTime") or "") for work in ours]
     seconds = seconds_since(min(since), known.now)
-    return plural(_held(ours), "GPU") + ("" if seconds is None else f" for {span(seconds)}")
+    total: dict[str, int] = {}
+    for work in ours:
+        for name, count in work.gpus:
+            total[name] = total.get(name, 0) + count
+    return _counted(total) + ("" if seconds is None else f" for {span(seconds)}")
 
 
 def _most(quota: QuotaUse, work: Work, known: Known) -> int:
@@ -147,9 +179,13 @@ def _named(work: Work, queues: Queues) -> str:
 
 
 def _gpus(work: Work) -> str:
-    return (
-        ", ".join(plural(count, "GPU") if name == GPU_RESOURCE else f"{count} {name}" for name, count in work.gpus)
-        or "no GPU"
+    return _counted(dict(work.gpus)) or "no GPU"
+
+
+def _counted(gpus: Mapping[str, int]) -> str:
+    """Whole GPUs, and slices by their names."""
+    return ", ".join(
+        plural(count, "GPU") if name == GPU_RESOURCE else f"{count} {name}" for name, count in gpus.items()
     )
 
 

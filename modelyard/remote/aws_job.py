@@ -5,6 +5,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from modelyard.hardware.regions import may_be_in
+from modelyard.hardware.rented import types
+from modelyard.remote.offers import near_regions
+from modelyard.stack.names import instead
+
 GPU_IMAGE: Final = "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-al2023/latest/ami-id"
 """SSM parameter of the newest Deep Learning Base AMI (Amazon Linux 2023, x86_64): driver, Docker, AWS CLI."""
 MARGIN: Final = 900
@@ -20,6 +25,7 @@ JOB_TAG: Final = "modelyard:job"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"([A-Za-z0-9_.-]+/)+")
+_NETWORK = re.compile(r"(vpc|subnet)-[0-9a-f]+")
 _KEY = re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[A-Za-z0-9-]+")
 _REPOSITORY = re.compile(
     r"(?P<account>\d{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/"
@@ -129,6 +135,16 @@ def problems(job: RemoteJob) -> Iterator[str]:
         yield f"name is {job.name!r}: two to 32 lower-case letters, digits and dashes, a letter first"
     if re.fullmatch(r"\d{12}", job.account) is None:
         yield f"account is {job.account!r}: an AWS account has twelve digits"
+    machine = types("aws").get(job.instance_type)
+    if machine is None:
+        near = instead(job.instance_type, types("aws"), "types")
+        yield f"instance_type is {job.instance_type!r}, which is no GPU machine of AWS: {near}"
+    elif not may_be_in(machine, job.region):
+        near = ", ".join(near_regions("aws", job.region, machine))
+        yield f"instance_type is {job.instance_type}, which AWS does not have in {job.region}; the nearest: {near}"
+    for name, network in (("vpc", job.vpc), ("subnet", job.subnet)):
+        if (found := _NETWORK.fullmatch(network)) is None or found[1] != name:
+            yield f"{name} is {network!r}: an id is needed, such as {name}-0a1b2c3d"
     if _REPOSITORY.fullmatch(job.image) is None:
         yield f"image is {job.image!r}: an image in ECR with its tag or digest is needed"
     if not job.command:

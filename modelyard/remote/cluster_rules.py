@@ -34,6 +34,16 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             f"resource {resource.name} has no pods there for {idle}: a remote cluster runs what is submitted",
             "give the jobs a command",
         )
+    shared = resource.image or (resource.remote and resource.remote.image) or stack.config.runtime.image
+    bare = [job.name for job in jobs if job.command and not (shared or job.image or job.environment)]
+    if bare and resource.environment is None:
+        yield stack.finding(
+            "REM003",
+            Severity.ADVICE,
+            where,
+            f"resource {resource.name} has no image for {', '.join(bare)}, so nobody can submit that",
+            "set remote.image of the resource, or image under modelyard:runtime",
+        )
 
 
 def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -> Iterator[Finding]:

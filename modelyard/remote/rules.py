@@ -53,7 +53,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
         else:
             yield from _without_gpus(stack, index, one)
         yield from _one_place(stack, where, resource, remote, providers)
-        yield from _reached(stack, where, resource, remote)
+        yield from _reached(stack, where, resource, remote, providers)
         yield from check_cluster(stack, index, one)
         yield from check_unread(stack, index, one)
         yield from check_lifetimes(stack, index, one)
@@ -166,7 +166,7 @@ def _one_place(
                 f"resource {name} does not say {' and '.join(missing)}",
                 "a machine is rented by its type, and runs the command in the image",
             )
-        if remote.time_limit is None:
+        if remote.time_limit is None and remote.provider is not None:
             yield stack.finding(
                 "REM009",
                 Severity.ERROR,
@@ -202,10 +202,16 @@ def _one_place(
         )
 
 
-def _reached(stack: Stack, where: Path, resource: Resource, remote: Remote) -> Iterator[Finding]:
+def _reached(
+    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
+) -> Iterator[Finding]:
     """Whether both sides reach the buckets: the platform writes data and fetches models, the job does the reverse."""
     buckets = {one.name: one for one in stack.config.buckets}
     far = resource.name if remote.cluster is not None else remote.provider
+    # A provider that there is not reaches nothing, which is told of itself.
+    sides = {PLATFORM: "the platform"}
+    if far is not None and (far in providers or remote.cluster is not None):
+        sides[far] = far
     way = data_of(resource)
     places: list[tuple[Place, Path, str]] = []
     if way is not None:
@@ -223,16 +229,17 @@ def _reached(stack: Stack, where: Path, resource: Resource, remote: Remote) -> I
                 instead(place.bucket, buckets, "buckets"),
             )
             continue
-        absent = [who for who in (PLATFORM, far) if who is not None and who not in bucket.reached_by]
+        absent = [who for who in sides if who not in bucket.reached_by]
         if absent:
-            who = " and ".join(absent)
-            other = "; where the machine cannot reach it, use data.transfer" if path[-1] == "shared" else ""
+            shared = path[-1] == "shared" and far in absent
+            other = f"; where {far} cannot reach it, use data.transfer" if shared else ""
             yield stack.finding(
                 "REM010",
                 Severity.ERROR,
                 (*path, "bucket"),
-                f"resource {resource.name} has {what} in bucket {bucket.name}, which {who} cannot reach",
-                f"name a bucket that both reach, or add {who} to its reachedBy{other}",
+                f"resource {resource.name} has {what} in bucket {bucket.name}, "
+                f"which {' and '.join(sides[who] for who in absent)} cannot reach",
+                f"name a bucket that both reach, or add {' and '.join(absent)} to its reachedBy{other}",
             )
 
 

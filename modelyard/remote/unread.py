@@ -104,7 +104,13 @@ def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
             "its data is not exported",
             "drop it, or say data.transfer",
         ),
-        ("importTo", remote.import_to, writes(resource), "it writes no model", "drop it, or say model"),
+        (
+            "importTo",
+            remote.import_to,
+            writes(resource),
+            "it writes no model",
+            "drop it" if resource.type == "llm-serving" else "drop it, or say model",
+        ),
     ):
         if copying is None:
             continue

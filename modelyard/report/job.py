@@ -12,7 +12,15 @@ from modelyard.report.unified import yaml_text
 def submitted_text(
     run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False, remote: str = ""
 ) -> list[str]:
-    """What was made, or would be, and how to follow it; ``remote`` names the resource on whose cluster it is."""
+    """What was made, or would be, and how to follow it.
+
+    Args:
+        run: its name.
+        objects: what it is made of.
+        style: colours and width.
+        dry_run: whether nothing was made.
+        remote: the resource in whose remote cluster it is; empty: in the platform's.
+    """
     first = objects[0]
     queue = first["metadata"].get("labels", {}).get(QUEUE)
     where = f"namespace {first['metadata']['namespace']}"
@@ -21,7 +29,7 @@ def submitted_text(
     lines = [f"{style.bold(safe(run))} {'could be' if dry_run else 'is'} submitted: {where}, {waits}"]
     lines += [f"  {body['kind']} {safe(body['metadata']['name'])}" for body in objects]
     if not dry_run:
-        words = f"{stack} {run}" + (f" --remote {remote}" if remote else "")
+        words = f"{stack} {run}" + (f" --remote {safe(remote)}" if remote else "")
         lines.append(style.dim(f"follow it: modelyard job why {words}, modelyard job logs {words}"))
     return lines
 

@@ -33,8 +33,6 @@ class Asked(NamedTuple):
 
 def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
     """Products, owners, queues, what waits, and nodes; each with a head, and none that would be empty."""
-    if not view.products:
-        return ["no node of the cluster has GPUs", *_notes(view, asked, style)]
     lines = [_summary(view, asked, style)]
     whole = len(view.nodes) if asked.all_nodes else MOST_ROWS
     for head, rows, title, most, more in (
@@ -75,6 +73,9 @@ def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
 
 
 def _summary(view: PoolView, asked: Asked, style: Style) -> str:
+    waits = [f"{view.queued} queued"] if view.queued else []
+    if not view.products:
+        return style.bold(asked.stack) + ": " + ", ".join(["no node of the cluster has GPUs", *waits])
     total = sum(one.gpus for one in view.products)
     taken, free = sum(one.taken for one in view.products), sum(one.free for one in view.products)
     closed = sum(one.closed for one in view.products)
@@ -82,8 +83,7 @@ def _summary(view: PoolView, asked: Asked, style: Style) -> str:
     parts = [f"{taken} of {plural(total, 'GPU')} taken", f"{free} free"]
     parts += [f"{closed} on nodes that take no pods"] if closed else []
     parts += [f"{idle.idle} idle"] if taken and idle.unknown < taken else []
-    parts += [f"{view.queued} queued"] if view.queued else []
-    return style.bold(asked.stack) + ": " + ", ".join(parts)
+    return style.bold(asked.stack) + ": " + ", ".join([*parts, *waits])
 
 
 def _products(view: PoolView) -> list[tuple[str, ...]]:
@@ -113,7 +113,7 @@ def _takers(takers: Iterable[Taker], asked: Asked) -> list[tuple[str, ...]]:
             _busy(one.idle, one.gpus),
             _age(one.since, asked.now),
             one.product or "-",
-            some(one.nodes),
+            some(one.nodes) if one.cluster is None else f"in {one.cluster}",
         )
         for one in takers
     ]

@@ -39,7 +39,8 @@ def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidde
 
 
 def _gpus(run: Run) -> str:
-    return str(run.gpus) if run.over or run.holds in (0, run.gpus) else f"{run.holds} of {run.gpus}"
+    number = str(run.gpus) if run.over or run.holds in (0, run.gpus) else f"{run.holds} of {run.gpus}"
+    return f"{number} {run.slice.removeprefix('nvidia.com/')}" if run.gpus and run.slice else number
 
 
 def _age(since: str, now: datetime) -> str:
@@ -142,11 +143,8 @@ def why_document(found: Why, now: datetime) -> dict[str, Any]:
 
 def cancelled_text(run: Run, style: Style = PLAIN) -> list[str]:
     """What was stopped."""
-    had = (
-        f"; {plural(run.holds, 'GPU')} of it come free when its pods have stopped" if run.holds else "; it held no GPU"
-    )
-    if run.holds == 1:
-        had = "; 1 GPU of it comes free when its pods have stopped"
+    comes = "comes" if run.holds == 1 else "come"
+    had = f"; {run.held} of it {comes} free when its pods have stopped" if run.holds else "; it held no GPU"
     return [f"{style.bold(safe(run.name))} is cancelled{had}", *(f"  {one.kind} {safe(one.name)}" for one in run.parts)]
 
 

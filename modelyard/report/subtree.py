@@ -24,7 +24,7 @@ def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN
         (
             str(merge.Path(one.path[shared:])),
             _value(one),
-            ", ".join(setting.patch for setting in one.settings) or "no patch",
+            ", ".join(setting.patch for setting in one.settings if setting.value is not None) or "no patch",
         )
         for one in told
     ]

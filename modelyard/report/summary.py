@@ -19,25 +19,28 @@ def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: 
         some = plan._replace(targets=tuple(one for one in plan.everything if one.name in only), remotes=())
         missing = sum(target in only for target in left_out)
         shown = f"{name}: {len(some.targets) + missing} of {count(every, 'target')} shown"
-        lines = _line(f"{shown}: {', '.join(_parts(some, missing, ''))}", "", style)
+        lines = _line(f"{shown}: {', '.join(_parts(some, missing, '', 0))}", "", style)
         name = f"all {every}"
     found = tally(plan.findings)
-    words = ", ".join(_parts(plan, len(left_out), "" if only is not None else "target"))
+    words = ", ".join(_parts(plan, len(left_out), "" if only is not None else "target", plan.left))
     lines += _line(f"{name}: {words}", f"; {found}" if found else "", style)
     if saved:
         lines += hanging(f"saved to {saved}", 2, style.columns)
     return lines
 
 
-def _parts(plan: Plan, missing: int, noun: str) -> Iterator[str]:
-    """What the targets come to; ``missing`` more could not be planned."""
+def _parts(plan: Plan, missing: int, noun: str, left: int) -> Iterator[str]:
+    """What the targets come to; ``missing`` more could not be planned, the stack leaves ``left`` remote clusters."""
     sums = totals(plan.everything)
     if not plan.everything and (missing or plan.blocked):
         which = f" ({count(missing, 'target')})" if missing else ""
         yield f"nothing could be planned{which}" if noun else f"{missing} could not be planned"
         return
     number = count(sums.changed, noun) if noun else str(sums.changed)
-    yield f"{number} to change" if sums.changed else "nothing to change"
+    if sums.changed or not left:
+        yield f"{number} to change" if sums.changed else "nothing to change"
+    if left:
+        yield f"{count(left, 'remote cluster')} to leave"
     if missing:
         yield f"{missing} could not be planned"
     if sums.pods:
@@ -68,7 +71,7 @@ def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, st
     if plan.blocked:
         code = next(finding.code for finding in plan.findings if finding.blocks)
         return "correct the errors above; ", f"modelyard explain {code}", " tells more."
-    if not plan.changed:
+    if not plan.acts:
         return "nothing to apply.", "", ""
     if saved:
         differs = "" if plan.source == "live" else "; it is refused where the cluster is not as recorded"

@@ -16,9 +16,10 @@ def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str
     lines = [style.bold(shorten(traced.target.name, room)), *wrapped(str(traced.path), 2, room)]
     lines.append(f"  after   {style.added(fitted(traced.after, room - 10, say))}")
     for setting in traced.settings:
-        lines.append(
-            _pair(f"    set by {style.bold(safe(setting.patch))}", 11 + len(setting.patch), setting.file, style)
-        )
+        # An empty field is sent to nobody: whoever sets it keeps it.
+        verb = "left alone by" if setting.value is None else "set by"
+        who = f"    {verb} {style.bold(safe(setting.patch))}"
+        lines.append(_pair(who, 5 + len(verb) + len(setting.patch), setting.file, style))
         for source in setting.sources:
             if source.line:
                 where = f"{stack_file}:{source.line}"

@@ -75,12 +75,17 @@ def _absent(**given: object) -> tuple[str, ...]:
     return tuple(key.replace("__", ".") for key, value in given.items() if value is None)
 
 
+def _each(value: Fraction | int, word: str) -> str:
+    """A number with its unit: ``1 row``, ``50,000,000 rows``."""
+    return f"{count(value)} {word}" + ("" if value == 1 else "s")
+
+
 def _data(job: Job, found: _Sum) -> Fraction | None:
     """Bytes of the dataset."""
     if job.rows is None or job.columns is None:
         return None
     rows = parse(job.rows)
-    formula = f"{count(rows)} rows × {count(job.columns)} columns × {CELL} bytes"
+    formula = f"{_each(rows, 'row')} × {_each(job.columns, 'column')} × {CELL} bytes"
     return found.term("data", formula, rows * job.columns * CELL, "bytes", "cell")
 
 
@@ -99,7 +104,7 @@ def _data_sink(job: Job, _card: Card | None) -> Estimate:
     cores = min(_partitions(data, found), MOST_CPU)
     cpu = found.whole("cpu", f"cores in all, at most {MOST_CPU}", Fraction(cores), "cores", "convention")
     each = cpu * PARTITION * IN_MEMORY + PROCESS
-    formula = f"{cpu} cores × {_PARTITION} × {IN_MEMORY} + {_PROCESS}"
+    formula = f"{_each(cpu, 'core')} × {_PARTITION} × {IN_MEMORY} + {_PROCESS}"
     memory = found.gi("memory", formula, Fraction(each), "in-memory", "convention")
     return found.result(Need(1, cpu, memory, 0), notes=("a stream takes the time it takes; more workers load faster",))
 
@@ -223,7 +228,7 @@ def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
     if job.rows is None or job.request_time is None or job.within is None:
         return found.result(Need(gpus=0), *missing)
     rows, time = parse(job.rows), parse(job.request_time)
-    work = f"{count(rows)} rows × {count(time)} s ÷ {count(Fraction(job.within))} s"
+    work = f"{_each(rows, 'row')} × {count(time)} s ÷ {count(Fraction(job.within))} s"
     busy = found.term("busy cores", work, rows * time / job.within, "cores", "little")
     formula = f"busy cores ÷ {count(UTILISATION)}"
     cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
@@ -233,8 +238,9 @@ def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
         notes = ("the rows that are worked on come on top of it",) if memory is not None else ()
         return found.result(Need(workers, cpu, memory, 0), *missing, notes=notes)
     held = cpu * job.batch * job.columns * CELL * IN_MEMORY
-    cells = f"{cpu} cores × {count(job.batch)} rows × {count(job.columns)} columns"
-    memory = _with_model(found, size, held + PROCESS, f"{cells} × {CELL} × {IN_MEMORY} bytes + {_PROCESS}")
+    cells = f"{_each(cpu, 'core')} × {_each(job.batch, 'row')} × {_each(job.columns, 'column')}"
+    formula = f"{cells} × {CELL} × {IN_MEMORY} bytes + {_PROCESS}"
+    memory = _with_model(found, size, held + PROCESS, formula)
     return found.result(Need(workers, cpu, memory, 0), *missing)
 
 
@@ -297,7 +303,7 @@ def _cache(job: Job, found: _Sum) -> Fraction | None:
     token = 2 * model.layers * model.key_value_heads * model.head_size * CACHE_BYTES
     each = found.term("a token", formula, token, "bytes", "cache")
     at_once = max(math.ceil(busy), 1)
-    formula = f"a token × {count(Fraction(job.sequence))} tokens × {count(Fraction(at_once))} requests at a time"
+    formula = f"a token × {count(Fraction(job.sequence))} tokens × {_each(at_once, 'request')} at a time"
     return found.term("cache", formula, each * job.sequence * at_once, "bytes", "cache")
 
 

@@ -188,15 +188,22 @@ def together(needs: Iterable[Need]) -> Need:
         known = [value for need in found if (value := getattr(need, key)) is not None]
         return sum(known) if known else None
 
-    return Need(largest(found).workers, added("cpu"), added("memory"), added("gpus"), added("gpu_memory"))
+    gpus = None if _uncounted(found) else added("gpus")
+    return Need(largest(found).workers, added("cpu"), added("memory"), gpus, added("gpu_memory"))
 
 
 def largest(needs: Iterable[Need]) -> Need:
     """The most that any of them needs, of each kind."""
     found = tuple(needs)
-    return Need(
+    most = Need(
         *(
             max((value for need in found if (value := need[kind]) is not None), default=None)
             for kind in range(len(Need._fields))
         )
     )
+    return most._replace(gpus=None) if _uncounted(found) else most
+
+
+def _uncounted(needs: Iterable[Need]) -> bool:
+    """Whether one of them needs GPUs and nobody can say how many: the number of the others is not enough then."""
+    return any(need.gpus is None and need.gpu_memory for need in needs)

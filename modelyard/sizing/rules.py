@@ -8,6 +8,7 @@ from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, resolve
 from modelyard.quantity import GB, GI
+from modelyard.sizing.formulas import MOST_GPUS
 from modelyard.sizing.numbers import count
 from modelyard.sizing.partitions import slice_findings
 from modelyard.sizing.resources import Sized
@@ -195,12 +196,18 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         if key == "gpus" and (one.part is not None or not one.size.gpus):
             continue  # Slices are not added up; that one is too small is told as such.
         given, wanted = getattr(one.resource, key), _written(key, needed)
+        remedy = f"set {key} to {wanted}, or keep it if you have measured less"
+        if key == "gpus" and needed > MOST_GPUS:
+            # Training divides its model among workers, of which a machine that is elsewhere is one.
+            divided = one.resource.type == "training" and one.resource.remote is None
+            others = "give it more workers" if divided else "take a smaller model"
+            remedy = f"a machine has {MOST_GPUS} at most: take a card with more memory, or {others}"
         yield stack.finding(
             "RES204",
             Severity.WARNING,
             ("resources", index, key),
             f"{key} of resource {name} is {given}, and its jobs are estimated to need {wanted}",
-            f"set {key} to {wanted}, or keep it if you have measured less",
+            remedy,
             detail=f"jobs: {jobs}; modelyard size {stack.name} {name} shows every number",
         )
     if needs_gpus and not one.size.gpus:

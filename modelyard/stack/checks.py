@@ -29,6 +29,8 @@ _LISTED: Final = ("resources", "jobs", "teams")
 """Sections that are lists of what has sizes."""
 _SERVERS: Final[Path] = (PREFIX + "notebooks", "servers")
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
+_WHOLE: Final = ("rows", "parameters")
+"""Of these there are no fractions: whoever writes 50m means millions, and gets thousandths."""
 _BYTES: Final = ("memory", "volume", "size", "activation")
 _DURATIONS: Final = (
     ("rayWorker", "gracePeriod"),
@@ -144,6 +146,9 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
                 if amount > MOST:
                     summary = f"{name(at)} is {text}: more than 1P"
                     yield Mistake(at, codes.QUANTITY, summary, "write a number such as 50M, which is 50 million")
+                elif key in _WHOLE and amount.denominator != 1:
+                    summary = f"{name(at)} is {text}; it cannot be a fraction"
+                    yield Mistake(at, codes.RANGE, summary, "write 50M for 50 million; 50m is 50 thousandths")
             elif not LEAST_BYTES <= amount <= MOST_BYTES and (key != "activation" or amount > MOST_BYTES):
                 small = amount < LEAST_BYTES
                 side = "less than 1Mi" if small else "more than 1Pi"

@@ -58,7 +58,10 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
     names = sorted(known)
     if meant := did_you_mean(name, names):
         return meant
-    return f"the {kind} are {', '.join(names[:MANY])}" if names else f"there are no {kind} yet; add one"
+    if not names:
+        return f"there are no {kind} yet; add one"
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return f"the {kind} are {', '.join(names[:MANY])}{more}"
 
 
 def fresh(text: str, longest: int, nothing: str) -> str:

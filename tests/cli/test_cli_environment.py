@@ -91,6 +91,24 @@ def test_what_pip_says_is_told_and_the_lock_before_stays(environments: Any, whee
     assert run("check", "dev").errors == ["ENV005"]
 
 
+def test_packages_that_disagree_are_named(environments: Any, wheels: Path, run: Any) -> None:
+    environments.edit(("frames>=2", 'frames>=2", "arrays>=2'))
+    words = run("environment", "lock", "dev", "tabular").words
+    assert "frames 2.1 depends on arrays<2" in words
+    assert "The user requested arrays>=2" in words
+
+
+def test_an_index_that_does_not_answer_is_no_mistake_of_the_list(
+    environments: Any, wheels: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"NO_INDEX": "0", "INDEX_URL": "http://127.0.0.1:9/simple", "RETRIES": "2"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    monkeypatch.delenv("PIP_FIND_LINKS")
+    words = refused("environment", "lock", "dev", "tabular", code=1).words
+    assert words.count("WARNING: Retrying") == 1
+    assert "→ see that pip reaches its index from this machine" in words
+
+
 def test_only_wheels_are_taken(environments: Any, wheels: Path, run: Any) -> None:
     for name in ("tools-0.3-py3-none-any.whl",):
         (wheels / name).unlink()

@@ -45,6 +45,8 @@ def test_everything_wrong_is_told_at_once(notebook: Path, refused: Any) -> None:
     said = submit(refused, notebook, "--stack", "dev", "--flavor", "a11", "--team", "visoin", "-p", "x")
     for words in ("it has no nbformat", "there is no flavor a11", "there is no team visoin", "'x' is no parameter"):
         assert words in said
+    assert "4 things keep it from being submitted - " in said
+    assert "- there is no team visoin → did you mean vision? - there is no flavor" in said
 
 
 @pytest.mark.parametrize(

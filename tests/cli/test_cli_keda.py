@@ -57,6 +57,22 @@ def test_bad_input_is_told_with_its_place(keda: Any, run: Any, before: str, afte
     assert "stacks/Pulumi.dev.yaml:" in result.words
 
 
+def test_a_password_in_an_address_is_refused_and_not_printed(keda: Any, run: Any) -> None:
+    keda.edit((SERVER, "http://ada:hunter2@prometheus:9090"))
+    result = run("plan", "dev")
+    assert result.code == 2
+    assert "autoscaling.prometheus has a user or a password in it" in result.words
+    assert "TriggerAuthentication" in result.words
+    assert "hunter2" not in result.out + result.err
+
+
+def test_replicas_that_are_left_to_keda_are_not_said_to_be_set(keda: Any, run: Any) -> None:
+    one = run("blame", "dev", "rayWorker", "spec.replicas").words
+    assert "left alone by keda-ray@v1 patches/keda-ray/v1/patch.yaml.j2" in one
+    assert "set by" not in one
+    assert "replicas 1 no patch" in run("blame", "dev", "rayWorker", "spec").words
+
+
 def test_what_keda_cannot_ask_stops_an_apply(keda: Any, run: Any) -> None:
     keda.edit(("mode: keda", "mode: keda\n    queries: vendor"))
     result = run("plan", "dev")

@@ -31,6 +31,7 @@ def test_the_plan_has_the_pool(pool: Any, run: Any) -> None:
     ("before", "after", "said"),
     [
         ("gpus: 8, ", "", "nodePools[0].gpus is missing"),
+        ("nodeClass: gpu, ", "", 'add `nodeClass: "…"` to nodePools[0]'),
         ("gpus: 8", "gpus: -8", "nodePools[0].gpus"),
         ("name: a10g", "name: A10G!", "nodePools[0].name"),
         ("idle: 20m", "idle: later", "nodePools[0].idle"),

@@ -36,6 +36,19 @@ def remote(project: Any) -> Any:
     return project
 
 
+@pytest.mark.parametrize(
+    ("vpc", "subnet", "wrong"), [("vpc-0a1b2c3", "subnet-0a1b2c3d", "vpc"), ("vpc-0a1b2c3d", "x", "subnet")]
+)
+def test_a_network_that_no_account_has_is_told(remote: Any, run: Any, vpc: str, subnet: str, wrong: str) -> None:
+    network = f"{{region: us-east-1, vpc: {vpc}, subnet: {subnet}}}"
+    aws = f"kind: aws, credentialsSecret: a, aws: {{account: '123456789012', networks: [{network}]}}"
+    remote.edit(("kind: lambda, credentialsSecret: lambda", aws))
+    result = run("check", "dev")
+    assert result.code == 2
+    assert f"providers[0].aws.networks[0].{wrong} is" in result.words
+    assert f"not the ID of a {wrong.upper() if wrong == 'vpc' else wrong}" in result.words
+
+
 def test_a_stack_without_remote_resources_says_how_to_have_one(run: Any) -> None:
     result = run("remote", "dev")
     assert (result.code, "has no remote resources" in result.out) == (0, True)
@@ -93,10 +106,10 @@ def test_a_plan_finds_the_same(remote: Any, run: Any, verb: str) -> None:
 def test_files_that_launch_are_written_and_replaced(remote: Any, run: Any) -> None:
     folder = remote.root / "out" / "remote"
     assert run("remote", "dev", "--write", str(folder)).code == 0
-    assert (folder / "churn/skypilot.yaml").read_text().startswith("# skypilot@v1, job churn of resource far.")
+    assert (folder / "dev/churn/skypilot.yaml").read_text().startswith("# skypilot@v1, job churn of resource far.")
     remote.edit(("kind: lambda,", "kind: lambda, launcher: dstack,"))
     assert run("remote", "dev", "--write", str(folder)).code == 0
-    names = {path.name for path in (folder / "churn").iterdir()}
+    names = {path.name for path in (folder / "dev/churn").iterdir()}
     assert names == {".modelyard", "job.sh", "task.dstack.yml", "read.rights.json", "write.rights.json", "import.sh"}
 
 
@@ -106,8 +119,14 @@ def test_what_launched_another_job_stays(remote: Any, run: Any) -> None:
     assert run("remote", "dev", "--write", str(folder)).code == 0
     remote.edit(("name: churn,", "name: clicks,"))
     assert run("remote", "dev", "clicks", "--write", str(folder)).code == 0
-    assert {path.name for path in folder.iterdir()} == {"churn", "clicks"}
-    assert (folder / "churn/skypilot.yaml").exists()
+    assert {path.name for path in (folder / "dev").iterdir()} == {"churn", "clicks"}
+    assert (folder / "dev/churn/skypilot.yaml").exists()
+    stacks = remote.root / "stacks"
+    (stacks / "Pulumi.other.yaml").write_text((stacks / "Pulumi.dev.yaml").read_text().replace("clicks", "churn"))
+    before = (folder / "dev/churn/skypilot.yaml").read_text()
+    assert run("remote", "other", "--write", str(folder)).code == 0
+    assert (folder / "dev/churn/skypilot.yaml").read_text() == before
+    assert (folder / "other/churn/skypilot.yaml").exists()
 
 
 def test_a_name_that_there_is_not(remote: Any, run: Any) -> None:
@@ -122,3 +141,19 @@ def test_credentials_in_plain_text_are_refused_by_every_verb(remote: Any, run: A
         assert result.code == 2
         assert "verysecretword" not in result.text
         assert "providers[0].credentials can be read in the file" in result.words
+
+
+def test_an_offline_plan_tells_of_a_remote_cluster_that_the_stack_has_left(project: Any, run: Any) -> None:
+    """As it is recorded: whoever reads the plan of a branch sees that an apply of it deletes a namespace elsewhere."""
+    recorded = project.root / "stacks/recorded"
+    (recorded / "dev@far").mkdir()
+    cluster = json.loads((recorded / "dev/cluster.json").read_text())
+    (recorded / "dev@far/cluster.json").write_text(json.dumps({**cluster, "identity": "farm"}))
+    for name, note in (("far-jobs", "modelyard/dev"), ("other", "modelyard/prod")):
+        notes = {"modelyard.dev/stack": note, "modelyard.dev/mode": "managed"}
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
+        (recorded / f"dev@far/namespace.{name}.json").write_text(json.dumps(body))
+    told = run("plan", "dev", "--detailed-exitcode")
+    assert told.code == 5
+    assert "remote cluster far is not planned any more: an apply deletes far-jobs there" in told.words
+    assert "1 remote cluster to leave" in told.words

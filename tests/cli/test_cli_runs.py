@@ -254,6 +254,15 @@ def test_a_run_that_has_ended_is_not_touched(cluster: ApiServer, run: Any, schem
     assert (document["state"], document["deleted"]) == ("failed", [])
 
 
+def test_a_slice_is_no_gpu(cluster: ApiServer, run: Any) -> None:
+    slices = job("cut-fgh34", workers=2, wants=spec(resource="nvidia.com/mig-1g.6gb"), startTime=LONG_AGO, active=2)
+    cluster.objects["jobs"].append(slices)
+    assert rows(run("job", "list", "dev").out)["cut-fgh34"][3:5] == ["2", "mig-1g.6gb"]
+    assert "which is starting and holds 2 nvidia.com/mig-1g.6gb. What" in run("job", "cancel", "dev", "cut-fgh34").words
+    said = run("job", "cancel", "dev", "cut-fgh34", "--yes").words
+    assert "2 nvidia.com/mig-1g.6gb of it come free when its pods have stopped" in said
+
+
 def test_logs_of_one_worker_and_of_all(cluster: ApiServer, run: Any) -> None:
     first, second = f"{RUNNING}-0-x", f"{RUNNING}-1-x"
     cluster.logs = {first: [b"epoch 1\nepo", b"ch 2\n", b"done"], second: ["größer\n".encode()]}
@@ -328,6 +337,17 @@ def test_where_there_is_no_log(cluster: ApiServer, run: Any, words: tuple[str, .
     assert said in result.words
     if code == 1:
         assert f"modelyard job why dev {words[0]} tells why" in result.words
+
+
+def test_a_pod_without_a_node_has_no_log(cluster: ApiServer, run: Any) -> None:
+    # A real API server answers with 200 and nothing.
+    cluster.logs = {f"{RUNNING}-{at}-x": [] for at in range(2)}
+    for one in cluster.objects["pods"]:
+        one["spec"].pop("nodeName", None)
+    result = run("job", "logs", "dev", RUNNING, "--follow")
+    assert (result.code, result.out) == (1, "")
+    assert f"{RUNNING}-0-x: it has no node yet, so no log" in result.err
+    assert f"modelyard job why dev {RUNNING} tells why" in result.words
 
 
 def test_gpus_live(cluster: ApiServer, run: Any) -> None:

@@ -159,6 +159,8 @@ def test_a_waived_finding_is_no_error(jobs: Any, run: Any) -> None:
     ("before", "after", "said"),
     [
         ("rows: 50M", "rows: -1", "jobs[0].rows"),
+        ("rows: 50M", "rows: 50m", 'jobs[0].rows is "50m"; it cannot be a fraction'),
+        ("parameters: 7G", "parameters: 7.5", "model.parameters is 7.5; it cannot be a fraction"),
         ("rows: 50M", "rows: 1e900", 'jobs[0].rows is "1e900": more than 1P'),
         ("columns: 40}", "columns: 0}", "jobs[0].columns"),
         ("type: dataset, resource", "type: datasets, resource", "did you mean dataset?"),

@@ -10,6 +10,7 @@ from modelyard.plan import Plan
 from modelyard.plan.drift import kept
 from modelyard.plan.ledger import ledger_text
 from modelyard.stack.config import RayHead
+from modelyard.stack.pool import Flavor, Quota, Team, WorkerCluster
 from tests.components.conftest import Build, Engine, Registered, again, existing, managed
 
 ROUTE = "deployment-api-server"
@@ -213,3 +214,17 @@ def test_an_autoscaled_side_says_so(build: Build) -> None:
     assert found["maxReplicas"] == {RAY: "2", CELERY: "0"}
     assert found["gpus"] == 0
     assert engine.outputs["autoscaling"] == {"maxReplicas": {RAY: "2", CELERY: "0"}}
+
+
+def test_what_leads_to_worker_clusters_is_deleted_after_what_names_it(build: Build) -> None:
+    plan = existing(
+        "dev",
+        flavors=(Flavor("a10", "A10"),),
+        worker_clusters=(WorkerCluster("farm", "farm-kubeconfig"),),
+        teams=(Team("vision", (Quota("a10", gpus=1),), clusters=("farm",)),),
+    )
+    found = {name: waits_for(one) for name, one in by_name(build(plan)).items()}
+    assert found["clusters-vision"] == ("cluster-farm",)
+    assert found["dispatch-vision"] == ("clusters-vision",)
+    assert found["team-vision"] == ("dispatch-vision",)
+    assert found["cluster-farm"] == found["a10"] == found["vision"] == ()

@@ -31,8 +31,8 @@ STACK = """config:
         machineImage: ami-0123456789abcdef0
         disk: 300
         networks:
-          - {region: us-west-2, vpc: vpc-west, subnet: subnet-west}
-          - {region: eu-west-1, vpc: vpc-eu, subnet: subnet-eu}
+          - {region: us-west-2, vpc: vpc-0a1b2c3d, subnet: subnet-0a1b2c3d}
+          - {region: eu-west-1, vpc: vpc-1a2b3c4d, subnet: subnet-1a2b3c4d}
   modelyard:buckets:
     - {name: lake, url: "s3://acme-lake", reachedBy: [platform, amazon]}
   modelyard:resources:
@@ -111,7 +111,7 @@ def test_the_machine_is_the_offers_in_the_network_of_its_region(engine: _Seeing)
     made = one(engine, "LaunchTemplate").inputs
     assert (made["instanceType"], made["imageId"]) == ("p4d.24xlarge", "ami-0123456789abcdef0")
     (network,) = made["networkInterfaces"]
-    assert (network["subnetId"], network["associatePublicIpAddress"]) == ("subnet-west", "false")
+    assert (network["subnetId"], network["associatePublicIpAddress"]) == ("subnet-0a1b2c3d", "false")
     provider = one(engine, "aws").inputs
     assert (provider["region"], json.loads(provider["allowedAccountIds"])) == ("us-west-2", ["123456789012"])
     mine = [name for name, by in engine.by.items() if "pulumi:providers:aws::dev-churn::" in by]

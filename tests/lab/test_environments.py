@@ -149,7 +149,22 @@ def test_an_environment_is_built_once_and_two_builders_end_in_one(env: Environme
     assert (code, said) == (0, f"environment {made['digest']} is there already\n")
     assert final.stat().st_mtime_ns == before
 
+    waiting = subprocess.Popen(
+        [Path(sys.prefix) / "bin" / "modelyard", "environment", "build", "dev", "tabular", "--wait"],
+        cwd=env.folder,
+        env=env.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert waiting.stderr is not None
+    assert "has no node: no nodes available to schedule pods" in waiting.stderr.readline()
     end(env, made["job"], "Complete")
+    said, rest = waiting.communicate(timeout=60)
+    assert (waiting.returncode, rest) == (0, "")
+    first, *_, last = said.splitlines()
+    assert "is being built in ml-platform: job" in first
+    assert last.endswith("is built in ml-platform")
     assert (build(env, "tabular")["state"], build(env, "tabular")["new"]) == ("built", False)
     assert f"{NAMESPACE}" in env.modelyard("environment", "list", "dev", "--live").stdout
 

@@ -146,7 +146,8 @@ def test_a_dataset_is_exported_by_a_job_of_the_platform(env: Environment, tmp_pa
     for body in volume("datasets", NAMESPACE):
         assert env.lab.request("POST", body.pop("path"), body).status == 201
     for verb in ("export", "import"):
-        made = env.lab.kubectl("create", "--filename", str(tmp_path / "churn" / f"{verb}.yaml"), "--output", "name")
+        file = tmp_path / "dev" / "churn" / f"{verb}.yaml"
+        made = env.lab.kubectl("create", "--filename", str(file), "--output", "name")
         name = made.stdout.strip()
         assert name.startswith(f"job.batch/churn-{verb}-")
         env.lab.kubectl("wait", name, "--namespace", NAMESPACE, "--for=condition=Complete", "--timeout=60s")

@@ -138,6 +138,13 @@ def test_what_is_refused_can_be_corrected_in_the_form(
     expect(form.get_by_label("Device").locator("option")).to_have_count(1)
     expect(form.get_by_label("Device")).to_have_value("partial shared")
     form.get_by_label("Flavor").select_option("a30 (A30)")
+    form.get_by_label("Parameters").fill("x\ny")
+    form.get_by_role("button", name="Submit").click()
+    problems = form.get_by_role("alert").get_by_role("listitem")
+    expect(problems).to_have_count(3)
+    expect(problems.nth(2).locator("span")).to_have_text(
+        ["'y' is no parameter", "write -p name=value, with the name of a variable of the notebook"]
+    )
     form.get_by_label("Parameters").fill("x")
     form.get_by_label("Device").select_option("1g.6gb of one A30, 6 GB: small (partial)")
     form.get_by_role("button", name="Submit").click()

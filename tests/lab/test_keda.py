@@ -208,7 +208,14 @@ def test_destroy_leaves_nothing_of_it(site: Site) -> None:
     site.config(autoscaling=site.keda())
     env.modelyard("apply", "dev", "--yes", "--no-drain")
     assert None not in [env.get(key) for key in SCALERS]
-    env.modelyard("destroy", "dev", "--yes")
+    # The platform's training stays as KEDA leaves it, asleep or not; what the stack made goes, and is not told.
+    pods = [site.replicas(name) for name in (CELERY, RAY)]
+    told = " ".join(env.modelyard("destroy", "dev", "--yes").stderr.split())
+    said = [
+        f"{name} with {number} pod{'' if number == 1 else 's'}"
+        for name, number in zip((CELERY, RAY), pods, strict=True)
+    ]
+    assert f"KEDA lets go of {' and '.join(said)}. So they stay" in told
     assert [env.get(key) for key in SCALERS] == [None, None]
     env.lab.wait("KEDA's autoscalers to go", lambda: not env.found(AUTOSCALERS))
     annotations = env.deployment(RAY)["metadata"].get("annotations", {})

@@ -1,7 +1,4 @@
-"""The pool as it is, with the real Kueue: one run has the quota, the next waits, and starts when that is cancelled.
-
-Nodes are simulated and have no logs: ``tests/cli/test_cli_runs.py`` reads logs from a server of its own.
-"""
+"""The pool as it is, with the real Kueue: one run has the quota, the next waits, and starts when that is cancelled."""
 
 import json
 import shutil
@@ -14,6 +11,8 @@ import pytest
 from lab import Lab
 from lab.install import PLATFORMS, nodes
 from tests.lab.environment import ROOT, Environment
+from tests.lab.kubelet import logs
+from tests.lab.started import started
 from tests.lab.test_pool import config
 
 SPARK = Path(__file__).parent / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
@@ -125,6 +124,26 @@ def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env
     env.lab.wait("the second run", lambda: state(env, second) == "running")
     env.lab.wait("the end of the first", lambda: state(env, first) is None)
     assert env.lab.request("GET", f"/apis/batch/v1/namespaces/vision/jobs/{first}").status == 404
+
+
+def test_logs_come_from_the_nodes_through_the_api_server(env: Environment, tmp_path: Path) -> None:
+    """Nodes are simulated and their pods write nothing: what a kubelet would have of them stands in files."""
+    (run,) = [one["name"] for one in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]]
+    pods = env.lab.request("GET", "/api/v1/namespaces/vision/pods").body["items"]
+    ours = sorted(pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"].get("modelyard.dev/run") == run)
+    nodes = sorted({pod["spec"]["nodeName"] for pod in pods})
+    written = {ours[0]: ["epoch 1", "loss 0.25", "größer"], ours[1]: ["epoch 1"]}
+    with logs(env.lab, tmp_path, written, nodes):
+        assert env.modelyard("job", "logs", "dev", run).stdout == (
+            "[0] epoch 1\n[0] loss 0.25\n[0] größer\n[1] epoch 1\n"
+        )
+        assert env.modelyard("job", "logs", "dev", run, "--worker", "0", "--tail", "1").stdout == "größer\n"
+        with started(env, "job", "logs", "dev", run, "--worker", "1", "--follow") as following:
+            assert following.process.stdout is not None
+            assert following.process.stdout.readline() == "epoch 1\n"
+            with (tmp_path / f"{ours[1]}.log").open("a") as file:
+                file.write("2026-11-23T06:00:01.000000000Z stdout F epoch 2\n")
+            assert following.process.stdout.readline() == "epoch 2\n"
 
 
 def test_without_its_queue_a_run_says_what_is_missing(env: Environment) -> None:

@@ -16,6 +16,7 @@ import yaml
 
 from lab import Lab, install
 from tests.lab.environment import ROOT, Environment
+from tests.lab.started import started
 from tests.lab.test_pool import config
 from tests.lab.test_sharing import node
 
@@ -49,6 +50,7 @@ STACK: dict[str, Any] = {
         }.items()
     ],
 }
+OTHER = {**STACK["teams"][0], "clusters": ["cloud"]}
 
 
 def shown(words: str) -> str:
@@ -201,6 +203,10 @@ def test_a_run_is_there_and_told_from_here(two: Two) -> None:
         "logs", run, 1
     )
     two.clusters("farm")
+    pool = json.loads(two.env.modelyard("gpus", "--live", "dev", "--json").stdout)
+    ((taker,), (queue,)) = pool["takers"], pool["queues"]
+    assert (taker["owner"]["name"], taker["gpus"], taker["cluster"], taker["nodes"]) == (run, 1, "farm", [])
+    assert (queue["quotas"][0]["used"], pool["waiting"], pool["products"]) == (1, [], [])
     # That API server asks the simulated node of the pod there, and no kubelet answers.
     assert two.told("logs", run, 1).startswith(f"{pod['metadata']['name']}: no preferred addresses found")
 
@@ -212,6 +218,9 @@ def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(two: Two) -> Non
     assert "it has its quota here, and farm has not taken it yet" in said
     assert "farm: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a30" in said
     assert 'Kueue does not reach worker cluster cloud load client config failed: Secret "cloud-kubeconfig"' in said
+    (waiter,) = json.loads(two.env.modelyard("gpus", "--live", "dev", "--json").stdout)["waiting"]
+    assert (waiter["owner"]["name"], waiter["on"], waiter["gpus"]) == (run, "check", {"nvidia.com/gpu": 5})
+    assert waiter["reason"] == "dispatch-language; farm asked"
     two.clusters(None)
     assert f"ask farm what it lacks: kubectl --namespace {SPACE} describe workload job-{run}-" in two.told("why", run)
     two.env.modelyard("job", "cancel", "dev", run, "--yes")
@@ -236,3 +245,22 @@ def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(two: Two) 
     said = two.told("why", late)
     assert "it ran longer than its time limit" in said
     assert "it ran in farm, where Kueue deletes a run's pods as soon as it has ended" in said
+
+
+def test_as_long_as_a_run_is_there_a_destroy_leaves_what_ends_it(two: Two) -> None:
+    run = two.submit("stays")
+    two.reaches(run, "running")
+    two.clusters("farm")
+    config(two.env, workerClusters=[{"name": "cloud", "secret": "cloud-kubeconfig"}], teams=[OTHER])
+    (found,) = [one for one in two.env.plan().findings if one.code == "QUE014"]
+    assert found.summary == "cluster-farm is dropped, and 1 job of team-language may run there"
+    with started(two.env, "destroy", "dev", "--yes") as destroying:
+        destroying.until(f"Still running: {run}")
+        destroying.until("deleting team-language")
+        left = two.env.lab.request("GET", f"{KUEUE}/multikueueclusters").body["items"]
+        assert sorted(one["metadata"]["name"] for one in left) == ["cluster-cloud", "cluster-farm"]
+        assert f"{run} is cancelled" in two.env.modelyard("job", "cancel", "dev", run, "--yes").stdout
+        two.farm.wait("its copy to go", lambda: names(two.farm) == {})
+        code, _, said = destroying.end()
+        assert code == 0, said
+    assert two.env.lab.request("GET", f"{KUEUE}/multikueueclusters").body["items"] == []

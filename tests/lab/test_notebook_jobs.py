@@ -88,9 +88,14 @@ def test_waiting_ends_with_the_job(env: Environment) -> None:
     before = set(jobs(env))
     words = ["job", "submit", str(notebook), "--stack", "dev", "--flavor", "a10", "--wait"]
     command = [str(Path(sys.prefix) / "bin" / "modelyard"), *words]
-    waiting = subprocess.Popen(command, cwd=env.folder, env=env.env, stdout=subprocess.PIPE, text=True)
+    waiting = subprocess.Popen(
+        command, cwd=env.folder, env=env.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     env.lab.wait("the job", lambda: set(jobs(env)) > before)
     (name,) = set(jobs(env)) - before
+    assert waiting.stderr is not None
+    said = waiting.stderr.readline()
+    assert said == f"it waits: {name} is in its queue; modelyard job why dev {name} says for what\n"
     assert waiting.poll() is None
     env.lab.kubectl("delete", "job", name, "--namespace=vision")
     waiting.communicate(timeout=60)

@@ -1,6 +1,7 @@
 """The pool that teams share: flavors, queues and priorities as objects that the stack owns, in mode existing."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -181,17 +182,28 @@ def test_a_quota_changes_and_somebody_elses_change_is_told_and_taken_back(env: E
     env.modelyard("drift", "dev")
 
 
+def _lacking(plan: Plan) -> set[tuple[str, str]]:
+    """What new pods need and a namespace does not have."""
+    told = [re.search(r"need (.*), and namespace (\S+) has none", one.summary) for one in plan.findings]
+    return {(found[1], found[2]) for found in told if found}
+
+
 def test_notebook_servers_are_as_planned_and_may_submit_and_nothing_else(env: Environment, tmp_path: Path) -> None:
-    for space in ("vision", "speech-ml"):
-        for made in volume("workspace", space):
-            assert env.lab.request("POST", made.pop("path"), made).status == 201
     users = [{"name": "ada", "team": "vision"}, {"name": "bob", "team": "speech"}, {"name": "eve", "team": "vision"}]
     servers = {"image": "images.example.com/jupyter:4.4.3", "login": "jupyter-login", "users": users}
     work = tmp_path / "work"
     work.mkdir()
     notebooks = {"image": "images.example.com/notebook:1", "path": str(work)}
     config(env, notebooks={**notebooks, "servers": servers})
+    needed = ["claim workspace", "Secret jupyter-login"]
+    assert _lacking(env.plan()) == {(what, space) for what in needed for space in ("vision", "speech-ml")}
+    for space in ("vision", "speech-ml"):
+        for made in volume("workspace", space):
+            assert env.lab.request("POST", made.pop("path"), made).status == 201
+    login = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "jupyter-login"}}
+    assert env.lab.request("POST", "/api/v1/namespaces/vision/secrets", login).status == 201
     plan = env.plan()
+    assert _lacking(plan) == {("Secret jupyter-login", "speech-ml")}
     assert not plan.blocked, plan.findings
     assert len(plan.changed) == 4 * 2 + 2 * 3
     env.modelyard("apply", "dev", "--yes")

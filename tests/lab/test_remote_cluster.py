@@ -156,6 +156,8 @@ def test_a_job_of_it_is_submitted_there(two: Two) -> None:
     listed = json.loads(two.env.modelyard("job", "list", "dev", "--remote", "far", "--json").stdout)
     assert [one["name"] for one in listed["runs"]] == [done["run"]]
     assert json.loads(two.env.modelyard("job", "list", "dev", "--json").stdout)["runs"] == []
+    assert "modelyard job why dev churn-" in (told := two.env.modelyard("job", "submit", "dev", "churn").stdout)
+    assert told.count(" --remote far") == 2
 
 
 def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:
@@ -190,6 +192,11 @@ def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
     two.resource(context="dev")
     wrong = two.env.modelyard("plan", "dev", "--live", check=False)
     assert (wrong.returncode, "REM013" in wrong.stdout) == (1, True)
+    # It is in the stack file, if in another place: nothing of it goes.
+    assert "REM014" not in wrong.stdout
+    two.resource(context="faarm")
+    missing = two.env.modelyard("plan", "dev", "--live", check=False)
+    assert (missing.returncode, "set resources[0].remote.cluster.context" in missing.stderr) == (3, True)
     two.resource(context="dev", controller=two.env.lab.server)
     with patch.dict("os.environ", two.env.env):
         made = plan_live(two.env.folder, two.env.stack_file, date.today()).plan
@@ -250,11 +257,22 @@ def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in
     (far,) = two.env.plan().remotes
     document = two.env.stack_file.read_text()
     config(two.env, resources=[], jobs=[], buckets=[])
-    told = two.env.modelyard("plan", "dev", "--live", "--notes").stdout
-    assert "REM014" in told
+    told = two.env.modelyard("plan", "dev", "--live", "--notes", "--detailed-exitcode", check=False)
+    assert ("REM014" in told.stdout, told.returncode) == (True, 5)
+    assert "dev: 1 remote cluster to leave" in told.stdout
+    assert "Next: modelyard apply dev\n" in told.stdout
+    # Nobody has agreed to it.
+    assert two.env.modelyard("apply", "dev", check=False).returncode == 2
+    recording = two.env.folder / "stacks/recorded/dev@far"
+    two.env.modelyard("record", "dev")
+    assert recording.is_dir()
+    assert "remote cluster far is not planned any more" in words(two.env.modelyard("plan", "dev"))
     two.env.stack_file.write_text(document)
     two.env.modelyard("destroy", "dev", "--yes")
     two.env.settle()
     gone = [two.there(target.key) for target in far.targets]
     assert all(body is None or "deletionTimestamp" in body["metadata"] for body in gone)
     assert two.env.lab.request("GET", "/apis/apps/v1/namespaces/ml-platform/deployments").body["items"]
+    config(two.env, resources=[], jobs=[], buckets=[])
+    assert "dev@far: nothing of dev is there any more" in two.env.modelyard("record", "dev").stdout
+    assert not recording.exists()

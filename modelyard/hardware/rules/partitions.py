@@ -67,7 +67,9 @@ def _all(stack: Stack) -> Iterator[Finding]:
         yield from _settings(stack, index, partition)
         yield from _named(stack, index, partition)
         card = partition_card(stack.config, partition)
-        if card is not None:
+        # Of a flavor that is not there, nobody knows the card: the stack's own says nothing of it.
+        astray = partition.gpu is None and partition.flavor not in (None, *(one.name for one in stack.config.flavors))
+        if card is not None and not astray:
             yield from _divided(stack, index, partition, card)
         yield _isolation(stack, index, partition)
 

@@ -11,6 +11,7 @@ from modelyard.cluster import ObjectKey, key_of
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.live import listed, path_of, read, snapshot, state_of
 from modelyard.cluster.state import Scaler
+from modelyard.cluster.there import NAMED_BY_PODS, absent
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
@@ -226,3 +227,19 @@ def test_a_server_that_is_gone_is_told_after_the_second_try() -> None:
 
     with pytest.raises(ClusterError, match="cannot be reached"):
         read(client_of(gone), key("d0"))
+
+
+def test_of_what_pods_name_only_what_is_surely_not_there_is_absent_and_no_content_is_asked_for() -> None:
+    accepts = set()
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        accepts.add(request.headers["accept"])
+        status = {"there": 200, "forbidden": 403}.get(request.url.path.rpartition("/")[2], 404)
+        return httpx2.Response(status, json={"kind": "Status" if status > 200 else "PartialObjectMetadata"})
+
+    client = client_of(answer)
+    keys = [key(name, kind, "v1") for name in ("there", "gone", "forbidden") for kind in NAMED_BY_PODS]
+    assert set(absent(client, keys)) == {key("gone", kind, "v1") for kind in NAMED_BY_PODS}
+    assert accepts == {"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+    with pytest.raises(ClusterError):
+        absent(client_of(lambda _: httpx2.Response(401, json={"kind": "Status"})), keys)

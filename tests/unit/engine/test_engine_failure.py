@@ -55,10 +55,20 @@ def test_messages(messages: list[str], summary: str, remedy: str) -> None:
         ("error: unknown shorthand flag: 'x'", "unknown shorthand flag"),
         ("first\nsecond\nthird\nfourth", "second\nthird\nfourth"),
         ("", "the engine stopped without a word"),
+        (
+            "Traceback (most recent call last):\n  import pulumi\n  dev ModuleNotFoundError: No module named 'pulumi'"
+            "\n It looks like\n  error: an unhandled error occurred: program exited with non-zero exit code: 1",
+            "ModuleNotFoundError: No module named 'pulumi'",
+        ),
     ],
 )
 def test_output_counts_where_no_message_says_anything(output: str, summary: str) -> None:
     assert summary in failure([PROGRAM], output).summary
+
+
+def test_a_program_without_its_modules_is_told_where_they_belong() -> None:
+    remedy = failure([], "ModuleNotFoundError: No module named 'components'").remedy
+    assert "virtual environment that Pulumi.yaml names" in remedy
 
 
 def test_a_stale_plan_is_told_apart() -> None:

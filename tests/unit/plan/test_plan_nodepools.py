@@ -107,6 +107,18 @@ def test_boards_of_one_card_that_a_cloud_does_not_tell_apart_are_not_guessed() -
             "nodePools[0].types[1]",
             "g5.12xlrge of node pool a10g is in",
         ),
+        (
+            {"region": "us-east-1", "zones": ("us-east-1a", "us-west-2a")},
+            "QUE020",
+            "nodePools[0].zones[1]",
+            "zone us-west-2a of node pool a10g is not in us-east-1",
+        ),
+        (
+            {"zones": ("us-west-2-lax-1a", "moon-1a")},
+            "QUE020",
+            "nodePools[0].zones[1]",
+            "zone moon-1a of node pool a10g is not in a region of aws",
+        ),
         ({"types": ("g6.xlarge",)}, "QUE020", "nodePools[0].types[0]", "has L4, not A10G"),
         ({"types": ("g2-standard-4",)}, "QUE020", "nodePools[0].types[0]", "is a machine of gcp"),
         ({"gpu": "A100"}, "QUE021", "nodePools[0].gpu", "nodes call the A100 by 4 names, and a pool has one"),
@@ -127,6 +139,23 @@ def test_what_would_never_get_a_node_is_an_error(
     assert (one.code, one.field, one.severity) == (code, field, Severity.ERROR)
     assert words in one.summary
     assert one.remedy
+
+
+@pytest.mark.parametrize(
+    ("change", "detail", "remedy"),
+    [
+        ({"gpu": "A10", "region": "us-east-1"}, "of other clouds, there are some on azure", "a10g"),
+        ({"region": "af-south-1"}, "it has them in ap-east-1", "; or another region"),
+        ({"gpu": "rtx-4090"}, "", "l40s"),
+    ],
+)
+def test_a_card_that_a_cloud_lacks_is_told_with_what_there_is(
+    dev: Any, change: dict[str, Any], detail: str, remedy: str
+) -> None:
+    (one,) = [finding for finding in pools(dev, A10G._replace(**change)).plan().findings if finding.code == "QUE020"]
+    assert detail in one.detail if detail else one.detail == ""
+    assert remedy in one.remedy
+    assert one.remedy.startswith("name a card that it rents there: ")
 
 
 def test_a_family_needs_one_variant_or_its_label(dev: Any) -> None:
@@ -196,6 +225,34 @@ def test_pods_for_which_a_pool_may_add_a_node_stop_no_apply(dev: Any) -> None:
     assert [severity for severity, _ in told(L40S._replace(types=("g6e.xlarge",)))] == [Severity.ERROR]
 
 
+def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
+    """The limit of a pool is of all its nodes together: those that are there count, and no node comes beyond it."""
+    from modelyard.plan.nodepools import possible_nodes
+
+    def told(replicas: int, *pool: NodePool, site: Any = dev, **more: Any) -> list[tuple[Severity, str]]:
+        gpu = dev.stack.config.gpu._replace(model="L40S")
+        worker = dev.stack.config.ray_worker._replace(replicas=replicas, cpu="2", memory="24Gi")
+        plan = pools(site, *pool, gpu=gpu, ray_worker=worker, **more).plan()
+        return [(one.severity, one.remedy) for one in plan.findings if one.code == "RES101"]
+
+    assert [severity for severity, _ in told(8, L40S)] == [Severity.ADVICE]
+    assert told(11, L40S) == [
+        (
+            Severity.ERROR,
+            "node pool l40s may have 8 GPUs, which is 3 GPUs too few: raise its gpus, or ask for fewer pods",
+        )
+    ]
+    assert [severity for severity, _ in told(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]
+    # A node of the pool is full of its one pod, and what is left of the limit is for three more.
+    (node, *_) = (one for one in possible_nodes((L40S,)) if one.name == "l40s/g6e.xlarge")
+    grown = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, node._replace(name="new"))))
+    limits = [told(4, L40S._replace(gpus=gpus), site=grown) for gpus in (4, 3)]
+    assert [severity for ((severity, _),) in limits] == [Severity.ADVICE, Severity.ERROR]
+    keda = dev.stack.config.autoscaling._replace(mode="keda", prometheus="http://p:9090", max_replicas=9)
+    ((severity, remedy),) = told(1, L40S, autoscaling=keda)
+    assert (severity, "1 GPU too few" in remedy) == (Severity.WARNING, True)
+
+
 def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_there(dev: Any) -> None:
     """Karpenter holds a pod's node affinity against the pool: without the card's label there, it adds nothing."""
     from modelyard.plan.capacity import obstacle
@@ -225,6 +282,11 @@ def test_jobs_run_on_nodes_that_a_pool_may_add(dev: Any) -> None:
     # No machine of the pool has so many.
     assert told(L40S, gpus=9) == ["job train can never run: no node takes a worker"]
     assert told(L40S._replace(types=("g6e.xlarge",))) == ["job train can never run: no node takes a worker"]
+    # A gang is more than its workers one by one.
+    assert told(L40S, workers=3) == [
+        "job train can never run: the nodes, with those that node pools may add, hold 2 of its 3 workers"
+    ]
+    assert told(L40S, L40S._replace(name="more"), workers=3) == []
 
 
 def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:

@@ -359,9 +359,17 @@ def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> No
     assert (
         told.detail == "nodes that could: dev-gpu-1, dev-gpu-2; 1 pod runs on their GPUs now, and would not outlive it"
     )
-    assert "kubectl label node NODE nvidia.com/device-plugin.config=shared" in told.remedy
+    assert told.remedy.startswith("drain a node, then kubectl label node NODE nvidia.com/device-plugin.config=shared")
+    elsewhere = dev.asking(partitions=(SHARED._replace(gpu="a30"),))
+    (told,) = [one for one in elsewhere.plan().findings if one.code == "PAR015"]
+    assert told.remedy.startswith("add such a node, then kubectl label node NODE")
     labelled = with_nodes(site, sliced("new", "shared", {"nvidia.com/gpu.shared": 4}))
     assert found(labelled, "PAR015", "PAR016") == []
+
+
+def test_of_a_flavor_that_is_not_there_the_card_is_not_judged(dev: Any) -> None:
+    site = dev.asking(partitions=(SMALL._replace(gpu=None, flavor="nope"),))
+    assert [code for code, *_ in found(site)] == ["PAR002"]
 
 
 def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:

@@ -175,6 +175,23 @@ def test_quotas_of_more_gpus_than_there_are(dev: Any) -> None:
     assert not pool(dev, many, SPEECH).plan().blocked
 
 
+def test_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
+    def told(*flavors: Flavor, gpus: int = 1) -> list[tuple[str, str]]:
+        quotas = tuple(VISION.quotas[0]._replace(flavor=one.name, gpus=gpus) for one in flavors)
+        site = pool(dev, VISION._replace(quotas=quotas), flavors=flavors)
+        return [(one.field, one.summary) for one in site.plan().findings if one.code == "QUE006"]
+
+    again, third = A10._replace(name="again"), A10._replace(name="third")
+    other = A10._replace(name="first-node", labels={"kubernetes.io/hostname": "dev-gpu-1"})
+    # There are two nodes with a GPU each.
+    assert told(A10, again) == []
+    words = "share nodes: teams have quotas of 3 GPUs of them, and the nodes have 2"
+    assert told(A10, again, third) == [("flavors[2]", f"flavors a10, again and third {words}")]
+    assert told(A10, again, other) == [("flavors[2]", f"flavors a10, again and first-node {words}")]
+    # Of one that alone is too much nothing more is told.
+    assert [field for field, _ in told(A10, again, gpus=3)] == ["flavors[0]", "flavors[1]"]
+
+
 RACKS = A10._replace(topology=("example.com/rack", "kubernetes.io/hostname"))
 ANY = Flavor("any")
 ROOM = Quota("any", "32", "256Gi")

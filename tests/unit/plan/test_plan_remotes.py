@@ -182,6 +182,21 @@ def test_a_cluster_that_is_planned_no_more_is_told_with_what_goes() -> None:
     assert list(dropped_remotes(stack(), sides, ["far"])) == []
 
 
+def test_a_cluster_that_the_stack_leaves_is_something_to_apply(library: Library) -> None:
+    """No target of a plan shows what goes there, and nobody should be told that nothing does."""
+    made = plan(library, stack(), after(plan(library, stack())))
+    same = tuple(one._replace(action="none", changes=()) for one in made.targets)
+    still = made._replace(targets=same, findings=())
+    assert (still.left, still.acts) == (0, False)
+    assert plan_text(still)[0].startswith("dev: no changes")
+    told = tuple(dropped_remotes(stack(), {"near": {SPACE: Held(managed=True)}}, ["far"]))
+    leaving = still._replace(findings=told)
+    assert (leaving.left, leaving.acts) == (1, True)
+    *_, total, step = plan_text(leaving)
+    assert total.startswith("dev: 1 remote cluster to leave, ")
+    assert step == "Next: modelyard apply dev"
+
+
 def test_jobs_do_not_make_it_anything_but_what_it_is(library: Library) -> None:
     made = stack()
     busy = made._replace(config=made.config._replace(jobs=(Job("own", "runtime", "far", command=("run",)),)))

@@ -8,8 +8,9 @@ from modelyard.cluster.gathered import PoolObjects
 from modelyard.pool import PoolView, Usage, pool_view
 from modelyard.pool.usage import Known
 from modelyard.pool.values import Idle
+from modelyard.report.pool import Asked, pool_text
 from modelyard.stack.config import Config
-from modelyard.stack.pool import Team
+from modelyard.stack.pool import Team, WorkerCluster
 from tests.pool import (
     LONG_AGO,
     NOW,
@@ -267,3 +268,37 @@ def test_a_large_pool_is_seen_in_little_time(view: Any) -> None:
     found = view(nodes=nodes, pods=pods)
     assert process_time() - began < 20
     assert (found.products[0].gpus, found.products[0].free, len(found.takers)) == (40_000, 0, 300)
+
+
+def test_who_runs_in_a_worker_cluster_has_gpus_and_who_no_cluster_took_waits(view: Any, config: Config) -> None:
+    there, asked, here = job("there-aaaaa", workers=2), job("asked-bbbbb"), job("here-ccccc")
+    works = [workload(body, queue="team-vision") for body in (there, asked, here)]
+    works[0]["status"]["clusterName"] = "cluster-farm"
+    works[1]["status"] |= {
+        "conditions": [condition("QuotaReserved")],
+        "nominatedClusterNames": ["cluster-farm", "cluster-cloud"],
+        "admissionChecks": [
+            {"name": "budget", "state": "Ready"},
+            {"name": "dispatch-vision", "state": "Pending", "message": "no answer"},
+        ],
+    }
+    queues = {"queues": [cluster_queue("team-vision", 8, 4)], "local_queues": [local_queue()], "flavors": [flavor()]}
+    found = view(workloads=works, kueue=True, **queues)
+    (taker,) = found.takers
+    assert (taker.owner.name, taker.gpus, taker.pods, taker.cluster, taker.nodes) == (
+        "there-aaaaa",
+        2,
+        2,
+        "cluster-farm",
+        (),
+    )
+    assert taker.idle == Idle(0, 2)
+    (waiter,) = found.waiters
+    assert (waiter.owner.name, waiter.on, waiter.total, waiter.place) == ("asked-bbbbb", "check", 1, None)
+    assert waiter.reason == "dispatch-vision: no answer; cluster-farm, cluster-cloud asked"
+    named = config._replace(worker_clusters=(WorkerCluster("farm", "farm-kubeconfig"),))
+    asked_now = Asked("dev", NOW, None)
+    shown = pool_text(pool_view(PoolObjects((), (), workloads=tuple(works), kueue=True), named, None, NOW), asked_now)
+    assert shown[0] == "dev: no node of the cluster has GPUs, 1 queued"
+    assert "in farm" in "\n".join(shown)
+    assert pool_text(view(), asked_now)[0] == "dev: no node of the cluster has GPUs"

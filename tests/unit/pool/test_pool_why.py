@@ -80,6 +80,43 @@ def test_quota_that_another_run_of_the_team_holds(ask: Any) -> None:
     assert found.helps[-1] == "or end one of the team's own: modelyard job cancel dev early-11111"
 
 
+def test_whoever_holds_other_gpus_does_not_keep_it_waiting(ask: Any) -> None:
+    a10 = {"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-A10"}}
+    waiting = job("late-22222", suspend=True, since=RECENTLY, wants=spec(**a10))
+    holder, slices = job("early-11111"), job("cut-33333", wants=spec(resource="nvidia.com/mig-1g.6gb"))
+    whole = job("other-44444")
+    queue = cluster_queue("team-vision", 1, 1)
+    (group,) = queue["spec"]["resourceGroups"]
+    for name, resource in (("a30", "nvidia.com/gpu"), ("cut", "nvidia.com/mig-1g.6gb")):
+        group["flavors"].append({"name": name, "resources": [{"name": resource, "nominalQuota": 4}]})
+    found = ask(
+        waiting,
+        workloads=[
+            workload(waiting, waits(SHORT)),
+            workload(slices, queue="team-vision", flavor="cut"),
+            workload(whole, queue="team-vision", flavor="a30"),
+            workload(holder, queue="team-vision"),
+        ],
+        queues=[queue],
+        flavors=[flavor(), flavor("a30", **{"nvidia.com/gpu.product": "NVIDIA-A30"}), flavor("cut", slices="yes")],
+    )
+    assert found.helps == (
+        "it starts when quota comes free; its queue is held by early-11111 of vision (1 GPU for 3h)",
+        "or end one of the team's own: modelyard job cancel dev early-11111",
+    )
+
+
+def test_slices_that_are_held_are_told_by_their_name(ask: Any) -> None:
+    slice_of_one = spec(resource="nvidia.com/mig-1g.6gb")
+    waiting, holder = job("late-22222", suspend=True, wants=slice_of_one), job("early-11111", wants=slice_of_one)
+    queue = cluster_queue("team-vision")
+    queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][1]["name"] = "nvidia.com/mig-1g.6gb"
+    found = ask(
+        waiting, workloads=[workload(waiting, waits("no")), workload(holder, queue="team-vision")], queues=[queue]
+    )
+    assert "held by early-11111 of vision (1 nvidia.com/mig-1g.6gb for 3h)" in words(found)
+
+
 def test_who_stands_before_it(ask: Any) -> None:
     waiting = job("b-22222", suspend=True)
     before = [job("a-11111", suspend=True, since="2026-11-22T08:00:00Z"), job("c-33333", suspend=True)]
@@ -93,6 +130,17 @@ def test_who_stands_before_it(ask: Any) -> None:
         queues=[cluster_queue("team-vision", 2, 2)],
     )
     assert "place 3 of 3 in queue team-vision, behind c-33333 of vision, a-11111 of vision" in words(found)
+
+
+def test_many_of_one_run_before_it_are_counted(ask: Any) -> None:
+    waiting = job("b-22222", suspend=True)
+    trials = [job(f"s-11111-{number}", run="s-11111", suspend=True, since="2026-11-22T08:00:00Z") for number in (0, 1)]
+    found = ask(
+        waiting,
+        workloads=[workload(one, waits(SHORT)) for one in (waiting, *trials)],
+        queues=[cluster_queue("team-vision", 2, 2)],
+    )
+    assert "place 3 of 3 in queue team-vision, behind s-11111 of vision (2 workloads)" in words(found)
 
 
 def test_quota_that_others_of_the_cohort_hold(ask: Any) -> None:

@@ -26,7 +26,7 @@ def test_the_stack_has_no_errors_and_says_where_nobody_has_looked(stack: Make) -
     assert "gpu_1x_a10 is to be had in us-west-1" in findings[2].summary
 
 
-NETWORKS = "aws: {account: '123456789012', networks: [{region: us-west-2, vpc: vpc-0a, subnet: subnet-0a}]}"
+NETWORKS = "aws: {account: '123456789012', networks: [{region: us-west-2, vpc: vpc-0a1b2c3d, subnet: subnet-0a1b2c3d}]}"
 AMAZON = "{name: amazon, kind: aws, credentials: {secure: AAAA}"
 ON_AWS = (f"{AMAZON}}}", f"{AMAZON}, {NETWORKS}}}")
 ECR = (
@@ -64,11 +64,11 @@ def test_what_keeps_pulumi_from_launching_is_told(stack: Make, change: tuple[str
     ("change", "field", "words"),
     [
         (
-            ("networks: [{", "networks: [{region: us-west-2, vpc: vpc-0b, subnet: subnet-0b}, {"),
+            ("networks: [{", "networks: [{region: us-west-2, vpc: vpc-0b1b2c3d, subnet: subnet-0b1b2c3d}, {"),
             *("providers[1].aws.networks[1].region", "error provider amazon has two networks in us-west-2"),
         ),
         (
-            ("}]}}", "}, {region: us-wast-2, vpc: vpc-0b, subnet: subnet-0b}]}}"),
+            ("}]}}", "}, {region: us-wast-2, vpc: vpc-0b1b2c3d, subnet: subnet-0b1b2c3d}]}}"),
             *("providers[1].aws.networks[1].region", "warning provider amazon has a network in us-wast-2"),
         ),
         (
@@ -118,8 +118,8 @@ def test_every_code_is_explained() -> None:
             ("[platform, lam]", "[lam]"),
             "REM010",
             "resources[1].remote.data.transfer.bucket",
-            "platform cannot",
-            "platform",
+            "which the platform cannot reach",
+            "add platform to its reachedBy",
         ),
         (("[platform, lam]", "[platform, lam, la]"), "REM010", "buckets[1].reachedBy[2]", "by la,", "lam?"),
         (("pond, prefix: models", "pond, prefix: out"), "REM011", "resources[1].remote.model.prefix", "out/own", "nor"),
@@ -139,7 +139,10 @@ def test_each_mistake(stack: Make, change: tuple[str, str], code: str, field: st
 
 def test_all_mistakes_come_at_once(stack: Make) -> None:
     several = stack(
-        ("provider: lam\n", "provider: lamb\n"), ("        timeLimit: 6h\n", ""), ("type: runtime\n", "type: dataset\n")
+        ("provider: lam\n", "provider: lamb\n"),
+        ("        timeLimit: 6h\n", ""),
+        ("type: runtime\n", "type: dataset\n"),
+        ("[platform, lam]", "[lam]"),
     )
     assert {code for code, _, _ in told(several)} == {"REM001", "REM002", "REM009", "REM010"}
 
@@ -278,7 +281,7 @@ def about_the_cluster(stack: Stack) -> list[str]:
 
 
 def test_a_remote_cluster_needs_credentials_for_what_its_jobs_copy(stack: Make) -> None:
-    runs = (OWN, f"{OWN}, command: [run]")
+    runs = (OWN, f"{OWN}, command: [run], image: 'registry.example/trainer:3'")
     read = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a}")
     write = ("readSecret: a}", "readSecret: a, writeSecret: b}")
     assert about_the_cluster(stack(*ON_A_CLUSTER, runs)) == ["error resource away has data and no credentials for it"]
@@ -317,6 +320,14 @@ def test_of_resources_on_one_cluster_the_first_speaks_for_all(stack: Make) -> No
     assert unread(stack(*ON_A_CLUSTER, first)) == []
     elsewhere = ("createNamespace: false", "createNamespace: false, namespace: own")
     assert unread(stack(*ON_A_CLUSTER, first, other, elsewhere)) == []
+
+
+def test_a_job_without_an_image_on_a_remote_cluster_is_told(stack: Make) -> None:
+    way = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a, writeSecret: b}")
+    bare = stack(*ON_A_CLUSTER, (OWN, f"{OWN}, command: [run]"), way)
+    assert about_the_cluster(bare) == ["advice resource away has no image for own, so nobody can submit that"]
+    image = bare.config.runtime._replace(image="registry.example/trainer:3")
+    assert about_the_cluster(bare._replace(config=bare.config._replace(runtime=image))) == []
 
 
 def test_one_context_leads_to_one_controller(stack: Make) -> None:
@@ -385,6 +396,16 @@ def test_a_machine_that_pulumi_launches_to_serve_says_its_port(stack: Make) -> N
     assert (finding.blocks, finding.remedy) == (True, "set port to the one that its command listens on, such as 8000")
     port = ("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: 8000\n")
     assert told(stack(ON_AWS, ECR, *serving, port)) == []
+
+
+def test_a_provider_that_there_is_not_is_told_once(stack: Make) -> None:
+    """Nobody is sent to add its name to what buckets are reached by."""
+    assert [code for code, _, _ in told(stack(("provider: lam\n", "provider: lamb\n")))] == ["REM001"]
+
+
+def test_only_a_rented_machine_needs_a_time_limit(stack: Make) -> None:
+    found = told(stack(("        provider: lam\n", ""), ("        timeLimit: 90m\n", "")))
+    assert [code for code, _, _ in found] == ["REM003"]
 
 
 def test_a_remote_cluster_reaches_buckets_by_the_name_of_its_resource(stack: Make) -> None:

@@ -116,6 +116,28 @@ def test_what_workers_divide_among_themselves(job: Job, resource: Resource, belo
     assert one(resource, job._replace(resource="it")).below == below
 
 
+@pytest.mark.parametrize("command", [(), ("serve",)])
+def test_a_job_too_large_for_a_machine_is_not_hidden_by_one_beside_it(command: tuple[str, ...]) -> None:
+    huge = CHAT._replace(name="huge", resource="it", model=Model("1T"), command=command)
+    resource = Resource("it", "llm-serving", gpus=1)
+    # 2e12 bytes, of which an engine takes 0.9, are 93 times the memory of an A10.
+    small = CHAT._replace(resource="it", command=command)
+    assert one(resource, small, huge).below["gpus"] >= 93
+    assert one(resource, small).below == {}
+    stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config((resource,), (small, huge)), None, {})
+    (found,) = check_jobs(stack, sized(stack.config))
+    assert found.code == "RES204"
+    assert found.remedy == "a machine has 16 at most: take a card with more memory, or take a smaller model"
+
+
+def test_training_that_no_machine_holds_takes_more_workers() -> None:
+    large = NET._replace(model=Model("70G"))
+    stack = Stack("dev", "f", "", config((Resource("it", "training", gpus=8),), (large,)), None, {})
+    (found,) = [told for told in check_jobs(stack, sized(stack.config)) if told.code == "RES204"]
+    assert found.summary == "gpus of resource it is 8, and its jobs are estimated to need 55"
+    assert found.remedy == "a machine has 16 at most: take a card with more memory, or give it more workers"
+
+
 @pytest.mark.parametrize(
     ("job", "resource", "cpu", "memory"),
     [

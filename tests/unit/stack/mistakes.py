@@ -30,6 +30,13 @@ CASES: list[Case] = [
     ("modelyard:rayWorker: {memory: 12GB}", codes.QUANTITY, 33, 'is "12GB", not a Kubernetes quantity', "12G or 12Gi?"),
     ("modelyard:rayWorker: {memory: 12 Gi}", codes.QUANTITY, 33, 'is "12 Gi", not a', "did you mean 12Gi?"),
     ("modelyard:rayWorker: {memory: 12gb}", codes.QUANTITY, 33, 'is "12gb", not a', "12G or 12Gi?"),
+    (
+        "modelyard:resources: [{name: a, type: serving, scale: {most: 4, query: up, each: 0}}]",
+        codes.RANGE,
+        84,
+        "must be above zero",
+        "what one pod can take, such as 8",
+    ),
     ("modelyard:rayWorker: {memory: lots}", codes.QUANTITY, 33, 'is "lots", not a', "such as 16Gi"),
     ("modelyard:rayWorker: {memory: .inf}", codes.QUANTITY, 33, 'is ".inf", not a', "such as 16Gi"),
     ('modelyard:rayWorker: {memory: "12Gi\\n"}', codes.QUANTITY, 33, r'is "12Gi\n", not a', "did you mean 12Gi?"),
@@ -144,6 +151,14 @@ CASES: list[Case] = [
         "rayWorker has the keys replicas",
     ),
     ("modelyard:targets: {raHead: {}}", codes.UNKNOWN_KEY, 23, "unknown key targets.raHead", "did you mean rayHead?"),
+    ("modelyard:partitions: [{mode: mps}]", codes.MISSING_KEY, 26, "partitions[0].name is missing", 'add `name: "…"`'),
+    (
+        "modelyard:jobs: [{name: x}]",
+        codes.MISSING_KEY,
+        20,
+        "jobs[0].type is missing",
+        'add `type: "training"` to jobs[0]',
+    ),
     ("modelyard:patches: [{version: v1}]", codes.MISSING_KEY, 23, "patches[0].name is missing", "to patches[0]"),
     # Kinds
     ("modelyard:autoscaling: true", codes.KIND, 26, "autoscaling is true; it must be a mapping", "write a mapping"),

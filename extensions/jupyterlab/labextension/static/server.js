@@ -4,7 +4,18 @@
 export class Refused extends Error {
   constructor({ summary, remedy, findings }) {
     super(summary);
-    const heads = summary.split('\n').map((line, at, all) => (at === all.length - 1 && remedy ? [line, remedy] : [line]));
+    const heads = [];
+    for (const line of summary.split('\n')) {
+      // Of several things each has its remedy on the line below it.
+      if (line.startsWith('  → ') && heads.length > 0) {
+        heads[heads.length - 1].push(line.slice(4));
+      } else {
+        heads.push([line.replace(/^- /, '')]);
+      }
+    }
+    if (remedy) {
+      heads[heads.length - 1].push(remedy);
+    }
     const errors = findings.filter((one) => one.severity === 'error');
     this.lines = [...heads, ...errors.map((one) => [`${one.code} ${one.summary}`, one.remedy].filter(Boolean))];
   }

@@ -1,0 +1,45 @@
+"""What is told while somebody waits for a Job: why it does not start, each reason once."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lightkube import Client
+
+
+class Patience:
+    """What has been told of one Job."""
+
+    def __init__(self, client: "Client", job: "Mapping[str, Any]", more: str = "") -> None:
+        """Nothing yet.
+
+        Args:
+            client: of the cluster.
+            job: as it was made.
+            more: what tells more of a Job that waits in a queue.
+        """
+        self._client, self._more, self._told = client, more, ""
+        self._name, self._namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+
+    def look(self, *, suspended: bool = False) -> None:
+        """Tells on standard error why it does not start, where it does not and that is new.
+
+        Args:
+            suspended: whether Kueue holds it back: then it has no pods.
+
+        Raises:
+            ClusterError: the API server does not answer.
+        """
+        from modelyard.cluster.lists import pods_of_job
+        from modelyard.cluster.pods import not_started
+        from modelyard.report.style import safe
+
+        if suspended:
+            why = f"{self._name} is in its queue{self._more}"
+        else:
+            why = not_started(pods_of_job(self._client, self._namespace, self._name))
+        if why and why != self._told:
+            sys.stderr.write(f"it waits: {safe(why)}\n")
+            self._told = why

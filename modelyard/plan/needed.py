@@ -1,0 +1,80 @@
+"""What the pods of new objects cannot start without, and is neither in the cluster nor made by the stack."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from modelyard.cluster import ObjectKey
+from modelyard.findings import Finding, Severity
+from modelyard.plan.pods import pod_spec
+from modelyard.plan.values import TargetPlan
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+_WORDS: Final = {"PersistentVolumeClaim": "claim"}
+
+Absent = Callable[[Iterable[ObjectKey]], Collection[ObjectKey]]
+"""Which of some objects a cluster does not have for sure, as ``cluster.there.absent``."""
+
+
+def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Finding]:
+    """The findings about new objects whose pods would wait for something that is not there.
+
+    Raises:
+        ClusterError: it was asked for, and the API server does not answer.
+    """
+    named = named_by_new_pods(targets)
+    gone = absent(named) if named else ()
+    for key, names in named.items():
+        if key in gone:
+            word = _WORDS.get(key.kind, key.kind)
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            yield Finding(
+                "PAT019",
+                Severity.WARNING,
+                f"pods of {names[0]}{more} need {word} {key.name}, and namespace {key.namespace} has none",
+                target=names[0],
+                detail="They do not start without it, and an apply waits for them, ten minutes at most.",
+                remedy=f"make it before the apply, or correct its name: kubectl --namespace {key.namespace} get "
+                f"{key.kind.lower()}s",
+            )
+
+
+def named_by_new_pods(targets: Iterable[TargetPlan]) -> dict[ObjectKey, tuple[str, ...]]:
+    """The objects that pods of new targets name, each with the names of those targets.
+
+    What the stack makes itself is left out, and what pods do without. Pods that run already have what they need.
+    """
+    everything = tuple(targets)
+    made = {target.key for target in everything if not target.leaves}
+    found: dict[ObjectKey, dict[str, None]] = {}
+    for target in everything:
+        if target.action == "create":
+            for kind, name in _named(pod_spec(target.after)):
+                key = ObjectKey("v1", kind, target.key.namespace, name)
+                if key not in made:
+                    found.setdefault(key, {})[target.name] = None
+    return {key: tuple(found[key]) for key in sorted(found)}
+
+
+def _named(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Kind and name of each object that a pod cannot start without."""
+    account = spec.get("serviceAccountName")
+    if account and account != "default":
+        yield "ServiceAccount", str(account)
+    for volume in spec.get("volumes") or ():
+        if claim := volume.get("persistentVolumeClaim"):
+            yield "PersistentVolumeClaim", str(claim["claimName"])
+        for source in (volume, *((volume.get("projected") or _NOTHING).get("sources") or ())):
+            secret, settings = source.get("secret") or _NOTHING, source.get("configMap") or _NOTHING
+            yield from _required("Secret", secret, secret.get("secretName") or secret.get("name"))
+            yield from _required("ConfigMap", settings, settings.get("name"))
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        sources = [one.get("valueFrom") or _NOTHING for one in container.get("env") or ()]
+        for source in (*sources, *(container.get("envFrom") or ())):
+            for kind, field in (("Secret", "secret"), ("ConfigMap", "configMap")):
+                one = source.get(f"{field}KeyRef") or source.get(f"{field}Ref") or _NOTHING
+                yield from _required(kind, one, one.get("name"))
+
+
+def _required(kind: str, source: Mapping[str, Any], name: str | None) -> Iterator[tuple[str, str]]:
+    if name and not source.get("optional"):
+        yield kind, str(name)

@@ -1,0 +1,104 @@
+"""That Kueue reaches the worker clusters for as long as jobs run there: in which order its objects come and go.
+
+A ClusterQueue names its AdmissionCheck, which names a MultiKueueConfig, which names MultiKueueClusters. When a run ends
+or is cancelled, Kueue deletes its copy in the worker cluster only while all four are there (Kueue 0.19.2,
+pkg/controller/admissionchecks/multikueue); without them the copy runs on and nobody here knows of it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from modelyard.findings import Finding, Severity
+from modelyard.plan.values import TargetPlan
+from modelyard.stack.config import Stack
+from modelyard.stack.words import plural
+
+_CLUSTER: Final = "MultiKueueCluster"
+_KINDS: Final = (_CLUSTER, "MultiKueueConfig", "AdmissionCheck", "ClusterQueue")
+"""Each is named by what follows it."""
+
+
+def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, ...]]]:
+    """Targets in the order in which they are made and deleted, each with the names of those that it waits for.
+
+    What stays waits for what it names. What goes waits until what named it has gone, or names it no more. All others
+    stand first, in the order in which they were, and wait for none.
+    """
+    ordered = sorted(targets, key=_turn)
+    there = {(one.key.kind, one.key.name): one.name for one in ordered if _turn(one) and not one.leaves}
+    namers: dict[tuple[str, str], list[str]] = {}
+    found = []
+    for target in ordered:
+        waits: list[str] = []
+        if target.leaves and _turn(target):
+            waits = namers.get((target.key.kind, target.key.name), [])
+        elif _turn(target):
+            waits = [there[named] for named in _named(target.key.kind, target.after) if named in there]
+        found.append((target, tuple(waits)))
+        for named in _named(target.key.kind, target.before or {}):
+            namers.setdefault(named, []).append(target.name)
+    return found
+
+
+def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding]:
+    """The findings about worker clusters that an apply drops while jobs may run there; only a live plan knows of jobs.
+
+    A queue that goes too is deleted first, and stays until its jobs have ended.
+
+    Args:
+        stack: whose plan it is.
+        targets: all of it.
+    """
+    before = {(one.key.kind, one.key.name): one.before for one in targets if _turn(one) and one.before}
+    queues: dict[str, list[tuple[str, int]]] = {}
+    for target in targets:
+        jobs = int(((target.before or {}).get("status") or {}).get("reservingWorkloads") or 0)
+        if target.key.kind == "ClusterQueue" and not target.leaves and jobs:
+            for kind, name in _all_named("ClusterQueue", target.before or {}, before):
+                if kind == _CLUSTER:
+                    queues.setdefault(name, []).append((target.name, jobs))
+    for target in targets:
+        if target.key.kind == _CLUSTER and target.action == "delete" and target.key.name in queues:
+            holding = dict(sorted(queues[target.key.name]))
+            jobs = sum(holding.values())
+            yield Finding(
+                "QUE014",
+                Severity.WARNING,
+                f"{target.name} is dropped, and {plural(jobs, 'job')} of {', '.join(holding)} may run there",
+                target=target.name,
+                detail="What is there then runs on, also when it is cancelled here or started again elsewhere.",
+                remedy=f"wait until they have ended, or cancel them first: modelyard job list {stack.name}",
+            )
+
+
+def _turn(target: TargetPlan) -> int:
+    """0: it has no turn among these."""
+    if target.key.kind not in _KINDS:
+        return 0
+    place = 1 + _KINDS.index(target.key.kind)
+    return 2 * len(_KINDS) + 1 - place if target.leaves else place
+
+
+def _named(kind: str, body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Kind and name of what an object names."""
+    spec = body.get("spec") or {}
+    if kind == "ClusterQueue":
+        checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
+        return [("AdmissionCheck", str(check["name"])) for check in checks]
+    if kind == "AdmissionCheck":
+        given = spec.get("parameters") or {}
+        return [(str(given["kind"]), str(given["name"]))] if given else []
+    if kind == "MultiKueueConfig":
+        return [(_CLUSTER, str(name)) for name in spec.get("clusters") or ()]
+    return []
+
+
+def _all_named(
+    kind: str, body: Mapping[str, Any], there: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> set[tuple[str, str]]:
+    """The same, with what those name."""
+    found = set(_named(kind, body))
+    for named in list(found):
+        if named in there:
+            found |= _all_named(named[0], there[named], there)
+    return found

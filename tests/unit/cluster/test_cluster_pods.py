@@ -1,0 +1,31 @@
+"""Why pods do not start."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.cluster.pods import not_started
+
+
+def pod(phase: str, *, scheduled: str = "", waiting: dict[str, str] | None = None) -> dict[str, Any]:
+    conditions = [{"type": "PodScheduled", "status": "False", "message": scheduled}] if scheduled else []
+    containers = [{"state": {"waiting": waiting}}] if waiting else []
+    status = {"phase": phase, "conditions": conditions, "containerStatuses": containers}
+    return {"metadata": {"name": "build-1"}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [
+        (pod("Pending", scheduled="no claim"), "build-1 has no node: no claim"),
+        (
+            pod("Pending", waiting={"reason": "ImagePullBackOff", "message": "not found"}),
+            "build-1: ImagePullBackOff not found",
+        ),
+        (pod("Pending", waiting={"reason": "ContainerCreating"}), ""),
+        (pod("Pending"), ""),
+        (pod("Failed", scheduled="no claim"), ""),
+    ],
+)
+def test_the_first_reason_is_told(one: dict[str, Any], why: str) -> None:
+    assert not_started([pod("Running"), one]) == why
