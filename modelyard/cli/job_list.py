@@ -28,6 +28,10 @@ def run(args: Namespace) -> Exit:
     from modelyard.report.runs import runs_document, runs_text
     from modelyard.stack.names import instead
 
+    if args.team is not None and args.remote is not None:
+        raise Stop(
+            Exit.USAGE, "a remote cluster has no teams", "drop --team; the column QUEUE says in which queue a run is"
+        )
     found = runs_in(args)
     teams = {*(team.name for team in found.stack.config.teams), *(run.team for run in found.runs if run.team)}
     if args.team is not None and args.team not in teams:

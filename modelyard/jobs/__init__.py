@@ -9,6 +9,7 @@ from modelyard.jobs.environment import environment_build, job_environment, noteb
 from modelyard.jobs.spark import check_spark
 from modelyard.jobs.submission import (
     TEMPLATES,
+    check_images,
     errors_about,
     has_image,
     job_submission,
@@ -22,6 +23,7 @@ __all__ = [
     "TEMPLATES",
     "Submission",
     "check_dispatch",
+    "check_images",
     "check_spark",
     "environment_build",
     "errors_about",

@@ -24,6 +24,8 @@ TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "s
 LONGEST_RUN: Final = 54
 """Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
 
+_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
+
 
 def run_name(job: str, *, shown: bool = False) -> str:
     """A name for a new run of a job: the job's, and five characters by chance; without them where it is only shown."""
@@ -145,6 +147,23 @@ def errors_about(
     return tuple(about if today is None else waive(about, stack, today)[0])
 
 
+def check_images(stack: Stack) -> Iterator[Finding]:
+    """The advice about jobs that nobody can submit, as nothing says what they run in.
+
+    Left out are those that have it from another finding: jobs of remote resources, of resources that there are not,
+    and of stages.
+    """
+    config = stack.config
+    staged = {name for pipeline in config.pipelines for name in pipeline.jobs}
+    for index, job in enumerate(config.jobs):
+        resource = _resource(stack, job)
+        if not job.command or job.name in staged or has_image(stack, job, resource):
+            continue
+        if job.resource is None or (resource is not None and resource.remote is None):
+            summary = f"job {job.name} has no image to run in, so nobody can submit it"
+            yield stack.finding("RES214", Severity.ADVICE, ("jobs", index), summary, _IMAGE)
+
+
 def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     """Why there is no run of a job to make, whatever is waived."""
     resource = _resource(stack, job)
@@ -169,7 +188,7 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
         remedy = f"correct it first: modelyard check {stack.name}"
     elif not has_image(stack, job, resource):
         summary = "has no image to run in"
-        remedy = "set image of the job, of its resource, or of modelyard:runtime"
+        remedy = _IMAGE
     else:
         return None
     return stack.finding("RES214", Severity.ERROR, where, f"job {job.name} {summary}", remedy)

@@ -147,7 +147,7 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
         yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources or stack.config.pipelines:
         # Most stacks have none, and the formulas are an import of their own.
-        from modelyard.jobs import check_dispatch, check_spark
+        from modelyard.jobs import check_dispatch, check_images, check_spark
         from modelyard.pipelines import check_pipelines
         from modelyard.plan.jobs import check_job_room
         from modelyard.plan.partitions import check_slice_quotas
@@ -158,6 +158,7 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
         yield from check_slice_quotas(stack, everything)
         yield from check_spark(stack, everything)
         yield from check_dispatch(stack, everything)
+        yield from check_images(stack)
         yield from check_pipelines(stack, everything)
     if stack.config.notebooks.servers is not None:
         from modelyard.plan.notebook_servers import check_notebook_servers

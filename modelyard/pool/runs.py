@@ -66,7 +66,9 @@ class Run(NamedTuple):
     stack: str
     namespace: str
     team: str | None
-    """The queue that it was submitted to, which has the team's name; None: nothing queues it."""
+    """The queue that it was submitted to; in the platform's cluster it has the team's name, and in a remote one there
+    are no teams. None: nothing queues it.
+    """
     parts: tuple[Part, ...]
     """Sorted; several are trials of a search, or stages of a pipeline behind what starts them."""
     clusters: tuple[str, ...] = ()

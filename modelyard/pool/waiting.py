@@ -53,7 +53,8 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stoppe
     queues = known.queues
     if work.queue is None:
         told.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
-        told.helps.append(f"make the team's queues: modelyard apply {run.stack}")
+        queues_of = "queues there" if run.remote else "team's queues"
+        told.helps.append(f"make the {queues_of}: modelyard apply {run.stack}")
         return
     if (work.body.get("spec") or NOTHING).get("active") is False:
         words = str(condition(work.body, "Evicted").get("message") or "")
@@ -101,7 +102,8 @@ def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
         # In a tree of cohorts more can be lent than their members say.
         if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
             less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
-            told.helps.append(f"{less}raise the quota of {queues.team_of(work.queue)}: it can never have {least}")
+            whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
+            told.helps.append(f"{less}raise the quota of {whose}: it can never have {least}")
             return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}
@@ -111,7 +113,7 @@ def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
         same = wanted.intersection(one.flavors) if wanted else dict(one.gpus).keys() & dict(work.gpus).keys()
         if one.total and same:
             holders.setdefault(owner_of_work(one, queues), []).append(one)
-    # The team's own first, then those who have the most.
+    # Those of its own queue first, then those who have the most.
     order = sorted(
         holders, key=lambda owner: (holders[owner][0].queue != work.queue, -_held(holders[owner]), owner.name)
     )
@@ -122,7 +124,8 @@ def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
     if own:
-        told.helps.append(f"or end one of the team's own: modelyard job cancel {run._replace(name=own[0].name).words}")
+        those = "those in its queue" if run.remote else "the team's own"
+        told.helps.append(f"or end one of {those}: modelyard job cancel {run._replace(name=own[0].name).words}")
 
 
 def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
@@ -175,6 +178,8 @@ def _most(quota: QuotaUse, work: Work, known: Known) -> int:
 
 def _named(work: Work, queues: Queues) -> str:
     owner = owner_of_work(work, queues)
+    if work.queue is not None and work.queue not in queues.teams:
+        return f"{owner.name} of queue {work.queue}"
     return f"{owner.name} of {owner.team}" if owner.team else owner.name or owner_name(work)
 
 

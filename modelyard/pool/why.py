@@ -61,9 +61,8 @@ def why(
             return told.why(run, "waits for ever")
         case "suspended":
             told.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
-            told.helps.append(
-                f"give its job or resource a team, and submit it again: modelyard job submit {run.stack} {run.job}"
-            )
+            first = "" if run.remote else "give its job or resource a team, and "
+            told.helps.append(f"{first}submit it again: modelyard job submit {run.stack} {run.job}")
             return told.why(run, "is suspended")
         case "queued":
             waiting = [part for part in run.parts if part.state == "queued"]

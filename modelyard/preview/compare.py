@@ -60,7 +60,7 @@ def compare(
         # What a plan could not say anything about is not given up.
         version = _version(base, head)
         targets += [_given_up(target, version) for place, target in before.items() if place not in after]
-    changed = tuple(target for target in targets if target.fields or target.versions)
+    changed = tuple(one for one in targets if one.fields or one.versions or one.status == "deleted")
     news = _news(base, head, rules)
     plan = head.plan or (base.plan if base is not None else None)
     return StackDiff(
@@ -121,7 +121,7 @@ def given_up(base: Side | None, head: Side, following: Plan) -> tuple[TargetPlan
     found = []
     for place, target in _targets(base.plan if base else None).items():
         if place not in kept:
-            left, _ = _left_of(target, version)
+            left = None if target.managed else _left_of(target, version)[0]
             found.append(
                 target._replace(
                     patches=(),
@@ -180,21 +180,28 @@ def _version(base: Side | None, head: Side) -> str:
     return next((side.version for side in (head, base) if side is not None and side.version), "")
 
 
-def _left_of(
-    target: TargetPlan, version: str
-) -> tuple[dict[str, Any] | None, Mapping[merge.Path, tuple[merge.Owner, ...]]]:
-    """An object that no patch of the head asks for: its fields back as they were, or None where it is deleted.
+def _left_of(target: TargetPlan, version: str) -> tuple[dict[str, Any], Mapping[merge.Path, tuple[merge.Owner, ...]]]:
+    """An object that stays and that no patch of the head asks for: its fields back as they were.
 
     With it the owners of the fields that go back to somebody.
     """
-    if target.managed:
-        return None, {}
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
     return put_back(target.after, schema)
 
 
 def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     """What becomes of an object that no patch of the head asks for: our fields go back, or it is deleted."""
+    if target.managed:
+        return TargetDiff(
+            target.name,
+            target.key.kind,
+            "deleted",
+            (),
+            tuple(_changed_versions(target.patches, ())),
+            0,
+            (target.replicas[1], None),
+            (target.gpus[1], 0),
+        )
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
     left, back = _left_of(target, version)
     fields = tuple(
@@ -204,7 +211,7 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     )
     running = replicas_of(target.after) or 0
     rolls = any(field.path[:2] == ("spec", "template") for field in fields)
-    stays = 0 if left is None else replicas_of(left) or 0
+    stays = replicas_of(left) or 0
     return TargetDiff(
         target.name,
         target.key.kind,
@@ -212,7 +219,7 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
         fields,
         tuple(_changed_versions(target.patches, ())),
         min(running, stays) if rolls else 0,
-        (target.replicas[1], None if left is None else stays),
+        (target.replicas[1], stays),
         (target.gpus[1], pods_of(left).gpus * stays),
     )
 

@@ -8,7 +8,7 @@ from modelyard.plan.cost import StackCost
 from modelyard.preview.topology import Topology
 
 Status = Literal["added", "removed", "changed"]
-TargetStatus = Literal["added", "removed", "changed", "same"]
+TargetStatus = Literal["added", "removed", "deleted", "changed", "same"]
 SubmissionKind = Literal[
     "apply", "job", "pipeline", "environment", "notebooks", "remote resource", "provider", "bucket"
 ]
@@ -41,8 +41,10 @@ class TargetDiff(NamedTuple):
     name: str
     kind: str
     status: TargetStatus
-    """``same`` where only its patch versions differ and the object comes out alike."""
+    """``removed`` where no patch asks for it any more and it stays, with its fields given back; ``deleted`` where it
+    goes, being the stack's own; ``same`` where only its patch versions differ and the object comes out alike."""
     fields: tuple[FieldDiff, ...]
+    """None of an object that is deleted: all of it goes."""
     versions: tuple[VersionDiff, ...]
     replaces_pods: int
     """Pods that a changed template replaces, once base and then head are applied."""

@@ -100,7 +100,8 @@ def _change(group: Group, *, opened: bool) -> Item:
     versions, words = version_words(change), change_words(group)
     title = f"<code>{html(kind + change.name)}</code> in {html(named(group.stacks))}"
     title += "".join(f" · {html(part)}" for part in (versions, words) if part)
-    fields = "\n".join(_fields(group)).rstrip("\n") or "No field differs."
+    fields = "\n".join(_fields(group)).rstrip("\n")
+    fields = fields or ("The whole object goes." if change.status == "deleted" else "No field differs.")
     forms = [folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")]
     if len(group.stacks) > NAMES:
         every = f"In all of: {text(named(group.stacks, _STACKS))}\n\n{fields}"

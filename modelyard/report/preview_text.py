@@ -43,7 +43,8 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
 
 
 def _mark(status: str, style: Style) -> str:
-    return {"added": style.added("+"), "removed": style.removed("-")}.get(status, style.changed("~"))
+    gone = style.removed("-")
+    return {"added": style.added("+"), "removed": gone, "deleted": gone}.get(status, style.changed("~"))
 
 
 def _submission(group: SubmissionGroup, style: Style) -> list[str]:

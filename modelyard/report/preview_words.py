@@ -37,6 +37,14 @@ RELAXED = "no longer checked or milder"
 MOVED = "still there, changed"
 """What became of findings, in words."""
 SUBMITTED = "for the next apply or submission"
+HAPPENS = {
+    "added": "new",
+    "removed": "no longer patched",
+    "deleted": "deleted",
+    "changed": "changed",
+    "same": "comes out alike",
+}
+"""What becomes of an object, in words."""
 _BECOMES = {"added": "new", "removed": "gone", "changed": ""}
 
 
@@ -200,9 +208,9 @@ def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
 def change_words(group: Group) -> str:
     """What a change means: pods, GPUs and cost in all its stacks, and the findings about its target there."""
     change = group.change
-    words = {"added": ["new"], "removed": ["no longer patched"], "same": ["comes out alike"], "changed": []}[
-        change.status
-    ]
+    words = [HAPPENS[change.status]] if change.status != "changed" else []
+    if change.status == "deleted" and change.kind == "Namespace":
+        words[0] += " with all that is in it"
     if group.replaces_pods:
         words.append(f"replaces {count(group.replaces_pods, 'pod')}")
     if group.gpus[0] != group.gpus[1]:

@@ -11,8 +11,6 @@ from modelyard.pool.words import some, span
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.stack.words import plural
 
-_HEAD = ("RUN", "STATE", "TEAM", "GPUS", "AGE", "RAN", "ABOUT")
-
 
 def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidden: int = 0) -> list[str]:
     """One line a run.
@@ -31,7 +29,9 @@ def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidde
         for run in runs
     ]
     paint = {"failed": style.removed, "running": style.added, "queued": style.changed, "cancelled": style.dim}
-    head, *lines = table(rows, _HEAD, style)
+    # Queues of the platform's cluster have their teams' names; a remote cluster has no teams.
+    queue = "QUEUE" if any(run.remote for run in runs) else "TEAM"
+    head, *lines = table(rows, ("RUN", "STATE", queue, "GPUS", "AGE", "RAN", "ABOUT"), style)
     lines = [
         line.replace(run.state, paint.get(run.state, str)(run.state), 1) for run, line in zip(runs, lines, strict=True)
     ]
@@ -88,7 +88,8 @@ def run_record(run: Run, now: datetime) -> dict[str, Any]:
         "name": run.name,
         "job": run.job,
         "namespace": run.namespace,
-        "team": run.team,
+        "team": None if run.remote else run.team,
+        "queue": run.team,
         "clusters": list(run.clusters),
         "state": run.state,
         "reason": run.reason or None,

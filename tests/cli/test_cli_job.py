@@ -84,6 +84,17 @@ def test_what_cannot_be_submitted_is_not_printed(jobs: Any, run: Any) -> None:
     assert (result.code, result.errors, result.out) == (1, ["RES214"], "")
 
 
+def test_a_check_tells_of_a_job_without_an_image_on_its_line(project: Any, run: Any) -> None:
+    line = "  - {name: nightly, type: training, command: [python, train.py]}"
+    project.add(f"modelyard:jobs:\n{line}")
+    found = json.loads(run("check", "dev", "--json").out)["findings"]
+    about = [(one["severity"], one["summary"], one["line"]) for one in found if one["code"] == "RES214"]
+    where = project.stack_file().read_text().splitlines().index(f"  {line}") + 1
+    assert about == [("advice", "job nightly has no image to run in, so nobody can submit it", where)]
+    project.add("modelyard:runtime: {image: 'registry.example/jobs:1'}\n")
+    assert "RES214" not in run("check", "dev", "--json").out
+
+
 def test_the_stack_may_be_named_by_the_environment(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODELYARD_STACK", "dev")
     assert "has no command" in " ".join(run("job", "submit", "clicks").err.split())

@@ -147,7 +147,12 @@ def test_runs_of_a_remote_cluster_are_asked_of_that_cluster(
     (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
     controller = server["cluster"]["server"]
     project.edit(("config:\n", f"config:{FAR.format(controller=controller)}"))
-    assert set(rows(run("job", "list", "dev", "--remote", "far").out)) == {"RUN", "churn-fgh56"}
+    listed = rows(run("job", "list", "dev", "--remote", "far").out)
+    assert (set(listed), listed["RUN"][2], listed["churn-fgh56"][2]) == ({"RUN", "churn-fgh56"}, "QUEUE", "far")
+    (one,) = json.loads(run("job", "list", "dev", "--remote", "far", "--json").out)["runs"]
+    assert (one["team"], one["queue"]) == (None, "far")
+    teams = run("job", "list", "dev", "--remote", "far", "--team", "far")
+    assert (teams.code, "a remote cluster has no teams" in teams.words) == (2, True)
     assert "churn-fgh56" not in run("job", "list", "dev", "--all").out
     assert "churn-fgh56" in run("job", "why", "dev", "churn-fgh56", "--remote", "far").out
     failed = [condition("Failed", reason="BackoffLimitExceeded", message="too many failures")]

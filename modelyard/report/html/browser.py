@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from modelyard.report.html.changes import STATUSES, patches_of
+from modelyard.report.html.changes import patches_of
 from modelyard.report.html.costs import Cost
 from modelyard.report.html.findings import Part
+from modelyard.report.preview_words import HAPPENS
 
 _NO_GPUS = {"before": 0, "after": 0}
 """What stacks are sorted by where their GPUs are unknown; the page does not show it."""
@@ -31,7 +32,7 @@ def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequ
             {
                 "target": one["target"],
                 "kind": one["kind"],
-                "status": STATUSES[one["status"]],
+                "status": HAPPENS[one["status"]],
                 "patches": patches_of(one),
                 "fields": len(one["fields"]),
             }

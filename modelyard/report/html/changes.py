@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from modelyard.cost.words import difference
 from modelyard.plan.cost_json import total_from_json
 from modelyard.report.html.text import value_text
+from modelyard.report.preview_words import HAPPENS
 
 MANY = 8
 """Changes of which all stand open when the page is; of more, only the first few do."""
@@ -22,7 +23,6 @@ _GIST = 32
 NOBODY = "nobody any more"
 DEFAULT = "the API server’s default"
 """What sets a field that no patch asks for."""
-STATUSES = {"added": "new", "removed": "no longer patched", "changed": "changed", "same": "comes out alike"}
 PARTS = {
     "new": "new",
     "waived": "newly waived",
@@ -30,7 +30,7 @@ PARTS = {
     "fixed": "fixed",
     "still": "still there",
 }
-MARKS = {"added": "+", "removed": "−", "changed": "±", "same": "="}
+MARKS = {"added": "+", "removed": "−", "deleted": "−", "changed": "±", "same": "="}
 
 
 class Field(NamedTuple):
@@ -141,7 +141,7 @@ def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]],
         one["target"],
         one["kind"],
         one["status"],
-        STATUSES[one["status"]],
+        HAPPENS[one["status"]],
         MARKS[one["status"]],
         tuple(members),
         one["podsReplaced"],

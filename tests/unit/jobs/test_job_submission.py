@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.jobs import Submission, job_submission, job_templates, run_name
+from modelyard.jobs import Submission, check_images, job_submission, job_templates, run_name
 from modelyard.remote.script import Part, job_script
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.partitions import Partition
+from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Remote, RemoteQuota
 
@@ -239,6 +240,35 @@ def test_an_expired_waiver_of_something_else_keeps_no_job_back(library: Library)
 def test_a_job_that_there_is_not_is_told_with_the_nearest(library: Library) -> None:
     (finding,) = job_submission(stack(), library, "trian", "x").findings
     assert (finding.code, finding.remedy) == ("RES214", "did you mean train?")
+
+
+def test_a_job_without_an_image_anywhere_is_told_before_somebody_submits_it(library: Library) -> None:
+    both = (TRAIN, TRAIN._replace(name="sweep"))
+    bare = stack(*both, runtime=Runtime())
+    told = [(one.code, one.severity.value, one.field, one.summary) for one in check_images(bare)]
+    words = "job {} has no image to run in, so nobody can submit it"
+    assert told == [("RES214", "advice", f"jobs[{n}]", words.format(job.name)) for n, job in enumerate(both)]
+    # A submission is refused for the same reason, and both say the same way out.
+    (refused,) = job_submission(bare, library, "train", "train-x7k2p").findings
+    assert (refused.severity.value, refused.remedy) == ("error", next(check_images(bare)).remedy)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"runtime": Runtime("images.example.com/jobs:1")},
+        {"resources": (DEEP._replace(image="images.example.com/deep:1"),)},
+        {"resources": (DEEP._replace(environment="tabular"),)},
+        {"resources": (DEEP._replace(remote=Remote(provider="lam")),)},
+        {"resources": ()},
+        {"jobs": (TRAIN._replace(image="images.example.com/train:1"),)},
+        {"jobs": (TRAIN._replace(environment="tabular"),)},
+        {"jobs": (TRAIN._replace(command=()),)},
+        {"pipelines": (Pipeline("nightly", (Stage("fit", "train"),)),)},
+    ],
+)
+def test_a_job_whose_image_is_said_or_that_another_finding_tells_of_is_not_told(changes: dict[str, Any]) -> None:
+    assert list(check_images(stack(**{"runtime": Runtime(), **changes}))) == []
 
 
 def test_names_of_runs() -> None:

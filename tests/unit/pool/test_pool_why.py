@@ -42,7 +42,14 @@ def config() -> Config:
 def ask(config: Config) -> Any:
     """Asks why the first Job does not run, in a pool of these objects."""
 
-    def call(body: dict[str, Any], pods: list[Any] | None = None, *, trials: Any = (), **objects: Any) -> Why:
+    def call(
+        body: dict[str, Any],
+        pods: list[Any] | None = None,
+        *,
+        trials: Any = (),
+        remote: str = "",
+        **objects: Any,
+    ) -> Why:
         (run,) = [one for one in runs_of(RunObjects((body, *trials), ())) if one.stack == "dev"]
         given = {name: tuple(bodies) if isinstance(bodies, list) else bodies for name, bodies in objects.items()}
         everything: dict[str, Any] = {
@@ -53,7 +60,9 @@ def ask(config: Config) -> Any:
             "kueue": True,
             **given,
         }
-        return why(run, pods or (), PoolObjects(**everything), config, NOW)
+        # A remote cluster knows none of the stack's teams.
+        side = config._replace(teams=()) if remote else config
+        return why(run._replace(remote=remote), pods or (), PoolObjects(**everything), side, NOW)
 
     return call
 
@@ -78,6 +87,28 @@ def test_quota_that_another_run_of_the_team_holds(ask: Any) -> None:
     assert SHORT in said
     assert "its queue is held by early-11111 of vision (2 GPUs for 3h)" in said
     assert found.helps[-1] == "or end one of the team's own: modelyard job cancel dev early-11111"
+
+
+def test_a_remote_cluster_has_queues_and_no_teams(ask: Any) -> None:
+    waiting, holder = job("late-22222", suspend=True, since=RECENTLY), job("early-11111", workers=2)
+    there: dict[str, Any] = {"remote": "far", "local_queues": [local_queue(queue="remote-far")]}
+    held = ask(
+        waiting,
+        workloads=[workload(waiting, waits(SHORT)), workload(holder, queue="remote-far")],
+        queues=[cluster_queue("remote-far", 2, 2)],
+        **there,
+    )
+    assert held.helps == (
+        "it starts when quota comes free; its queue is held by early-11111 of queue remote-far (2 GPUs for 3h)",
+        "or end one of those in its queue: modelyard job cancel dev early-11111 --remote far",
+    )
+    never = ask(waiting, workloads=[workload(waiting)], queues=[cluster_queue("remote-far", 0, 0)], **there)
+    assert never.helps == ("raise the quota of queue remote-far: it can never have 1",)
+    lost = ask(waiting, workloads=[workload(waiting)], remote="far", local_queues=[])
+    assert lost.helps == ("make the queues there: modelyard apply dev",)
+    idle = ask(job("a-1", suspend=True, queue=None), remote="far")
+    assert idle.helps == ("submit it again: modelyard job submit dev a",)
+    assert not [found for found in (held, never, lost, idle) if "team" in words(found)]
 
 
 def test_whoever_holds_other_gpus_does_not_keep_it_waiting(ask: Any) -> None:

@@ -1,5 +1,6 @@
 """What two commits differ in on the remote clusters of a stack."""
 
+import json
 from fractions import Fraction
 from shutil import copytree, ignore_patterns
 from typing import Any
@@ -7,6 +8,8 @@ from typing import Any
 from modelyard.plan.cost import Money
 from modelyard.report.html import html_page
 from modelyard.report.preview_json import preview_document
+from modelyard.report.preview_markdown import preview_markdown
+from modelyard.report.preview_text import preview_text
 from tests.unit.preview.test_preview_submitted import FAR
 from tests.unit.projects import ROOT, serving
 
@@ -55,6 +58,39 @@ def test_what_jobs_alone_cost_is_told_of_a_remote_cluster_and_not_of_one_that_go
     repository.edit(FILE, FAR, "")
     (gone,) = repository.preview().stacks
     assert gone.cost.jobs_only == ()
+
+
+def test_what_is_in_a_cluster_that_goes_is_deleted(repository: Any) -> None:
+    serving(repository.root)
+    recorded = repository.root / "stacks/recorded"
+    copytree(recorded / "dev", recorded / "dev@far", ignore=ignore_patterns("deployment.*"))
+    metadata = {
+        "name": "serve",
+        "namespace": "modelyard-remote",
+        "uid": "0f2c",
+        "resourceVersion": "4711",
+        "creationTimestamp": "2026-11-01T08:00:00Z",
+        "generation": 3,
+        "annotations": {"modelyard.dev/mode": "managed", "modelyard.dev/stack": "modelyard/dev"},
+    }
+    there = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": 2}}
+    (recorded / "dev@far/deployment.modelyard-remote.serve.json").write_text(json.dumps(there))
+    repository.add(FILE, FAR)
+    repository.on_main()
+    repository.edit(FILE, FAR, "")
+    found = repository.preview()
+    (gone,) = found.stacks
+    assert {one.status for one in gone.targets} == {"deleted"}
+    assert [str(field.path) for one in gone.targets for field in one.fields] == []
+    text = "\n".join(preview_text(found))
+    assert (
+        "- Namespace far/modelyard-remote\n    in dev · remote-cluster v1 dropped · deleted with all that is in" in text
+    )
+    assert "- far/serve\n    in dev · far-serving v1 dropped · deleted · GPUs 2 → 0" in text
+    page = html_page(preview_document(found), title="preview")
+    for form in (text, preview_markdown(found), page):
+        assert "deleted" in form
+        assert not [word for word in ("no longer patched", "given up", "0f2c", "4711", "comes out") if word in form]
 
 
 def test_what_stood_in_a_cluster_that_goes_is_saved(repository: Any) -> None:

@@ -182,7 +182,7 @@ def test_the_objects_of_a_remote_cluster_are_told_as_such(repository: Any) -> No
     repository.edit(FILE, FAR.replace("gpus: 1}}}", "gpus: 2}}}"), "")
     (gone,) = repository.preview().stacks
     assert {(one.kind, one.name) for one in gone.targets} == names
-    assert {one.status for one in gone.targets} == {"removed"}
+    assert {one.status for one in gone.targets} == {"deleted"}
 
 
 def test_a_comment_in_the_file_is_no_change(work: Any) -> None:
