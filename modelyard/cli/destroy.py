@@ -134,7 +134,7 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
             f"Still running: {some(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
             f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
-        sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, 100)))
+        _tell(text)
 
 
 def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
@@ -167,7 +167,11 @@ def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     ]
     if stay:
         text = f"KEDA lets go of {' and '.join(stay)}. So they stay until somebody sets another number: kubectl scale."
-        sys.stderr.write("".join(f"{line}\n" for line in hanging(safe(text), 0, 100)))
+        _tell(safe(text))
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, 100)))
 
 
 def _agreed(name: str) -> bool:

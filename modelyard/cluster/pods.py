@@ -1,6 +1,6 @@
 """What running pods hold of their nodes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from modelyard.quantity import parse
@@ -23,11 +23,17 @@ def not_started(pods: Iterable[Mapping[str, Any]]) -> str:
         for one in status.get("conditions") or ():
             if one.get("type") == "PodScheduled" and one.get("status") == "False":
                 return f"{pod['metadata']['name']} has no node: {one.get('message') or one.get('reason') or ''}"
-        for one in status.get("containerStatuses") or ():
-            waiting = (one.get("state") or {}).get("waiting") or {}
-            if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
-                return f"{pod['metadata']['name']}: {waiting['reason']} {waiting.get('message') or ''}".rstrip()
+        for reason, message in held_up(pod):
+            return f"{pod['metadata']['name']}: {reason} {message or ''}".rstrip()
     return ""
+
+
+def held_up(pod: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """Reason and message of each container of a pod that cannot start, as the kubelet says them."""
+    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+        waiting = (one.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+            yield str(waiting["reason"]), waiting.get("message")
 
 
 def request_of(pod: Mapping[str, Any]) -> dict[str, Any]:

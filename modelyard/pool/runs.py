@@ -7,6 +7,7 @@ from modelyard.cluster.gathered import HELD, JOB, PIPELINE, PIPELINE_RUN, QUEUE,
 from modelyard.names import is_slice
 from modelyard.pool.objects import asks_for, labels_of
 from modelyard.pool.states import ENDED, State, pod_sets, state_of, times_of
+from modelyard.pool.words import run_words
 from modelyard.stack.words import plural
 
 _FIRST: Final[Sequence[State]] = (
@@ -79,7 +80,7 @@ class Run(NamedTuple):
     @property
     def words(self) -> str:
         """What the verbs of runs take to find it again."""
-        return f"{self.stack} {self.name}" + (f" --remote {self.remote}" if self.remote else "")
+        return run_words(self.stack, self.name, self.remote)
 
     @property
     def dispatched(self) -> bool:

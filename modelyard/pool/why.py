@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from modelyard.cluster.gathered import FarObjects, PoolObjects
+from modelyard.cluster.pods import held_up
 from modelyard.pool.dispatch import located, tell_there, tell_unreached
 from modelyard.pool.ended import WORDS, failed_pods, what_would_help
 from modelyard.pool.kueue import Queues
@@ -159,9 +160,7 @@ def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _not_started(pod: Mapping[str, Any], told: Told) -> None:
     """The containers of a pod that cannot start."""
-    for one in (pod.get("status") or NOTHING).get("containerStatuses") or ():
-        waiting = (one.get("state") or NOTHING).get("waiting") or NOTHING
-        if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
-            told.cause("pods", f"{pod['metadata']['name']}: {waiting['reason']}", waiting.get("message"))
-            if "Image" in str(waiting["reason"]):
-                told.helps.append("correct the image's name, or the right to pull it")
+    for reason, message in held_up(pod):
+        told.cause("pods", f"{pod['metadata']['name']}: {reason}", message)
+        if "Image" in reason:
+            told.helps.append("correct the image's name, or the right to pull it")

@@ -5,6 +5,7 @@ from typing import Any
 
 from modelyard.cluster.gathered import QUEUE, STACK
 from modelyard.jobs import Submission
+from modelyard.pool.words import run_words
 from modelyard.report.style import PLAIN, Style, safe
 from modelyard.report.unified import yaml_text
 
@@ -29,7 +30,7 @@ def submitted_text(
     lines = [f"{style.bold(safe(run))} {'could be' if dry_run else 'is'} submitted: {where}, {waits}"]
     lines += [f"  {body['kind']} {safe(body['metadata']['name'])}" for body in objects]
     if not dry_run:
-        words = f"{stack} {run}" + (f" --remote {safe(remote)}" if remote else "")
+        words = run_words(stack, run, safe(remote))
         lines.append(style.dim(f"follow it: modelyard job why {words}, modelyard job logs {words}"))
     return lines
 
