@@ -10,12 +10,14 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, cuda, resolve
 from modelyard.hardware.cards import version
 from modelyard.hardware.nodes import driver_verdict
-from modelyard.stack.config import Path, Stack
+from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.environments import Environment, Fault
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, named_twice
 
 CODES: Final = ("ENV001", "ENV002", "ENV003", "ENV004", "ENV005", "ENV006", "ENV007", "ENV008")
+NAME_AN_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
+"""What helps where a job has none."""
 NOTEBOOKS: Final = ("papermill", "ipykernel")
 """Without which no notebook runs."""
 
@@ -53,6 +55,13 @@ def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator
 def environment_of(job: Job, resource: Resource | None) -> str | None:
     """The name of the environment of a job's runs."""
     return job.environment or (resource.environment if resource is not None else None)
+
+
+def has_image(config: Config, job: Job, resource: Resource | None) -> bool:
+    """Whether it is said what a job runs in."""
+    remote = resource.remote.image if resource is not None and resource.remote is not None else None
+    named = job.image or (resource is not None and resource.image) or remote or config.runtime.image
+    return bool(named) or environment_of(job, resource) is not None
 
 
 def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding]:

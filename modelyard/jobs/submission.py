@@ -5,7 +5,7 @@ from datetime import date
 from typing import Final
 
 from modelyard.catalog import Library, Selected
-from modelyard.environments.rules import environment_of
+from modelyard.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
 from modelyard.jobs.dispatch import check_dispatch
@@ -23,8 +23,6 @@ TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "s
 """The patch that a job is rendered from, by who runs its workers."""
 LONGEST_RUN: Final = 54
 """Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
-
-_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
 
 
 def run_name(job: str, *, shown: bool = False) -> str:
@@ -111,13 +109,6 @@ def _resource(stack: Stack, job: Job) -> Resource | None:
     return next((one for one in stack.config.resources if one.name == job.resource), None)
 
 
-def has_image(stack: Stack, job: Job, resource: Resource | None) -> bool:
-    """Whether it is said what a job runs in."""
-    remote = resource.remote.image if resource is not None and resource.remote is not None else None
-    named = job.image or (resource is not None and resource.image) or remote or stack.config.runtime.image
-    return bool(named) or environment_of(job, resource) is not None
-
-
 def errors_about(
     stack: Stack, jobs: Iterable[Job], today: date | None = None, everything: Sequence[Sized] | None = None
 ) -> tuple[Finding, ...]:
@@ -157,11 +148,11 @@ def check_images(stack: Stack) -> Iterator[Finding]:
     staged = {name for pipeline in config.pipelines for name in pipeline.jobs}
     for index, job in enumerate(config.jobs):
         resource = _resource(stack, job)
-        if not job.command or job.name in staged or has_image(stack, job, resource):
+        if not job.command or job.name in staged or has_image(config, job, resource):
             continue
         if job.resource is None or (resource is not None and resource.remote is None):
             summary = f"job {job.name} has no image to run in, so nobody can submit it"
-            yield stack.finding("RES214", Severity.ADVICE, ("jobs", index), summary, _IMAGE)
+            yield stack.finding("RES214", Severity.ADVICE, ("jobs", index), summary, NAME_AN_IMAGE)
 
 
 def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
@@ -186,9 +177,9 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
         where = (*where, "resource")
         summary = f"is on {resource.name}, whose slices are none that a partition has"
         remedy = f"correct it first: modelyard check {stack.name}"
-    elif not has_image(stack, job, resource):
+    elif not has_image(stack.config, job, resource):
         summary = "has no image to run in"
-        remedy = _IMAGE
+        remedy = NAME_AN_IMAGE
     else:
         return None
     return stack.finding("RES214", Severity.ERROR, where, f"job {job.name} {summary}", remedy)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from modelyard.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.findings import Finding, Severity
-from modelyard.jobs import has_image
 from modelyard.pipelines.graph import before, circles
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
@@ -146,11 +146,9 @@ class _Judge:
                 f"runs the job {name} on the remote resource {one.resource.name}, not on this cluster",
                 f"put the job on a resource without remote, and start the remote one by itself: modelyard {verb}",
             )
-        elif not has_image(self.stack, job, one.resource):
-            remedy = "set image of the job, of its resource, or of modelyard:runtime"
-            yield self._stage(
-                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which has no image", remedy
-            )
+        elif not has_image(self.stack.config, job, one.resource):
+            summary = f"runs the job {name}, which has no image"
+            yield self._stage("PIP002", Severity.ERROR, number, "job", summary, NAME_AN_IMAGE)
         if not stage.needs and job.type in LOADING and one.size.gpus:
             yield self.stack.finding(
                 "PIP009",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from modelyard import quantity
+from modelyard.environments.rules import has_image
 from modelyard.findings import Finding, Severity
 from modelyard.remote.cluster import missing_secret
 from modelyard.remote.places import remote_jobs
@@ -34,9 +35,7 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             f"resource {resource.name} has no pods there for {idle}: a remote cluster runs what is submitted",
             "give the jobs a command",
         )
-    shared = resource.image or (resource.remote and resource.remote.image) or stack.config.runtime.image
-    bare = [job.name for job in jobs if job.command and not (shared or job.image or job.environment)]
-    if bare and resource.environment is None:
+    if bare := [job.name for job in jobs if job.command and not has_image(stack.config, job, resource)]:
         yield stack.finding(
             "REM003",
             Severity.ADVICE,
