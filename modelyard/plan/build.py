@@ -35,6 +35,7 @@ from modelyard.plan.versions import check_version
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import workloads
+from modelyard.workloads.nodepools import most_gpus
 
 if TYPE_CHECKING:
     from modelyard.sizing import Sized
@@ -88,13 +89,7 @@ def make_plan(
                 *arranged.findings,
                 *check_drains(config, waits),
                 *check_sizes(stack, targets, by_deployment, chosen),
-                *check_placement(
-                    everything,
-                    by_deployment,
-                    room,
-                    _growth(config),
-                    {pool.name: pool.gpus for pool in config.node_pools},
-                ),
+                *check_placement(everything, by_deployment, room, _growth(config), most_gpus(config)),
                 *check_quotas(everything, room.quotas),
                 *check_fixed(stack, targets),
                 *check_deleted(stack, found.let_go),

@@ -18,6 +18,7 @@ from modelyard.plan.job_quotas import (
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Team
+from modelyard.workloads.nodepools import most_gpus
 from modelyard.workloads.quotas import Quotas
 
 
@@ -43,7 +44,7 @@ def check_job_room(
     if not any(job.command for job in config.jobs):
         return
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
-    kinds = Kinds(nodes, config.flavors, growth, {pool.name: pool.gpus for pool in config.node_pools})
+    kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
     judged: dict[Ask, _Verdict] = {}
     for index, job in enumerate(config.jobs):
         one = by_job.get(id(job))

@@ -43,6 +43,11 @@ def _facts(pool: NodePool) -> dict[str, Any]:
     }
 
 
+def most_gpus(config: Config) -> dict[str, int]:
+    """GPUs that the nodes of each node pool may have together, by its name."""
+    return {pool.name: pool.gpus for pool in config.node_pools}
+
+
 def types_of(pool: NodePool) -> tuple[str, ...]:
     """The machine types that a pool may rent: those that the stack names, else all with the card."""
     if pool.types:
