@@ -45,8 +45,7 @@ def gets(jobs: Any, run: Any, resources: str) -> dict[str, str]:
     return {words[0]: " ".join(words[1:]) for words in (line.split() for line in lines)}
 
 
-def test_jobs_on_one_resource_show_what_adds_up(jobs: Any, run: Any) -> None:
-    shared = """
+SHARED = """
   modelyard:resources:
     - {name: features, type: dataset}
   modelyard:jobs:
@@ -54,28 +53,40 @@ def test_jobs_on_one_resource_show_what_adds_up(jobs: Any, run: Any) -> None:
     - {name: views, type: dataset, resource: features, rows: 1M, columns: 40}
     - {name: unknown, type: dataset, resource: features}
 """
-    assert gets(jobs, run, shared) == {
-        "workers": "2 the largest of its jobs",
-        "cpu": "9 its jobs: 8 + 1",
-        "memory": "42Gi its jobs: 39Gi + 3Gi",
-        "gpus": "0 nobody asked for a GPU",
-    }
-
-
-def test_of_runs_with_pods_of_their_own_the_largest_counts(jobs: Any, run: Any) -> None:
-    runs = """
+RUNS = """
   modelyard:resources:
     - {name: features, type: training, gpus: 1}
   modelyard:jobs:
     - {name: small, type: training, resource: features, command: [fit], rows: 1M, columns: 40}
     - {name: large, type: training, resource: features, command: [fit], rows: 10M, columns: 40}
 """
-    assert gets(jobs, run, runs) == {
-        "workers": "1 the largest of its jobs",
-        "cpu": "4 the largest of its jobs",
-        "memory": "16Gi the largest of its jobs",
-        "gpus": "1 the stack file",
-    }
+
+
+@pytest.mark.parametrize(
+    ("resources", "workers", "cpu", "memory", "gpus"),
+    [
+        pytest.param(
+            SHARED,
+            "2 the largest of its jobs",
+            "9 its jobs: 8 + 1",
+            "42Gi its jobs: 39Gi + 3Gi",
+            "0 nobody asked for a GPU",
+            id="on shared pods they add up",
+        ),
+        pytest.param(
+            RUNS,
+            "1 the largest of its jobs",
+            "4 the largest of its jobs",
+            "16Gi the largest of its jobs",
+            "1 the stack file",
+            id="of runs with pods of their own the largest counts",
+        ),
+    ],
+)
+def test_what_jobs_on_one_resource_come_to(
+    jobs: Any, run: Any, resources: str, workers: str, cpu: str, memory: str, gpus: str
+) -> None:
+    assert gets(jobs, run, resources) == {"workers": workers, "cpu": cpu, "memory": memory, "gpus": gpus}
 
 
 def test_a_job_that_shares_with_nobody_adds_up_with_nobody(jobs: Any, run: Any) -> None:
