@@ -14,8 +14,8 @@ from modelyard.stack.words import plural
 from modelyard.workloads.pool import gpu_flavors, teams_here
 from modelyard.workloads.quotas import Quotas
 
-_GPU_NODES = Toleration(GPU_RESOURCE, "Exists", effect="NoSchedule")
-"""GPU nodes usually have this taint; a stack without flavors says nothing of them."""
+GPU_NODES = Toleration(GPU_RESOURCE, "Exists", effect="NoSchedule")
+"""GPU nodes usually have this taint, whatever flavors say of them."""
 
 
 class Choice(NamedTuple):
@@ -201,7 +201,7 @@ def _part(
 
 def flavors(config: Config) -> dict[str, Flavor]:
     """The flavors by name: a single nameless one, of nodes with the stack's card, where the stack has none."""
-    return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (_GPU_NODES,))}
+    return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (GPU_NODES,))}
 
 
 def parts(config: Config, flavor: Flavor) -> list[tuple[str, str | None, Slice]]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from modelyard import quantity
 from modelyard.hardware import products, resolve
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
-from modelyard.notebooks.choice import Chosen
+from modelyard.notebooks.choice import GPU_NODES, Chosen
 from modelyard.notebooks.place import Place
 from modelyard.stack.config import Stack
 from modelyard.workloads import node_labels
@@ -33,10 +33,7 @@ def notebook_facts(
             "nodes": _nodes(chosen),
             "anyPlace": team is not None and bool(chosen.flavor.topology),
             "products": _products(chosen),
-            "tolerations": [
-                {key: value for key, value in one._asdict().items() if value is not None}
-                for one in chosen.flavor.tolerations
-            ],
+            "tolerations": _tolerations(chosen),
             "image": image_with(config, config.notebooks.environment, config.notebooks.image),
             "environment": run_environment(config, config.notebooks.environment),
             "claim": config.notebooks.claim,
@@ -50,6 +47,15 @@ def notebook_facts(
             "arguments": [escaped(one) for one in _arguments(place, parameters)],
         }
     }
+
+
+def _tolerations(chosen: Chosen) -> list[dict[str, str]]:
+    """Of the taint that GPU nodes have, as every run with GPUs; Kueue adds those of the flavor to a queued job."""
+    theirs = chosen.flavor.tolerations if chosen.team is None else ()
+    return [
+        {key: value for key, value in one._asdict().items() if value is not None}
+        for one in dict.fromkeys((GPU_NODES, *theirs))
+    ]
 
 
 def _nodes(chosen: Chosen) -> dict[str, str]:

@@ -12,8 +12,9 @@ from lab import Lab
 from lab.install import PLATFORMS, nodes
 from tests.lab.environment import ROOT, Environment
 from tests.lab.kubelet import logs
+from tests.lab.notebooks import cell, write_notebook
 from tests.lab.started import started
-from tests.lab.test_pool import config
+from tests.lab.test_pool import config, volume
 
 SPARK = Path(__file__).parent / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
 POOL: dict[str, Any] = {
@@ -144,6 +145,27 @@ def test_logs_come_from_the_nodes_through_the_api_server(env: Environment, tmp_p
             with (tmp_path / f"{ours[1]}.log").open("a") as file:
                 file.write("2026-11-23T06:00:01.000000000Z stdout F epoch 2\n")
             assert following.process.stdout.readline() == "epoch 2\n"
+
+
+def test_a_notebook_in_the_queue_gets_a_node_whose_taint_its_flavor_does_not_name(
+    env: Environment, tmp_path: Path
+) -> None:
+    """The nodes have NVIDIA's taint, and the flavor only a card: as in a first stack of anybody."""
+    (run,) = [one["name"] for one in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]]
+    env.modelyard("job", "cancel", "dev", run, "--yes")
+    for made in volume("workspace", "vision"):
+        assert env.lab.request("POST", made.pop("path"), made).status == 201
+    config(env, **POOL, notebooks={"image": "images.example.com/notebook:1", "path": str(tmp_path)})
+    notebook = write_notebook(tmp_path / "train.ipynb", cell("print(1)"))
+    submit = ("job", "submit", str(notebook), "--stack", "dev", "--team", "vision", "--device", "A10", "--json")
+    name = json.loads(env.modelyard(*submit).stdout)["job"]
+    env.lab.wait("its end", lambda: state(env, name) == "succeeded")
+    (pod,) = [
+        one
+        for one in env.lab.request("GET", "/api/v1/namespaces/vision/pods").body["items"]
+        if one["metadata"]["labels"].get("batch.kubernetes.io/job-name") == name
+    ]
+    assert pod["spec"]["nodeName"].startswith("dev-gpu-")
 
 
 def test_without_its_queue_a_run_says_what_is_missing(env: Environment) -> None:
