@@ -1,7 +1,6 @@
 """What is wrong with pools of GPU nodes: machine types that there are not, limits, flavors that no pool gives."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Final
 
@@ -15,6 +14,7 @@ from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.nodepools import Cloud, NodePool
+from modelyard.stack.words import did_you_mean
 from modelyard.workloads.nodepools import NODE_CLASSES, POOL, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.pool import node_labels, only_elsewhere
 
@@ -123,8 +123,7 @@ def _types(stack: Stack, pool: NodePool, where: Path, card: Card, there: set[str
         known = by_type().get(name)
         has = known.card.short if known is not None and known.card is not None else "another card"
         if known is None:
-            close = get_close_matches(name, there, 1)
-            why, remedy = "is in no table", f"did you mean {close[0]}?" if close else f"there are {_some(there)}"
+            why, remedy = "is in no table", did_you_mean(name, there) or f"there are {_some(there)}"
         elif known.cloud != pool.cloud:
             why, remedy = f"is a machine of {known.cloud}", f"{pool.cloud} has {_some(there)}"
         elif known.card_id not in (card.members or (card.id,)):

@@ -8,7 +8,7 @@ from modelyard.names import is_slice
 from modelyard.pool.objects import asks_for, labels_of
 from modelyard.pool.states import ENDED, State, pod_sets, state_of, times_of
 from modelyard.pool.words import run_words
-from modelyard.stack.words import plural
+from modelyard.stack.words import near, plural
 
 _FIRST: Final[Sequence[State]] = (
     "cancelled",
@@ -209,8 +209,5 @@ def _part(body: Mapping[str, Any]) -> Part:
 
 def near_runs(name: str, runs: Iterable[Run]) -> list[str]:
     """The runs whose names are most like one, the nearest first; those of its job where none is."""
-    from difflib import get_close_matches
-
     known = list(runs)
-    close = get_close_matches(name, [run.name for run in known], 3, 0.6)
-    return close or [run.name for run in known if run.job == name][:3]
+    return near(name, [run.name for run in known]) or [run.name for run in known if run.job == name][:3]
