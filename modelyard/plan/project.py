@@ -66,25 +66,30 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     if state is None:
         return Planned(stack, None, (*findings, *problems))
     starts, wrong = recorded_remotes(platform or root, stack)
-    left = dropped_remotes(stack, _left_recorded(platform or root, stack), ())
+    left, unread = _left_recorded(platform or root, stack)
+    wrong = (*wrong, *unread, *dropped_remotes(stack, left, ()))
     plan = make_plan(stack, library_of(root), state, today, remotes=starts)
-    return Planned(stack, _with((*findings, *wrong, *left), plan), (), state, remotes=_states(starts))
+    return Planned(stack, _with((*findings, *wrong), plan), (), state, remotes=_states(starts))
 
 
-def _left_recorded(root: Path, stack: Stack) -> dict[str, dict[ObjectKey, "Held"]]:
-    """What is recorded as the stack's own in remote clusters that it does not name any more."""
+def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "Held"]], list[Finding]]:
+    """What is recorded as the stack's own in remote clusters that it does not name any more, and what is unreadable."""
     from modelyard.cluster.state import Held, annotations_of
 
-    found = {}
+    found: dict[str, dict[ObjectKey, Held]] = {}
+    problems: list[Finding] = []
+    # An apply does not read it, and once nothing is there its recording goes.
+    remedy = f"take an earlier version of it back, or apply and then run: modelyard record {stack.name}"
     for name in recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}:
-        state, _ = load_recorded(root, recorded_name(stack.name, name))
+        state, wrong = load_recorded(root, recorded_name(stack.name, name))
+        problems += [one._replace(remedy=remedy) for one in wrong]
         notes = {key: annotations_of(body) for key, body in state.objects.items()} if state is not None else {}
         found[name] = {
             key: Held(managed=note.get(MODE_ANNOTATION) == "managed")
             for key, note in notes.items()
             if note.get(STACK_NOTE) == stack.full_name
         }
-    return found
+    return found, problems
 
 
 def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:

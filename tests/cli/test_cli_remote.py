@@ -157,3 +157,8 @@ def test_an_offline_plan_tells_of_a_remote_cluster_that_the_stack_has_left(proje
     assert told.code == 5
     assert "remote cluster far is not planned any more: an apply deletes far-jobs there" in told.words
     assert "1 remote cluster to leave" in told.words
+    # What cannot be read may be what an apply deletes.
+    (recorded / "dev@far/namespace.far-jobs.json").write_text("{")
+    told = run("plan", "dev")
+    assert told.errors == ["CFG102"]
+    assert "apply and then run: modelyard record dev" in told.words
