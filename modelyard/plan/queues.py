@@ -241,6 +241,11 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
 def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
     """Whether the nodes of each flavor have the GPUs that the teams were promised."""
     promises: list[_Promise] = []
+    shares: dict[str, dict[str, list[tuple[str, int]]]] = {}
+    for team in stack.config.teams:
+        for quota in team.quotas:
+            if quota.gpus and not team.clusters:
+                shares.setdefault(quota.flavor, {}).setdefault(quota.resource, []).append((team.name, quota.gpus))
     for index, flavor in enumerate(stack.config.flavors):
         if only_elsewhere(stack.config, flavor):
             continue
@@ -261,17 +266,13 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
             continue
         # Of nodes that Karpenter adds there may be more than now.
         lasting = [node for node in fitting if node.labels.get(POOL) not in {pool.name for pool in pools}]
-        shares: dict[str, list[tuple[str, int]]] = {}
-        for team in stack.config.teams:
-            for quota in team.quotas:
-                if quota.flavor == flavor.name and quota.gpus and not team.clusters:
-                    shares.setdefault(quota.resource, []).append((team.name, quota.gpus))
-        for resource, theirs in shares.items():
+        for resource, theirs in shares.get(flavor.name, {}).items():
             have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
             have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0
             promised = sum(gpus for _, gpus in theirs)
             if promised <= have:
-                places = {node.name: node.allocatable.get(resource, Fraction(0)) for node in lasting}
+                # Flavors whose nodes without such GPUs are the same share none of these.
+                places = {node.name: node.allocatable[resource] for node in lasting if node.allocatable.get(resource)}
                 if resource == GPU_RESOURCE:
                     places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}
                 promises.append(_Promise(index, flavor.name, resource, promised, places))
@@ -304,28 +305,34 @@ class _Promise(NamedTuple):
 
 def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
     """Whether flavors that share nodes promise more together than these have: Kueue counts each by itself."""
-    groups: dict[int, list[_Promise]] = {}
-    owner: dict[tuple[str, str], list[_Promise]] = {}
-    for one in promises:
-        joined = [one]
+    every = tuple(promises)
+    above = list(range(len(every)))
+
+    def first(number: int) -> int:
+        """The one by which a group is known."""
+        while above[number] != number:
+            number = above[number]
+        return number
+
+    seen: dict[tuple[str, str], int] = {}
+    for number, one in enumerate(every):
         for place in one.places:
-            if (found := owner.get((one.resource, place))) is not None and groups.pop(id(found), None) is not None:
-                joined += found
-        groups[id(joined)] = joined
-        owner |= {(each.resource, place): joined for each in joined for place in each.places}
+            above[first(number)] = first(seen.setdefault((one.resource, place), number))
+    groups: dict[int, list[_Promise]] = {}
+    for number, one in enumerate(every):
+        groups.setdefault(first(number), []).append(one)
     for group in groups.values():
         have = int(sum({place: gpus for one in group for place, gpus in one.places.items()}.values()))
         promised = sum(one.gpus for one in group)
         if len(group) < 2 or promised <= have:
             continue
-        theirs = sorted(group, key=lambda one: one.at)
-        names = listed((one.flavor for one in theirs), "and")
-        what = "GPUs" if theirs[0].resource == GPU_RESOURCE else theirs[0].resource
+        names = listed((one.flavor for one in group), "and")
+        what = "GPUs" if group[0].resource == GPU_RESOURCE else group[0].resource
         yield stack.finding(
             "QUE006",
             Severity.WARNING,
-            ("flavors", theirs[-1].at),
+            ("flavors", group[-1].at),
             f"flavors {names} share nodes: teams have quotas of {promised} {what} of them, and the nodes have {have}",
             "tell the flavors apart by labels, or lower the quotas to what their nodes have together",
-            detail=", ".join(f"{one.flavor} {one.gpus}" for one in theirs),
+            detail=", ".join(f"{one.flavor} {one.gpus}" for one in group),
         )
