@@ -14,7 +14,11 @@ JOB = {"metadata": {"name": "build", "namespace": "ml-platform"}}
 
 def pod(reason: str, message: str) -> dict[str, Any]:
     return {
-        "metadata": {"name": "build-1", "namespace": "ml-platform", "labels": {"batch.kubernetes.io/job-name": "build"}},
+        "metadata": {
+            "name": "build-1",
+            "namespace": "ml-platform",
+            "labels": {"batch.kubernetes.io/job-name": "build"},
+        },
         "status": {
             "phase": "Pending",
             "containerStatuses": [{"state": {"waiting": {"reason": reason, "message": message}}}],
