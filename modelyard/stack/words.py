@@ -14,9 +14,9 @@ def plain(text: str, longest: int = _LONGEST) -> str:
     return cut + "…" if len(text) > longest else cut
 
 
-def quoted(text: str, longest: int = _LONGEST) -> str:
+def quoted(text: str) -> str:
     """The text in double quotes, safe on a terminal."""
-    escaped = plain(text, longest).replace('"', '\\"')
+    escaped = plain(text).replace('"', '\\"')
     return f'"{escaped}"'
 
 
