@@ -14,7 +14,7 @@ from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.nodepools import Cloud, NodePool
-from modelyard.stack.words import did_you_mean
+from modelyard.stack.words import did_you_mean, few
 from modelyard.workloads.nodepools import NODE_CLASSES, POOL, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.pool import node_labels, only_elsewhere
 
@@ -184,6 +184,4 @@ def _flavors(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
 
 
 def _some(names: Iterable[str], most: int = 6) -> str:
-    """The first of many names."""
-    listed = sorted(names)
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+    return few(sorted(names), most)

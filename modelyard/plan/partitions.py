@@ -11,14 +11,13 @@ from modelyard.names import PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.partitions import Partition
+from modelyard.stack.words import few
 from modelyard.workloads import node_labels
 
 STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
 """The label by which feature discovery says what MIG slices of a node are called."""
 STATE_LABEL: Final = "nvidia.com/mig.config.state"
 """The label by which the MIG manager says whether it has made a node's layout."""
-_NAMED: Final = 3
-"""Nodes that a finding names before it only counts."""
 
 
 def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
@@ -81,7 +80,7 @@ def _labelled(
         labels += f" {MIG_LABEL}={partition.name}"
     names = [node.name for node in fitting]
     busy = [pod for pod in state.pods if pod.node in names and any(is_gpu(key) for key in pod.requests)]
-    where = f"nodes that could: {_some(names)}" if names else "no node has its card or its flavor's labels"
+    where = f"nodes that could: {few(sorted(names))}" if names else "no node has its card or its flavor's labels"
     stops = (
         f"; {len(busy)} pod{'s run' if len(busy) != 1 else ' runs'} on their GPUs now, and would not outlive it"
         if busy
@@ -161,8 +160,3 @@ def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
 
 def _amounts(have: Mapping[str, Any]) -> str:
     return ", ".join(f"{int(amount)} × {name}" for name, amount in sorted(have.items()))
-
-
-def _some(names: list[str]) -> str:
-    names = sorted(names)
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -12,7 +12,7 @@ from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Team
-from modelyard.stack.words import listed, plural
+from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools
 from modelyard.workloads.pool import apart, only_elsewhere
@@ -277,8 +277,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                     places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}
                 promises.append(_Promise(index, flavor.name, resource, promised, places))
                 continue
-            names = ", ".join(f"{name} {gpus}" for name, gpus in theirs[:MANY])
-            more = f" and {len(theirs) - MANY} more" if len(theirs) > MANY else ""
+            names = few((f"{name} {gpus}" for name, gpus in theirs), MANY)
             what = "GPUs" if resource == GPU_RESOURCE else resource
             yield stack.finding(
                 "QUE006",
@@ -286,7 +285,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 ("flavors", index),
                 f"teams have quotas of {promised} {what} of {flavor.name}, and its nodes have {have}",
                 "lower the quotas to what there is; where an autoscaler adds nodes there is nothing to do",
-                detail=f"{names}{more}; {plural(len(fitting), 'node')}",
+                detail=f"{names}; {plural(len(fitting), 'node')}",
             )
     yield from _together(stack, promises)
 

@@ -26,6 +26,13 @@ def listed(words: Iterable[str], conjunction: str = "or") -> str:
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
+def few(names: Iterable[str], most: int = 3) -> str:
+    """``a, b, c and 4 more``: the first names of a list, and how many more there are."""
+    every = tuple(names)
+    more = len(every) - most
+    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def plural(count: int, word: str) -> str:
     """``1 GPU``, ``2 GPUs``."""
     return f"{count} {word}{'' if count == 1 else 's'}"
