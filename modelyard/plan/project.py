@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from modelyard.catalog import Library, Selected, load_library
 from modelyard.cluster import ClusterState, ObjectKey, load_recorded
 from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name, recorded_remote_names
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, ordered
 from modelyard.names import STACK_NOTE
 from modelyard.plan.about import objects_about
 from modelyard.plan.build import make_plan
@@ -19,7 +19,7 @@ from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.sides import sides_of
 from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
-from modelyard.stack import Stack, load, project_name
+from modelyard.stack import Stack, codes, load, project_name, waive
 from modelyard.workloads.remote import remote_clusters
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     left, unread = _left_recorded(platform or root, stack)
     wrong = (*wrong, *unread, *dropped_remotes(stack, left, ()))
     plan = make_plan(stack, library_of(root), state, today, remotes=starts)
-    return Planned(stack, _with((*findings, *wrong), plan), (), state, remotes=_states(starts))
+    return Planned(stack, _with((*findings, *wrong), plan, stack, today), (), state, remotes=_states(starts))
 
 
 def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "Held"]], list[Finding]]:
@@ -182,7 +182,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, library_of(root), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
-    whole = _with((*findings, *compared, *notes), plan)
+    whole = _with((*findings, *compared, *notes), plan, stack, today)
     return Planned(stack, whole, (), state, counter.total(), _states(starts))
 
 
@@ -281,8 +281,17 @@ def shown(root: Path, file: Path) -> str:
         return str(file)
 
 
-def _with(findings: Iterable[Finding], plan: Plan) -> Plan:
-    from modelyard.findings import ordered
+def _with(findings: Iterable[Finding], plan: Plan, stack: Stack, today: date) -> Plan:
+    """The plan with what is to be said of where it starts.
 
+    Waivers cover what of it is no error: behind one of these nobody knows what an apply would do.
+    """
     extra = tuple(findings)
-    return plan._replace(findings=ordered((*extra, *plan.findings))) if extra else plan
+    if not extra:
+        return plan
+    errors = [one for one in extra if one.severity is Severity.ERROR]
+    rest, used = waive((one for one in extra if one.severity is not Severity.ERROR), stack, today)
+    # The plan has told of these that they cover nothing.
+    idle = {(codes.WAIVER_UNUSED, f"waivers[{index}]") for index in used}
+    told = (one for one in plan.findings if (one.code, one.field) not in idle)
+    return plan._replace(findings=ordered((*errors, *rest, *told)))
