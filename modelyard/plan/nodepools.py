@@ -104,8 +104,10 @@ def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
 def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:
     """Zones that are not of the pool's region; a zone's name begins with that of its region."""
     homes = (pool.region,) if pool.region is not None else tuple(regions)
+    # Else eastus2-1 would be a zone of eastus, and europe-west10-a of europe-west1.
+    beginnings = tuple(f"{home}{_ZONE[pool.cloud][:-1]}" for home in homes)
     for number, zone in enumerate(pool.zones):
-        if homes and not zone.startswith(homes):
+        if homes and not zone.startswith(beginnings):
             place = pool.region if pool.region is not None else f"a region of {pool.cloud}"
             yield stack.finding(
                 "QUE020",
