@@ -27,8 +27,8 @@ def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     config = stack.config
     for index, partition in enumerate(config.partitions):
         mine = [node for node in state.nodes if node.labels.get(CONFIG_LABEL) == partition.name]
-        fitting = [node for node in state.nodes if node not in mine and _could_be(config, partition, node)]
-        yield from _labelled(stack, index, partition, mine, fitting, state)
+        if not mine:
+            yield _unlabelled(stack, index, partition, state)
         for node in mine:
             yield from _made(stack, index, partition, node)
     yield from _overlaps(stack, state.nodes)
@@ -69,16 +69,12 @@ def _could_be(config: Config, partition: Partition, node: Node) -> bool:
     return card is not None and node.labels.get(PRODUCT_LABEL) in products(card) and CONFIG_LABEL not in node.labels
 
 
-def _labelled(
-    stack: Stack, index: int, partition: Partition, mine: list[Node], fitting: list[Node], state: ClusterState
-) -> Iterator[Finding]:
-    """Whether any node has the partition, and how to give it to one."""
-    if mine:
-        return
+def _unlabelled(stack: Stack, index: int, partition: Partition, state: ClusterState) -> Finding:
+    """That no node has the partition, and how to give it to one."""
     labels = f"{CONFIG_LABEL}={partition.name}"
     if partition.mode == "mig":
         labels += f" {MIG_LABEL}={partition.name}"
-    names = [node.name for node in fitting]
+    names = {node.name for node in state.nodes if _could_be(stack.config, partition, node)}
     busy = [pod for pod in state.pods if pod.node in names and any(is_gpu(key) for key in pod.requests)]
     where = f"nodes that could: {few(sorted(names))}" if names else "no node has its card or its flavor's labels"
     stops = (
@@ -86,7 +82,7 @@ def _labelled(
         if busy
         else ""
     )
-    yield stack.finding(
+    return stack.finding(
         "PAR015",
         Severity.WARNING,
         ("partitions", index),
