@@ -82,10 +82,10 @@ def global_options(parser: ArgumentParser) -> None:
     )
 
 
-def verb_parser(name: str, prog: str = "modelyard") -> Parser:
+def verb_parser(name: str) -> Parser:
     """The parser of one verb."""
     module = import_module(f"modelyard.cli.{VERBS[name].module}")
-    parser = Parser(prog=f"{prog} {name}", description=module.__doc__, formatter_class=Formatter)
+    parser = Parser(prog=f"modelyard {name}", description=module.__doc__, formatter_class=Formatter)
     global_options(parser)
     module.configure(parser)
     return parser

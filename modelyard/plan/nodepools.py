@@ -14,7 +14,7 @@ from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.nodepools import Cloud, NodePool
-from modelyard.stack.words import did_you_mean
+from modelyard.stack.words import did_you_mean, few
 from modelyard.workloads.nodepools import NODE_CLASSES, POOL, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.pool import node_labels, only_elsewhere
 
@@ -104,8 +104,10 @@ def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
 def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:
     """Zones that are not of the pool's region; a zone's name begins with that of its region."""
     homes = (pool.region,) if pool.region is not None else tuple(regions)
+    # Else eastus2-1 would be a zone of eastus, and europe-west10-a of europe-west1.
+    beginnings = tuple(f"{home}{_ZONE[pool.cloud][:-1]}" for home in homes)
     for number, zone in enumerate(pool.zones):
-        if homes and not zone.startswith(homes):
+        if homes and not zone.startswith(beginnings):
             place = pool.region if pool.region is not None else f"a region of {pool.cloud}"
             yield stack.finding(
                 "QUE020",
@@ -184,6 +186,4 @@ def _flavors(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
 
 
 def _some(names: Iterable[str], most: int = 6) -> str:
-    """The first of many names."""
-    listed = sorted(names)
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+    return few(sorted(names), most)

@@ -33,8 +33,10 @@ def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidde
     # Queues of the platform's cluster have their teams' names; a remote cluster has no teams.
     queue = "QUEUE" if any(run.remote for run in runs) else "TEAM"
     head, *lines = table(rows, ("RUN", "STATE", queue, "GPUS", "AGE", "RAN", "ABOUT"), style)
+    # A name may have a state in it, and no two spaces before that.
     lines = [
-        line.replace(run.state, paint.get(run.state, str)(run.state), 1) for run, line in zip(runs, lines, strict=True)
+        line.replace(f"  {run.state}", f"  {paint.get(run.state, str)(run.state)}", 1)
+        for run, line in zip(runs, lines, strict=True)
     ]
     return [head, *lines, *(more if hidden else [])]
 

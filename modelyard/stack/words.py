@@ -14,9 +14,9 @@ def plain(text: str, longest: int = _LONGEST) -> str:
     return cut + "…" if len(text) > longest else cut
 
 
-def quoted(text: str, longest: int = _LONGEST) -> str:
+def quoted(text: str) -> str:
     """The text in double quotes, safe on a terminal."""
-    escaped = plain(text, longest).replace('"', '\\"')
+    escaped = plain(text).replace('"', '\\"')
     return f'"{escaped}"'
 
 
@@ -24,6 +24,13 @@ def listed(words: Iterable[str], conjunction: str = "or") -> str:
     """``a, b or c``."""
     *first, last = words
     return f"{', '.join(first)} {conjunction} {last}" if first else last
+
+
+def few(names: Iterable[str], most: int = 3) -> str:
+    """``a, b, c and 4 more``: the first names of a list, and how many more there are."""
+    every = tuple(names)
+    more = len(every) - most
+    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def plural(count: int, word: str) -> str:
