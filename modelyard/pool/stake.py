@@ -29,7 +29,7 @@ def stake(run: Run, workloads: Iterable[Mapping[str, Any]]) -> Stake:
     Args:
         run: the run.
         workloads: Kueue's, of its namespace: they know of quota that a part has before it is started, as while a check
-            of its queue is not passed. None where nobody may read them.
+            of its queue is not passed. Empty where nobody may read them.
     """
     reserved: dict[str, int] = {}
     for body in workloads:

@@ -394,9 +394,10 @@ def test_a_run_whose_starter_has_ended_goes_on_as_long_as_its_stages(
     assert rows(run("job", "list", "dev").out)[NIGHT][1:6] == ["running", "vision", "1", "of", "2"]
     why = run("job", "why", "dev", NIGHT).words
     assert "the Job that starts its stages has failed, so nothing starts 1 stage Job has reached the specified" in why
-    assert f"Cancelling stops 2 stages of {NIGHT}, which is running and holds 1 GPU." in run(
-        "job", "cancel", "dev", NIGHT
-    ).words
+    assert (
+        f"Cancelling stops 2 stages of {NIGHT}, which is running and holds 1 GPU."
+        in run("job", "cancel", "dev", NIGHT).words
+    )
     stack, _ = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
     assert stack is not None
     tell_runs(stack, [""])
