@@ -5,6 +5,9 @@ from collections.abc import Iterable
 
 from modelyard.notebooks.reading import Notebook
 from modelyard.notebooks.values import Problem
+from modelyard.notebooks.variables import unreached
+from modelyard.stack.names import MANY
+from modelyard.stack.words import did_you_mean, listed
 
 
 def parse_parameters(
@@ -32,8 +35,23 @@ def parse_parameters(
             problems.append(Problem(f"the parameter {name} has control characters", "give it plain text"))
         else:
             found[name] = value
-    if found and notebook is not None and not notebook.has_parameters:
+    if notebook is not None and notebook.has_parameters:
+        problems += [one for name in found if (one := _unknown(name, notebook, shown)) is not None]
+    elif found and notebook is not None:
         words_ = f"{shown} has no cell tagged parameters, so what -p gives would come before everything it sets"
         remedy = "tag the cell that has the defaults: in JupyterLab, Property Inspector, Cell Tags, parameters"
         problems.append(Problem(words_, remedy))
     return found, tuple(problems)
+
+
+def _unknown(name: str, notebook: Notebook, shown: str) -> Problem | None:
+    """What is wrong with a parameter that nothing would read: papermill takes it, and it has no effect."""
+    have = unreached(name, notebook.defaults, notebook.behind)
+    if have is None:
+        return None
+    summary = f"{shown} has no parameter {name}"
+    if not have:
+        return Problem(f"{summary}: its cell tagged parameters sets none", f"set its default there: {name} = …")
+    more = [f"{len(have) - MANY} more"] if len(have) > MANY else []
+    meant = did_you_mean(name, have)
+    return Problem(f"{summary}: its cell has {listed([*have[:MANY], *more], 'and')}", meant or "name one of them")

@@ -14,6 +14,8 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """Bytes of the largest notebook that is read; more than that is output that was saved with it."""
 PARAMETERS: Final = "parameters"
 """Tag of the cell behind which papermill puts the values of parameters (papermill documentation, parameterize)."""
+_INJECTED: Final = "injected-parameters"
+"""Tag of the cell with the values, which the next run puts others in the place of."""
 _SUFFIX: Final = ".ipynb"
 _CELLS: Final = ("code", "markdown", "raw")
 
@@ -26,6 +28,10 @@ class Notebook(NamedTuple):
     code_cells: int
     has_parameters: bool
     """Whether a cell is tagged ``parameters``."""
+    defaults: str = ""
+    """Source of that cell, the first one where several are tagged."""
+    behind: tuple[str, ...] = ()
+    """Sources of the code cells behind it, without the one that papermill put there in an earlier run."""
 
 
 def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
@@ -117,7 +123,12 @@ def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebo
         problems.append(Problem(words, "choose a Python kernel in Jupyter and save it"))
     if problems:
         return tuple(problems)
-    return Notebook(kernel, len(code), any(PARAMETERS in _tags(cell) for cell in code))
+    sources = ["".join(cell["source"]) for cell in code]
+    tagged = next((index for index, cell in enumerate(code) if PARAMETERS in _tags(cell)), None)
+    if tagged is None:
+        return Notebook(kernel, len(code), False)
+    behind = (index for index in range(tagged + 1, len(code)) if _INJECTED not in _tags(code[index]))
+    return Notebook(kernel, len(code), True, sources[tagged], tuple(sources[index] for index in behind))
 
 
 def _kernel(metadata: Mapping[str, Any]) -> tuple[str, str]:

@@ -72,6 +72,14 @@ def test_bad_input(notebook: Path, refused: Any, words: tuple[str, ...], said: s
     assert said in submit(refused, notebook, *words)
 
 
+def test_a_parameter_that_the_notebook_has_not(notebook: Path, refused: Any) -> None:
+    """papermill takes it and nothing reads it: the job would run with the defaults."""
+    cell = {**CELL, "source": "epochs = 1\nrate = 0.1", "metadata": {"tags": ["parameters"]}}
+    notebook.write_text(json.dumps({**NOTEBOOK, "cells": [cell, CELL]}))
+    said = submit(refused, notebook, "--stack", "dev", "--flavor", "a10", "-p", "epoch=20")
+    assert f"{notebook} has no parameter epoch: its cell has epochs and rate → did you mean epochs?" in said
+
+
 def test_a_notebook_outside_the_workspace(notebook: Path, refused: Any) -> None:
     outside = notebook.parent.parent / "other.ipynb"
     outside.write_text(notebook.read_text())
