@@ -17,6 +17,7 @@ from modelyard.stack.names import instead, repeated
 
 GB_IN_GIB: Final = 10**9 / 2**30
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
+_NAMED: Final = "two to 32 lower-case letters, digits and dashes are needed, a letter first and no dash last"
 _KUBERNETES_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+")
 SMALLEST: Final = 20
@@ -26,7 +27,7 @@ SMALLEST: Final = 20
 def problems(aws: Aws) -> Iterator[str]:
     """Everything that keeps it from being made, a sentence each."""
     if _NAME.fullmatch(aws.name) is None:
-        yield f"name is {aws.name!r}: two to 32 lower-case letters, digits and dashes, a letter first"
+        yield f"name is {aws.name!r}: {_NAMED}"
     if re.fullmatch(r"\d{12}", aws.account) is None:
         yield f"account is {aws.account!r}: an AWS account has twelve digits"
     yield from _network(aws)
@@ -75,7 +76,7 @@ def _network(aws: Aws) -> Iterator[str]:
 
 def _numbers(group: NodeGroup) -> Iterator[str]:
     if _NAME.fullmatch(group.name) is None:
-        yield f"a group of machines is called {group.name!r}: lower-case letters, digits and dashes, a letter first"
+        yield f"a group of machines is called {group.name!r}: {_NAMED}"
     if not group.types:
         yield f"{group.name} has no machine type"
     if not 0 <= group.least <= group.wanted <= group.most or group.most < 1:

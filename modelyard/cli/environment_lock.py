@@ -37,7 +37,8 @@ def run(args: Namespace) -> Exit:
     try:
         text = resolved(environment, files, stack.config.platform.cuda)
     except LockingError as error:
-        raise Stop(Exit.FINDINGS, error.summary, error.remedy) from error
+        code = Exit.UNREACHABLE if error.out_of_reach else Exit.FINDINGS
+        raise Stop(code, error.summary, error.remedy) from error
     before = files.lock
     changed = before is None or before.made_of != files.made_of or not text.endswith(f"\n{before.text}")
     if changed:

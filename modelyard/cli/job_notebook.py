@@ -94,6 +94,7 @@ def run(args: Namespace) -> Exit:
 
     try:
         client = connect(made.stack.context)
+        _need_room(client, args, made)
         environment, _ = notebook_environment(made.stack)
         need_built(client, made.stack, environment, made.job["metadata"]["namespace"])
         _create(client, made.job, dry=True)
@@ -161,6 +162,25 @@ def _stop(problems: list[Problem]) -> Stop:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
     listed = "".join(f"\n- {one.summary}\n  → {one.remedy}" for one in problems)
     return Stop(Exit.USAGE, f"{len(problems)} things keep it from being submitted{listed}")
+
+
+def _need_room(client: "Client", args: Namespace, made: Submission) -> None:
+    """Ends the run where no quota and no node ever holds the job; where nodes may not be read, the recorded count."""
+    from modelyard.cluster import load_recorded
+    from modelyard.cluster.lists import nodes_with
+    from modelyard.plan.notebook import check_notebook_room, labels_of
+
+    live = nodes_with(client, labels_of(made.chosen))
+    if live is None:
+        state, _ = load_recorded(project_root(args), made.stack.name)
+        nodes = state.nodes if state is not None else ()
+    else:
+        nodes = live
+    if errors := check_notebook_room(made.stack, args.what, made.chosen, nodes, date.today()):
+        if live is None:
+            old = f"; nodes may not be read, so the recorded ones count: modelyard record {made.stack.name} renews them"
+            errors = tuple(one._replace(detail=one.detail + old) if one.code == "RES212" else one for one in errors)
+        raise Stop(Exit.FINDINGS, f"{args.what} cannot be submitted to {made.stack.name}", "", errors)
 
 
 def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str, Any]:

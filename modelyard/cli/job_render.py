@@ -9,7 +9,7 @@ from datetime import date
 
 from modelyard.cli.common import STACK, chosen_stack, json_option, project_root
 from modelyard.cli.exit import Exit
-from modelyard.cli.submitting import rendered
+from modelyard.cli.submitting import need_job, rendered
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -29,6 +29,7 @@ def run(args: Namespace) -> Exit:
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
+    need_job(stack, args.job)
     name, today = run_name(args.job, shown=True), date.today()
     made = admitted(stack, job_submission(stack, library_of(root), args.job, name, today), {args.job}, today)
     return rendered(stack, name, made, args)

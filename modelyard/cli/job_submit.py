@@ -11,6 +11,7 @@ from datetime import date
 from modelyard.cli.app import style_for
 from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import need_job
 from modelyard.jobs import Submission
 from modelyard.stack import Stack
 
@@ -42,14 +43,23 @@ def run(args: Namespace) -> Exit:
     from modelyard.plan.admission import admitted
     from modelyard.plan.project import library_of
 
+    if _is_file(args.what):
+        remedy = "only jobs of the stack, by their names, and notebooks (.ipynb) can be submitted"
+        raise Stop(Exit.USAGE, f"{args.what!r} is neither a notebook nor the name of a job", remedy)
     if idle := [f"--{name}" for name in job_notebook.OPTIONS if getattr(args, name)]:
         remedy = "jobs have all that in the stack file; a notebook is a file that ends in .ipynb"
         raise Stop(Exit.USAGE, f"{args.what} is no notebook, so {', '.join(idle)} cannot be given", remedy)
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
+    need_job(stack, args.what)
     name, today = run_name(args.what), date.today()
     made = admitted(stack, job_submission(stack, library_of(root), args.what, name, today), {args.what}, today)
     return send(stack, name, made, args)
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word on the command line is meant as a file, there or not: no job's name has a dot or a slash."""
+    return "." in word or "/" in word
 
 
 def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:

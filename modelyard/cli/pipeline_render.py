@@ -8,8 +8,8 @@ from argparse import ArgumentParser, Namespace
 from datetime import date
 
 from modelyard.cli.common import chosen_stack, json_option, project_root
-from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import rendered
+from modelyard.cli.exit import Exit
+from modelyard.cli.submitting import chosen_pipeline, rendered
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -21,16 +21,13 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Renders and prints."""
-    from modelyard.findings import Finding
-    from modelyard.pipelines import chosen_pipeline, pipeline_run_name, pipeline_submission
+    from modelyard.pipelines import pipeline_run_name, pipeline_submission
     from modelyard.plan.admission import admitted
     from modelyard.plan.project import library_of
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     pipeline = chosen_pipeline(stack, args.pipeline)
-    if isinstance(pipeline, Finding):
-        raise Stop(Exit.FINDINGS, "there is nothing to print", "", [pipeline])
     name, today = pipeline_run_name(pipeline, shown=True), date.today()
     made = pipeline_submission(stack, library_of(root), pipeline, name, None, today)
     return rendered(stack, name, admitted(stack, made, pipeline.jobs, today), args)

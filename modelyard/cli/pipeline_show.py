@@ -7,6 +7,7 @@ from datetime import date
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import chosen_pipeline
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -19,8 +20,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Shows it, or what is wrong with it."""
-    from modelyard.findings import Finding
-    from modelyard.pipelines import chosen_pipeline, errors_of, summary
+    from modelyard.pipelines import errors_of, summary
     from modelyard.report.pipeline import pipeline_document, pipeline_mermaid, pipeline_text
     from modelyard.sizing import sized
 
@@ -28,15 +28,15 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, "both --json and --mermaid were given", "give one of them")
     stack = chosen_stack(project_root(args), args.stack)
     names = [args.pipeline] if args.pipeline is not None else [one.name for one in stack.config.pipelines]
+    if not names and (args.json or args.mermaid):
+        raise Stop(Exit.USAGE, f"{stack.name} has no pipelines", "add some to modelyard:pipelines")
     if not names:
-        raise Stop(Exit.FINDINGS, f"{stack.name} has no pipelines", "add some to modelyard:pipelines")
+        say([f"{stack.name} has no pipelines: modelyard:pipelines lists them"])
     if len(names) > 1 and (args.json or args.mermaid):
         raise Stop(Exit.USAGE, f"{stack.name} has several pipelines", f"name one of them: {', '.join(names)}")
     everything = sized(stack.config)
     for index, name in enumerate(names):
         pipeline = chosen_pipeline(stack, name)
-        if isinstance(pipeline, Finding):
-            raise Stop(Exit.FINDINGS, "there is nothing to show", "", [pipeline])
         if errors := errors_of(stack, pipeline, everything, date.today()):
             raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
         shown = summary(pipeline, everything)

@@ -12,6 +12,7 @@ from datetime import date
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import chosen_pipeline
 
 RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
 """Names of runs."""
@@ -33,8 +34,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all
-    from modelyard.findings import Finding
-    from modelyard.pipelines import Since, chosen_pipeline, jumping, pipeline_run_name, pipeline_submission
+    from modelyard.pipelines import Since, jumping, pipeline_run_name, pipeline_submission
     from modelyard.plan.admission import admitted
     from modelyard.plan.ownership import FIELD_MANAGER
     from modelyard.plan.project import library_of
@@ -46,9 +46,7 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, "--run is no name of a run", "write it as the submission said it: nightly-x7k2p")
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
-    pipeline = chosen_pipeline(stack, args.pipeline)
-    if isinstance(pipeline, Finding):
-        raise Stop(Exit.FINDINGS, "nothing was submitted", "", [pipeline])
+    pipeline = chosen_pipeline(stack, args.pipeline, args.since)
     name = pipeline_run_name(pipeline)
     since = Since(args.since, args.run) if args.since is not None else None
     today = date.today()

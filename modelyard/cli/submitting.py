@@ -1,4 +1,4 @@
-"""What printing the runs of jobs and of pipelines has in common."""
+"""What the verbs about jobs and pipelines share: which one is meant, and printing what a run of it would be."""
 
 from argparse import Namespace
 from typing import TYPE_CHECKING
@@ -9,6 +9,30 @@ from modelyard.cli.exit import Exit, Stop
 if TYPE_CHECKING:
     from modelyard.jobs import Submission
     from modelyard.stack import Stack
+    from modelyard.stack.pipelines import Pipeline
+
+
+def need_job(stack: "Stack", name: str) -> None:
+    """Ends the run where the stack has no job of a name."""
+    from modelyard.stack.names import instead
+
+    if all(one.name != name for one in stack.config.jobs):
+        runnable = [one.name for one in stack.config.jobs if one.command]
+        raise Stop(Exit.USAGE, f"{stack.name} has no job {name!r}", instead(name, runnable, "jobs with a command"))
+
+
+def chosen_pipeline(stack: "Stack", name: str, stage: str | None = None) -> "Pipeline":
+    """The pipeline of a name, with a stage of that name where one is asked for, or the end of the run."""
+    from modelyard.stack.names import instead
+
+    found = next((one for one in stack.config.pipelines if one.name == name), None)
+    if found is None:
+        known = [one.name for one in stack.config.pipelines]
+        raise Stop(Exit.USAGE, f"{stack.name} has no pipeline {name!r}", instead(name, known, "pipelines"))
+    stages = [one.name for one in found.stages]
+    if stage is not None and stage not in stages:
+        raise Stop(Exit.USAGE, f"pipeline {name} has no stage {stage!r}", instead(stage, stages, "stages"))
+    return found
 
 
 def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> Exit:

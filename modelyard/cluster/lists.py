@@ -11,6 +11,7 @@ from modelyard.cluster.connection import ClusterError, ask_server, message, tran
 from modelyard.cluster.gathered import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
 from modelyard.cluster.kinds import KUEUE, RAY, SPARK
 from modelyard.cluster.patience import busy, patiently
+from modelyard.cluster.state import Node, node_of
 
 PAGE: Final = 500
 """Objects of one answer, as kubectl asks for them."""
@@ -57,6 +58,17 @@ def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched
         tuple(name for name, one in found.items() if one == "unread"),
         have.get("multikueueclusters", ()),
     )
+
+
+def nodes_with(client: Client, labels: Mapping[str, Collection[str]]) -> tuple[Node, ...] | None:
+    """The nodes that have each label with one of its values; None where these credentials may not read nodes.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    selector = ",".join(f"{key} in ({','.join(values)})" for key, values in labels.items())
+    found = _allowed(client, "/api/v1/nodes", {"labelSelector": selector} if selector else None)
+    return None if found == "unread" else tuple(map(node_of, found or ()))
 
 
 def workloads_in(client: Client, namespaces: Collection[str]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

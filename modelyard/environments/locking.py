@@ -38,17 +38,20 @@ TOLD: Final = 12
 
 _RETRYING: Final = "WARNING: Retrying "
 """How pip begins the lines about an index that does not answer; each attempt has one."""
+_SOME: Final = re.compile(r"\(from versions: (?!none\))")
+"""What pip says of a package of which an index has versions: so the index did answer in the end."""
 _CONFLICT: Final = re.compile(r"^The conflict is caused by:\n(?:[ \t]+\S.*\n?)+", re.MULTILINE)
 _OUT_OF_REACH: Final = "see that pip reaches its index from this machine: pip config list says which it is"
 
 
 class LockingError(Exception):
-    """Says why there is no lock, and what to do."""
+    """Says why there is no lock, and what to do; ``out_of_reach``: a tool or an index, not the list, is why."""
 
-    def __init__(self, summary: str, remedy: str) -> None:
+    def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
         super().__init__(summary)
         self.summary = summary
         self.remedy = remedy
+        self.out_of_reach = out_of_reach
 
 
 def resolved(environment: Environment, files: Files, cuda: str) -> str:
@@ -69,7 +72,7 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
         try:
             chosen = solved(environment.name, environment.python, environment.conda, channels_of(environment), cuda)
         except SolvingError as error:
-            raise LockingError(error.summary, error.remedy) from error
+            raise LockingError(error.summary, error.remedy, out_of_reach=error.out_of_reach) from error
     wheels = _wheels(environment, files, tuple(constraints(chosen))) if files.requirements else {}
     made = locked(environment.python, files.made_of, wheels, chosen)
     if len(made.encode()) > MAX_BYTES:
@@ -109,8 +112,10 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
             why = _CONFLICT.search(done.stdout)
             said = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
             said = _told(said, str(listed), environment.requirements)
-            remedy = _OUT_OF_REACH if _RETRYING in done.stderr else "correct its list"
-            raise LockingError(f"pip finds no lock for environment {environment.name}:\n{said}", remedy)
+            summary = f"pip finds no lock for environment {environment.name}:\n{said}"
+            if _RETRYING in done.stderr and why is None and _SOME.search(done.stderr) is None:
+                raise LockingError(summary, _OUT_OF_REACH, out_of_reach=True)
+            raise LockingError(summary, "correct its list")
         return _files(json.loads(report.read_text(encoding="utf-8")))
 
 
@@ -121,13 +126,15 @@ def _interpreter(version: str) -> str:
         raise LockingError(
             f"a lock for Linux x86_64 cannot be made on {here}: pip would leave out what only Linux needs",
             "lock it in CI, or in a container of the environment's image",
+            out_of_reach=True,
         )
     own = "{}.{}".format(*sys.version_info[:2]) == version
     for found in (sys.executable if own else None, which(f"python{version}")):
         if found and _has_pip(found):
             return found
     remedy = f"install Python {version} with pip, or lock it in CI or in a container of the environment's image"
-    raise LockingError(f"a lock for Python {version} takes that Python with pip, and there is none on PATH", remedy)
+    summary = f"a lock for Python {version} takes that Python with pip, and there is none on PATH"
+    raise LockingError(summary, remedy, out_of_reach=True)
 
 
 def _has_pip(interpreter: str) -> bool:

@@ -25,12 +25,13 @@ _UNSENT: Final = "error sending request"
 
 
 class SolvingError(Exception):
-    """Says why nothing is chosen, and what to do."""
+    """Says why nothing is chosen, and what to do; ``out_of_reach``: the solver or a channel, not the list, is why."""
 
-    def __init__(self, summary: str, remedy: str) -> None:
+    def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
         super().__init__(summary)
         self.summary = summary
         self.remedy = remedy
+        self.out_of_reach = out_of_reach
 
 
 def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str], cuda: str) -> tuple[Solved, ...]:
@@ -65,11 +66,13 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
         raise SolvingError(
             f"a conda list is locked by py-rattler {SOLVER_VERSION}, and {here}",
             f"{sys.executable} -m pip install py-rattler=={SOLVER_VERSION}",
+            out_of_reach=True,
         )
     if "error" in answer:
         summary = f"conda's solver finds no lock for environment {name}:\n{answer['error'].strip()}"
         if _UNSENT in answer["error"]:
-            raise SolvingError(summary, "see that this machine reaches the channel, or name a mirror that it reaches")
+            remedy = "see that this machine reaches the channel, or name a mirror that it reaches"
+            raise SolvingError(summary, remedy, out_of_reach=True)
         raise SolvingError(summary, "correct its list or its channels")
     files = [Solved(one["url"], one["sha256"], one["python"]) for one in answer["files"]]
     for one in files:
@@ -91,6 +94,7 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
         raise SolvingError(summary, "ask for fewer versions") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
-        raise SolvingError(f"conda's solver does not run: {last}", f"install py-rattler {SOLVER_VERSION} again")
+        remedy = f"install py-rattler {SOLVER_VERSION} again"
+        raise SolvingError(f"conda's solver does not run: {last}", remedy, out_of_reach=True)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer

@@ -15,7 +15,7 @@ from modelyard.jobs.template import Submission, chosen_template, submission
 from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource
-from modelyard.stack.names import fresh, instead, lasting, repeated
+from modelyard.stack.names import fresh, lasting, repeated
 from modelyard.stack.waivers import waive
 from modelyard.workloads import job_facts, stack_facts, workloads
 
@@ -34,24 +34,13 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
     """What a submission of one of the stack's jobs makes.
 
     Args:
-        stack: whose job it is.
+        stack: whose jobs they are.
         library: the project's patches.
-        name: of the job.
+        name: of one of them.
         run: name of the run, see :func:`run_name`.
         today: the day on which waivers are looked at; None: none counts.
     """
-    index, job = next(((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name), (-1, None))
-    if job is None:
-        runnable = [one.name for one in stack.config.jobs if one.command]
-        finding = Finding(
-            "RES214",
-            Severity.ERROR,
-            f"{stack.name} has no job {name}",
-            stack=stack.name,
-            file=stack.file,
-            remedy=instead(name, runnable, "jobs with a command"),
-        )
-        return Submission((), (finding,))
+    index, job = next((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name)
     if problem := unfit_for_run(stack, index, job):
         return Submission((), (problem,))
     everything = sized(stack.config)

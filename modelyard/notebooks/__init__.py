@@ -7,7 +7,7 @@ Does not run notebooks: papermill does, in the job's container. Does not talk to
 """
 
 from modelyard.notebooks.choice import Choice, Chosen, choose
-from modelyard.notebooks.facts import TEMPLATE, notebook_facts
+from modelyard.notebooks.facts import TEMPLATE, nodes_of, notebook_facts, products_of
 from modelyard.notebooks.offer import Held, Offer, Part, offer
 from modelyard.notebooks.parameters import parse_parameters
 from modelyard.notebooks.place import Place, job_name, locate
@@ -27,8 +27,10 @@ __all__ = [
     "choose",
     "job_name",
     "locate",
+    "nodes_of",
     "notebook_facts",
     "offer",
     "parse_parameters",
+    "products_of",
     "read_notebook",
 ]

@@ -30,9 +30,9 @@ def notebook_facts(
             "queue": team.name if team is not None else None,
             "priority": chosen.priority,
             "flavor": chosen.flavor.name or None,
-            "nodes": _nodes(chosen),
+            "nodes": nodes_of(chosen),
             "anyPlace": team is not None and bool(chosen.flavor.topology),
-            "products": _products(chosen),
+            "products": products_of(chosen),
             "tolerations": _tolerations(chosen),
             "image": image_with(config, config.notebooks.environment, config.notebooks.image),
             "environment": run_environment(config, config.notebooks.environment),
@@ -58,7 +58,7 @@ def _tolerations(chosen: Chosen) -> list[dict[str, str]]:
     ]
 
 
-def _nodes(chosen: Chosen) -> dict[str, str]:
+def nodes_of(chosen: Chosen) -> dict[str, str]:
     """Labels of its nodes. Those with slices may have another product label than those with whole cards."""
     labels = node_labels(chosen.flavor) if chosen.flavor.name else {}
     if chosen.part is None:
@@ -66,7 +66,7 @@ def _nodes(chosen: Chosen) -> dict[str, str]:
     return {**{key: value for key, value in labels.items() if key != PRODUCT_LABEL}, **chosen.part.nodes}
 
 
-def _products(chosen: Chosen) -> list[str]:
+def products_of(chosen: Chosen) -> list[str]:
     """What nodes may call the stack's card, where no flavor says it."""
     if chosen.part is not None:
         return []

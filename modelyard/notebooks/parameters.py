@@ -3,8 +3,11 @@
 import keyword
 from collections.abc import Iterable
 
-from modelyard.notebooks.reading import Notebook
+from modelyard.notebooks.reading import PARAMETERS, Notebook
 from modelyard.notebooks.values import Problem
+from modelyard.notebooks.variables import variables
+from modelyard.stack.names import MANY
+from modelyard.stack.words import did_you_mean, few
 
 
 def parse_parameters(
@@ -32,8 +35,17 @@ def parse_parameters(
             problems.append(Problem(f"the parameter {name} has control characters", "give it plain text"))
         else:
             found[name] = value
-    if found and notebook is not None and not notebook.has_parameters:
+    if notebook is not None and notebook.has_parameters:
+        have = variables(notebook.defaults)
+        problems += [_unknown(name, have, shown) for name in found if have is not None and name not in have]
+    elif found and notebook is not None:
         words_ = f"{shown} has no cell tagged parameters, so what -p gives would come before everything it sets"
         remedy = "tag the cell that has the defaults: in JupyterLab, Property Inspector, Cell Tags, parameters"
         problems.append(Problem(words_, remedy))
     return found, tuple(problems)
+
+
+def _unknown(name: str, have: tuple[str, ...], shown: str) -> Problem:
+    """What is wrong with a parameter that the cell does not set: papermill takes it, and mostly nothing reads it."""
+    summary = f"{shown} has no parameter {name}: its cell tagged {PARAMETERS} sets {few(have, MANY) or 'none'}"
+    return Problem(summary, did_you_mean(name, have) or f"set its default there: {name} = …")

@@ -25,6 +25,8 @@ class Notebook(NamedTuple):
     """Name of the kernel that runs it."""
     has_parameters: bool
     """Whether a cell is tagged ``parameters``."""
+    defaults: str = ""
+    """Source of that cell, the first one where several are tagged."""
 
 
 def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
@@ -116,7 +118,8 @@ def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebo
         problems.append(Problem(words, "choose a Python kernel in Jupyter and save it"))
     if problems:
         return tuple(problems)
-    return Notebook(kernel, any(PARAMETERS in _tags(cell) for cell in code))
+    tagged = [cell for cell in code if PARAMETERS in _tags(cell)]
+    return Notebook(kernel, bool(tagged), "".join(tagged[0]["source"]) if tagged else "")
 
 
 def _kernel(metadata: Mapping[str, Any]) -> tuple[str, str]:

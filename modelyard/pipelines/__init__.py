@@ -8,7 +8,6 @@ objects of a run. Renders by ``catalog``; creates nothing (``cluster`` does), an
 from modelyard.pipelines.rules import check_pipelines
 from modelyard.pipelines.submission import (
     Since,
-    chosen_pipeline,
     errors_of,
     jumping,
     pipeline_run_name,
@@ -21,7 +20,6 @@ __all__ = [
     "StageSize",
     "Summary",
     "check_pipelines",
-    "chosen_pipeline",
     "errors_of",
     "jumping",
     "pipeline_run_name",

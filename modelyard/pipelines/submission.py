@@ -15,7 +15,7 @@ from modelyard.pipelines.rules import check_pipelines
 from modelyard.sizing import Sized, sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.environments import Environment
-from modelyard.stack.names import fresh, instead, lasting
+from modelyard.stack.names import fresh, lasting
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.workloads import (
     Facts,
@@ -42,7 +42,7 @@ class Since(NamedTuple):
     """Where a run begins that goes on from an earlier one."""
 
     stage: str
-    """It and all that need it are run again."""
+    """One of the pipeline's: it and all that need it are run again."""
     run: str
     """Name of the earlier run, whose artefacts the others are taken from."""
 
@@ -51,33 +51,6 @@ def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:
     """A name for a new run, short enough for a stage's name behind it; one that lasts where it is only shown."""
     longest = _LONGEST - 1 - max(len(stage.name) for stage in pipeline.stages)
     return (lasting if shown else fresh)(pipeline.name, longest, "run")
-
-
-def chosen_pipeline(stack: Stack, name: str) -> Pipeline | Finding:
-    """The pipeline of a name, or what is said where there is none."""
-    found = next((one for one in stack.config.pipelines if one.name == name), None)
-    if found is not None:
-        return found
-    known = [one.name for one in stack.config.pipelines]
-    return Finding(
-        "PIP012",
-        Severity.ERROR,
-        f"{stack.name} has no pipeline {name}",
-        stack=stack.name,
-        file=stack.file,
-        remedy=instead(name, known, "pipelines"),
-    )
-
-
-def _no_stage(stack: Stack, pipeline: Pipeline, name: str) -> Finding:
-    return Finding(
-        "PIP012",
-        Severity.ERROR,
-        f"pipeline {pipeline.name} has no stage {name}",
-        stack=stack.name,
-        file=stack.file,
-        remedy=instead(name, [stage.name for stage in pipeline.stages], "stages"),
-    )
 
 
 def errors_of(
@@ -128,8 +101,6 @@ def pipeline_submission(
     wanted, whole = in_order(pipeline.stages), Run(run)
     if since is not None:
         wanted = behind(wanted, since.stage)
-        if not wanted:
-            return Submission((), (_no_stage(stack, pipeline, since.stage),))
         again = {stage.name for stage in wanted}
         kept = frozenset(name for stage in pipeline.stages if stage.name not in again for name in stage.writes)
         whole = Run(run, since.run, kept)

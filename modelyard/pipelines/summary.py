@@ -10,6 +10,7 @@ from typing import NamedTuple
 from modelyard.pipelines.graph import before, in_order, most_at_once
 from modelyard.sizing import Sized
 from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.workloads.heads import Head, head_of
 
 
 class StageSize(NamedTuple):
@@ -17,6 +18,7 @@ class StageSize(NamedTuple):
 
     stage: Stage
     workers: int
+    """Pods that run at a time, at most."""
     cpu: Fraction
     """Cores of one worker."""
     memory: Fraction
@@ -30,6 +32,8 @@ class StageSize(NamedTuple):
     """Parts of GPUs, of all its workers that run at a time."""
     slice: str | None = None
     """By which name pods ask for such a part; None where it has none."""
+    head: Head | None = None
+    """The pod beside the workers; None where there is none."""
 
 
 class Summary(NamedTuple):
@@ -61,8 +65,8 @@ def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
             sizes.append(StageSize(stage, 0, Fraction(0), Fraction(0), 0, None, None))
             continue
         job, one = jobs[stage.job]
-        # Trials are as many runs of one worker each, side by side where there is room.
-        workers = job.trials or one.size.workers
+        # Trials are as many runs of one worker each, side by side where there is room; executors may come and go.
+        workers = job.trials or max(one.size.workers, job.spark.most_executors or 0)
         gpus = one.size.gpus * workers
         sizes.append(
             StageSize(
@@ -75,6 +79,7 @@ def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
                 job.team or one.resource.team,
                 gpus if one.part is not None else 0,
                 one.part.resource if one.part is not None else None,
+                head_of(job),
             )
         )
     most, by = most_at_once([size.stage for size in sizes], {size.stage.name: size.gpus for size in sizes})

@@ -4,25 +4,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
 from modelyard.names import GPU_RESOURCE
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job
-from modelyard.workloads.jobs import RAY_HEAD
-from modelyard.workloads.spark import driver_of
+from modelyard.workloads.heads import Head, head_of
 
 Requests = tuple[tuple[str, Fraction], ...]
 """Of one pod: cores, bytes and GPUs by resource."""
-
-
-class Head(NamedTuple):
-    """The one pod that starts with the workers and has no GPU."""
-
-    what: str
-    """``head`` of Ray, or ``driver`` of Spark."""
-    requests: Requests
 
 
 class Ask(NamedTuple):
@@ -71,13 +61,7 @@ def ask_of(config: Config, job: Job, one: Sized) -> Ask:
         products(card) if isinstance(card, Card) else (),
         1 if job.trials is not None else job.least_workers or size.workers,
         job.together,
-        _head(job),
+        head_of(job),
         name,
         tuple(part.nodes.items()) if part is not None else (),
     )
-
-
-def _head(job: Job) -> Head | None:
-    if job.engine == "ray":
-        return Head("head", tuple((key, quantity.parse(value)) for key, value in RAY_HEAD.items()))
-    return Head("driver", tuple(driver_of(job.spark).items())) if job.engine == "spark" else None

@@ -16,8 +16,8 @@ from modelyard.plan.job_quotas import (
     short_of,
 )
 from modelyard.sizing import Sized
-from modelyard.stack.config import Config, Stack
-from modelyard.stack.pool import Team
+from modelyard.stack.config import Config, Path, Stack
+from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads.nodepools import most_gpus
 from modelyard.workloads.quotas import Quotas
 
@@ -53,7 +53,29 @@ def check_job_room(
         ask = ask_of(config, job, one)
         if ask not in judged:
             judged[ask] = _verdict(config, ask, teams, quotas, kinds)
-        yield from _told(stack, index, ask, judged[ask])
+        yield from _told(stack, ("jobs", index), f"job {job.name}", ask, judged[ask])
+
+
+def check_pod_room(
+    stack: Stack, where: Path, what: str, ask: Ask, flavor: Flavor | None, nodes: Iterable[Node], growth: Iterable[Node]
+) -> Iterator[Finding]:
+    """The findings about a single pod that is no job's of the stack; without nodes nobody says what there is.
+
+    Args:
+        stack: whose quotas and node pools count.
+        where: in the stack file it has its size from.
+        what: it is, in words.
+        ask: what it asks for.
+        flavor: whose nodes it takes; None: any that it asks for.
+        nodes: of the cluster.
+        growth: nodes of the kinds that may be added, one of each.
+    """
+    config = stack.config
+    team = next((one for one in config.teams if one.name == ask.team), None)
+    kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
+    short = short_of(config, Quotas(config), ask, team) if team is not None else None
+    found = unplaced(ask, kinds, None if flavor is None else (flavor,)) if kinds.there else None
+    yield from _told(stack, where, what, ask, _Verdict(short=short, unplaced=found))
 
 
 class _Verdict(NamedTuple):
@@ -79,15 +101,14 @@ def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas
     return _Verdict(unplaced=unplaced(ask, kinds, flavors_for(config, ask, team)))
 
 
-def _told(stack: Stack, index: int, ask: Ask, why: _Verdict) -> Iterator[Finding]:
-    """The finding about a job that never gets what it asks for."""
-    job = stack.config.jobs[index]
+def _told(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> Iterator[Finding]:
+    """The finding about a run that never gets what it asks for."""
     if why.level is not None:
         yield stack.finding(
             "RES215",
             Severity.ERROR,
-            ("jobs", index, "together"),
-            f"job {job.name} wants its workers together by {job.together}, and no flavor of team {ask.team} that "
+            (*where, "together"),
+            f"{what} wants its workers together by {ask.together}, and no flavor of team {ask.team} that "
             "it may take has that level",
             why.level[0],
             detail=why.level[1],
@@ -97,8 +118,8 @@ def _told(stack: Stack, index: int, ask: Ask, why: _Verdict) -> Iterator[Finding
         yield stack.finding(
             "RES213",
             Severity.ERROR,
-            ("jobs", index),
-            f"job {job.name} asks for {short.wanted} at once, and team {ask.team} never has more than {short.most}",
+            where,
+            f"{what} asks for {short.wanted} at once, and team {ask.team} never has more than {short.most}",
             short.remedy,
             detail=short.why,
         )
@@ -106,8 +127,8 @@ def _told(stack: Stack, index: int, ask: Ask, why: _Verdict) -> Iterator[Finding
         yield stack.finding(
             "RES212",
             Severity.WARNING,
-            ("jobs", index),
-            f"job {job.name} can never run: {why.unplaced.summary}",
+            where,
+            f"{what} can never run: {why.unplaced.summary}",
             "ask for less, or add such nodes; where an autoscaler adds them there is nothing to do",
             detail=why.unplaced.detail,
         )

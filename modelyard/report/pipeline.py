@@ -12,12 +12,14 @@ from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import count
 from modelyard.stack import durations
+from modelyard.workloads.heads import Head
 
 
 def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:
     """The stages in order, and below them what a run holds at most."""
     lines = [f"{style.bold(safe(shown.name))} of {safe(stack)}: {count(len(shown.stages), 'stage')}", ""]
-    lines += table(map(_row, shown.stages), ("STAGE", "RUNS", "PODS", "CPU", "MEMORY", "GPUS", "LIMIT", "AFTER"), style)
+    rows = [row for one in shown.stages for row in _rows(one)]
+    lines += table(rows, ("STAGE", "RUNS", "PODS", "CPU", "MEMORY", "GPUS", "LIMIT", "AFTER"), style)
     if shown.most_gpus:
         by = " beside ".join(shown.most_by)
         hours = f"{shown.gpu_seconds / 3600:.1f}".removesuffix(".0")
@@ -57,6 +59,7 @@ def pipeline_document(stack: str, file: str, shown: Summary) -> dict[str, Any]:
                 "gpus": one.gpus,
                 "slices": one.slices,
                 "slice": one.slice,
+                "head": _head(one.head),
                 "timeLimit": one.time_limit,
             }
             for one in shown.stages
@@ -116,11 +119,20 @@ def _gpus(one: StageSize) -> str:
     return f"{one.slices} × {one.slice}" if one.slices else str(one.gpus)
 
 
-def _row(one: StageSize) -> tuple[str, ...]:
+def _head(head: Head | None) -> dict[str, Any] | None:
+    if head is None:
+        return None
+    asked = dict(head.requests)
+    return {"what": head.what, "cpu": float(asked["cpu"]), "memory": int(asked["memory"])}
+
+
+def _rows(one: StageSize) -> Iterator[tuple[str, ...]]:
+    """The line of a stage, and below it that of the pod beside its workers."""
     after = ", ".join(one.stage.needs)
     if one.stage.rollout is not None:
-        return one.stage.name, f"roll-out to {one.stage.rollout}", "", "", "", "", "", after
-    return (
+        yield one.stage.name, f"roll-out to {one.stage.rollout}", "", "", "", "", "", after
+        return
+    yield (
         one.stage.name,
         one.stage.job or "",
         str(one.workers),
@@ -130,3 +142,6 @@ def _row(one: StageSize) -> tuple[str, ...]:
         durations.text(one.time_limit or 0),
         after,
     )
+    if one.head is not None:
+        asked = dict(one.head.requests)
+        yield "", f"+ {one.head.what}", "1", quantity.cpu(asked["cpu"]), memory_text(asked["memory"]), "0", "", ""

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sized
 from functools import cache
+from math import isfinite
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -287,7 +288,8 @@ def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return Mistake(path, codes.KIND, f"{full} is {said}; it must be a Kubernetes quantity", example)
     try:
-        amount = quantity.parse(texts.get(path, value))
+        # Of a section that is given twice, the texts may be those of the other one's numbers.
+        amount = quantity.parse(value if isinstance(value, str) else texts.get(path, value))
     except ValueError:
         meant = quantity.suggest(value) if isinstance(value, str) else ""
         remedy = f"did you mean {meant}?" if meant else example
@@ -305,11 +307,12 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
         number = None if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = None
-    if number is None:
+    # Python reads nan and inf as numbers; 1e400 is one, and more than it can hold.
+    if number is None or (not isfinite(number) and not re.search("[0-9]", str(value))):
         return Mistake(path, codes.KIND, f"{full} is {said}; it must be a whole number", remedy)
     if number < 0:
         return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be negative", remedy)
-    if number != number // 1:
+    if isfinite(number) and number != number // 1:
         return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be a fraction", remedy)
     if number < least:
         return Mistake(path, codes.RANGE, f"{full} is {said}; it must be {least} or more", remedy)

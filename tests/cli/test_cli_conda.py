@@ -207,7 +207,7 @@ def test_what_the_solver_says_is_told_and_the_lock_before_stays(conda: Any, run:
 
 def test_a_channel_that_does_not_answer_is_told(conda: Any, channel: Channel, refused: Any) -> None:
     conda.edit((channel.url, "http://127.0.0.1:9/none"))
-    words = refused("environment", "lock", "dev", "tabular", code=1).words
+    words = refused("environment", "lock", "dev", "tabular", code=3).words
     assert "127.0.0.1:9/none" in words
     assert words.endswith("→ see that this machine reaches the channel, or name a mirror that it reaches")
 
@@ -216,6 +216,6 @@ def test_without_py_rattler_the_command_that_installs_it_is_told(
     conda: Any, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYTHONPATH")
-    result = refused("environment", "lock", "dev", "tabular", code=1)
+    result = refused("environment", "lock", "dev", "tabular", code=3)
     assert "it is not installed" in result.words
     assert "-m pip install py-rattler==" in result.words

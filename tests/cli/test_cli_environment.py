@@ -104,9 +104,20 @@ def test_an_index_that_does_not_answer_is_no_mistake_of_the_list(
     for name, value in {"NO_INDEX": "0", "INDEX_URL": "http://127.0.0.1:9/simple", "RETRIES": "2"}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     monkeypatch.delenv("PIP_FIND_LINKS")
-    words = refused("environment", "lock", "dev", "tabular", code=1).words
+    words = refused("environment", "lock", "dev", "tabular", code=3).words
     assert words.count("WARNING: Retrying") == 1
     assert "→ see that pip reaches its index from this machine" in words
+
+
+def test_an_index_that_answers_in_the_end_leaves_the_mistake_to_the_list(
+    environments: Any, wheels: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"NO_INDEX": "0", "INDEX_URL": "http://127.0.0.1:9/simple", "RETRIES": "1"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    environments.edit(("frames>=2", "frames>=3"))
+    words = refused("environment", "lock", "dev", "tabular", code=1).words
+    assert "(from versions: 1.9, 2.1)" in words
+    assert "→ correct its list" in words
 
 
 def test_only_wheels_are_taken(environments: Any, wheels: Path, run: Any) -> None:
@@ -129,7 +140,7 @@ def test_a_python_that_is_not_here(environments: Any, wheels: Path, run: Any, re
     import sys
 
     environments.edit(('python: "{}.{}"'.format(*sys.version_info[:2]), 'python: "3.8"'))
-    result = refused("environment", "lock", "dev", "tabular", code=1)
+    result = refused("environment", "lock", "dev", "tabular", code=3)
     assert "a lock for Python 3.8 takes that Python with pip" in result.words
 
 

@@ -27,7 +27,11 @@ def jobs(project: Any) -> Any:
     ("words", "code", "said"),
     [
         (("dev", "clicks"), 1, "has no command, so there is nothing to run once"),
-        (("dev", "trian"), 1, "did you mean train?"),
+        (("dev", "trian"), 2, "dev has no job 'trian' → did you mean train?"),
+        (("dev", "xyz"), 2, "→ the jobs with a command are train"),
+        (("dev", "x.txt"), 2, "'x.txt' is neither a notebook nor the name of a job → only jobs of the stack, by their"),
+        (("x.txt",), 2, "notebooks (.ipynb) can be submitted"),
+        (("dev", "jobs/train"), 2, "'jobs/train' is neither a notebook nor the name of a job"),
         (("nope", "train"), 2, "there is no stack 'nope'"),
         (("train",), 2, "no stack was named"),
         (("dev", "train"), 3, "kubeconfig"),
@@ -81,7 +85,7 @@ def test_what_cannot_be_submitted_is_not_printed(jobs: Any, run: Any) -> None:
     result = run("job", "render", "dev", "clicks")
     assert (result.code, result.errors, result.out) == (1, ["RES214"], "")
     result = run("job", "render", "dev", "nobody")
-    assert (result.code, result.errors, result.out) == (1, ["RES214"], "")
+    assert (result.code, result.err.splitlines()[0], result.out) == (2, "error: dev has no job 'nobody'", "")
 
 
 def test_a_check_tells_of_a_job_without_an_image_on_its_line(project: Any, run: Any) -> None:

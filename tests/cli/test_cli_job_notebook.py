@@ -1,10 +1,14 @@
 """``modelyard job submit NOTEBOOK``: everything that is told before a cluster is asked."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.apiserver import ApiServer, api_server
+from tests.pool import node
 
 POOL = """
   modelyard:notebooks: {image: images.example.com/notebook:1}
@@ -66,6 +70,17 @@ def test_everything_wrong_is_told_at_once(notebook: Path, refused: Any) -> None:
 )
 def test_bad_input(notebook: Path, refused: Any, words: tuple[str, ...], said: str) -> None:
     assert said in submit(refused, notebook, *words)
+
+
+def test_a_parameter_that_the_notebook_has_not(notebook: Path, refused: Any) -> None:
+    """papermill takes it and nothing reads it: the job would run with the defaults."""
+    cell = {**CELL, "source": "epochs = 1\nrate = 0.1", "metadata": {"tags": ["parameters"]}}
+    notebook.write_text(json.dumps({**NOTEBOOK, "cells": [cell, CELL]}))
+    said = submit(refused, notebook, "--stack", "dev", "--flavor", "a10", "-p", "epoch=20")
+    assert (
+        f"{notebook} has no parameter epoch: its cell tagged parameters sets epochs, rate → did you mean epochs?"
+        in said
+    )
 
 
 def test_a_notebook_outside_the_workspace(notebook: Path, refused: Any) -> None:
@@ -187,3 +202,77 @@ def test_show_tells_who_has_a_server(notebook: Path, project: Any, run: Any) -> 
     assert rows[rows.index(["NOTEBOOK", "SERVER", "NAMESPACE", "CPU", "MEMORY"]) + 1] == ["ada", "vision", "1", "8Gi"]
     document = json.loads(run("show", "dev", "--json").out)
     assert document["notebookServers"] == [{"name": "ada", "team": None, "namespace": "vision"}]
+
+
+def large(name: str, gpus: int) -> Any:
+    """A node that is short of nothing but GPUs."""
+    made = node(name, gpus=gpus)
+    made["status"]["allocatable"]["memory"] = "512Gi"
+    return made
+
+
+@pytest.fixture
+def cluster(notebook: Path, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """A cluster whose nodes have at most two A10, for a stack whose team may have four and whose pods take three."""
+    project.edit(("gpu: A10}", "gpu: A10}"), ("gpus: 1}, {flavor: a30", "gpus: 4}, {flavor: a30"))
+    project.edit(("perWorker: 1", "perWorker: 3"))
+    with api_server(tmp_path) as made:
+        made.objects["nodes"] = [large("n0", 1), large("n1", 2), node("cpu", "", 0)]
+        monkeypatch.setenv("KUBECONFIG", str(made.kubeconfig))
+        monkeypatch.setenv("no_proxy", "*")
+        yield made
+
+
+MULTI = ("--stack", "dev", "--flavor", "a10", "--allocation", "multi_gpu")
+NEVER = "RES212 notebook {} can never run: no node takes a worker"
+
+
+def test_what_no_node_ever_holds_is_not_submitted(notebook: Path, cluster: ApiServer, run: Any, refused: Any) -> None:
+    said = submit(refused, notebook, *MULTI, code=1)
+    assert NEVER.format(notebook) in said
+    assert "1 node: a pod needs 3 GPUs, a node has 1; 1 node: a pod needs 3 GPUs, a node has 2" in said
+    assert "stacks/Pulumi.dev.yaml:4" in said
+    assert not [path for path in cluster.asked if not path.startswith("/api/v1/nodes?")]
+    cluster.objects["nodes"].append(large("n2", 4))
+    assert "error: the API server refuses the job" in submit(refused, notebook, *MULTI, code=1)
+
+
+def test_nodes_that_may_not_be_read_are_taken_as_recorded(notebook: Path, cluster: ApiServer, refused: Any) -> None:
+    """As in Jupyter, whose account may make Jobs and nothing else."""
+    cluster.forbidden.add("nodes")
+    said = submit(refused, notebook, *MULTI, code=1)
+    assert NEVER.format(notebook) in said
+    assert "2 nodes: a pod needs 3 GPUs, a node has 1; nodes may not be read, so the recorded ones count" in said
+
+
+def test_an_autoscaler_of_which_nobody_knows_can_be_told_of(
+    notebook: Path, cluster: ApiServer, project: Any, refused: Any
+) -> None:
+    waiver = "  modelyard:waivers:\n    - {code: RES212, reason: nodes come, expires: 2099-01-01, by: ada}\n"
+    project.edit(("config:\n", f"config:\n{waiver}"))
+    assert "error: the API server refuses the job" in submit(refused, notebook, *MULTI, code=1)
+
+
+def test_what_a_quota_never_holds_is_not_submitted(
+    notebook: Path, cluster: ApiServer, project: Any, refused: Any
+) -> None:
+    project.edit(("notebook:1}", "notebook:1, memory: 60Gi}"))
+    said = submit(refused, notebook, *MULTI, code=1)
+    assert f"RES213 notebook {notebook} asks for 180Gi of memory at once, and team vision never has more than" in said
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: one["spec"].update(unschedulable=True, taints=[{"key": "node.kubernetes.io/unschedulable"}]),
+        lambda one: one["status"]["allocatable"].pop("nvidia.com/gpu"),
+        lambda one: one["metadata"]["labels"].clear(),
+    ],
+    ids=["cordoned", "without its device plugin", "gone"],
+)
+def test_what_passes_keeps_nothing_from_being_submitted(
+    notebook: Path, cluster: ApiServer, refused: Any, change: Any
+) -> None:
+    cluster.objects["nodes"] = [large("n2", 4)]
+    change(cluster.objects["nodes"][0])
+    assert "error: the API server refuses the job" in submit(refused, notebook, *MULTI, code=1)

@@ -56,7 +56,8 @@ def test_a_run_is_printed_without_a_cluster(pipelines: Any, run: Any, monkeypatc
     held = [body for body in objects if body["kind"] == "Job" and body["spec"].get("suspend")]
     assert {"nightly-prepare", "nightly-train"} <= {body["metadata"]["name"] for body in held}
     unknown = run("pipeline", "render", "dev", "weekly")
-    assert (unknown.code, unknown.errors, unknown.out) == (1, ["PIP012"], "")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "dev has no pipeline 'weekly'" in unknown.err
 
 
 def test_a_flowchart(pipelines: Any, run: Any) -> None:
@@ -75,11 +76,25 @@ def test_without_a_name_all_are_shown(pipelines: Any, run: Any) -> None:
     assert (result.code, "name one of them: weekly, nightly" in result.words) == (2, True)
 
 
-@pytest.mark.parametrize("verb", ["show", "submit"])
+@pytest.mark.parametrize("verb", ["show", "submit", "render"])
 def test_a_pipeline_that_there_is_not(pipelines: Any, run: Any, verb: str) -> None:
     result = run("pipeline", verb, "dev", "nightli")
-    assert result.code == 1
+    assert result.code == 2
     assert "did you mean nightly?" in result.err
+
+
+def test_a_stage_that_there_is_not(pipelines: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    result = run("pipeline", "submit", "dev", "nightly", "--from", "trian", "--run", "nightly-x7k2p")
+    assert result.code == 2
+    assert "pipeline nightly has no stage 'trian'" in result.err
+    assert "did you mean train?" in result.err
+
+
+def test_without_pipelines_there_is_nothing_to_show(project: Any, run: Any) -> None:
+    shown = run("pipeline", "show", "dev")
+    assert (shown.code, shown.out) == (0, "dev has no pipelines: modelyard:pipelines lists them\n")
+    assert run("pipeline", "show", "dev", "--json").code == 2
 
 
 def test_what_is_wrong_is_told_by_check_show_and_submit(pipelines: Any, run: Any) -> None:

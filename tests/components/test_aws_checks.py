@@ -31,7 +31,7 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"name": "Vision"}, "name is 'Vision'"),
+        ({"name": "Vision"}, "name is 'Vision': two to 32 lower-case letters"),
         ({"account": "12"}, "account is '12'"),
         ({"zones": ()}, "either zones .* or subnets"),
         ({"subnets": ("subnet-1", "subnet-2")}, "either zones .* or subnets"),
@@ -45,6 +45,8 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
         ({"admins": ()}, "admins is empty"),
         ({"admins": ("arn:aws:iam::123456789012:root",)}, "the ARN of a role or user"),
         ({"cpus": NodeGroup("l40s", ("m7i.xlarge",))}, "two groups of machines are called l40s"),
+        ({"cpus": NodeGroup("x", ("m7i.xlarge",))}, "a group of machines is called 'x': two to 32 lower-case letters"),
+        ({"cpus": NodeGroup("cpus-", ("m7i.xlarge",))}, "is called 'cpus-': .* and no dash last"),
         (gpus("g6e.2xlarge", least=2, wanted=1), "gpu wants 1 machines, from 2 to 1"),
         (gpus(), "gpu has no machine type"),
         (gpus("g6e.2xlarge", "p4d.24xlarge"), "gpu has machines with a100-40gb.* and l40s: make a group for each card"),

@@ -237,11 +237,6 @@ def test_an_expired_waiver_of_something_else_keeps_no_job_back(library: Library)
     assert job_submission(expired, library, "train", "train-x7k2p", date(2026, 12, 24)).objects
 
 
-def test_a_job_that_there_is_not_is_told_with_the_nearest(library: Library) -> None:
-    (finding,) = job_submission(stack(), library, "trian", "x").findings
-    assert (finding.code, finding.remedy) == ("RES214", "did you mean train?")
-
-
 def test_a_job_without_an_image_anywhere_is_told_before_somebody_submits_it(library: Library) -> None:
     both = (TRAIN, TRAIN._replace(name="sweep"))
     bare = stack(*both, runtime=Runtime())

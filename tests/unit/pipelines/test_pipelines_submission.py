@@ -10,7 +10,7 @@ import pytest
 from modelyard.catalog import Library, load_library
 from modelyard.jobs import Submission
 from modelyard.pipelines import Since, check_pipelines, jumping, pipeline_run_name, pipeline_submission, summary
-from modelyard.report.pipeline import pipeline_text
+from modelyard.report.pipeline import pipeline_document, pipeline_text
 from modelyard.sizing import sized
 from modelyard.stack.config import Stack, Waiver
 from modelyard.stack.environments import Environment
@@ -287,8 +287,6 @@ def test_a_run_may_go_on_from_an_earlier_one(library: Library) -> None:
     assert env["OUTPUT_MODEL"] == f"s3://acme-lake/pipelines/{RUN}/model"
     annotations = steps(submission)[1]["release"]["spec"]["template"]["metadata"]["annotations"]
     assert annotations["modelyard.dev/model"] == f"s3://acme-lake/pipelines/{RUN}/model"
-    (finding,) = pipeline_submission(stack(), library, NIGHTLY, RUN, Since("trian", "x")).findings
-    assert (finding.code, finding.remedy) == ("PIP012", "did you mean train?")
 
 
 def test_names_leave_room_for_the_longest_stage() -> None:
@@ -303,3 +301,20 @@ def test_what_a_run_takes_at_most() -> None:
     assert [one.stage.name for one in found.stages] == ["prepare", "train", "serve"]
     assert (found.most_gpus, found.most_by) == (2, ("train",))
     assert (found.gpu_seconds, found.longest) == (2 * 21600, 3600 + 21600)
+
+
+def test_the_pod_beside_the_workers_is_shown_too() -> None:
+    spark = TRAIN._replace(engine="spark", command=("local:///a.py",), spark=Spark("3.5.7", driver_cpu="1500m"))
+    shown = summary(NIGHTLY, sized(stack(jobs=(LOAD, spark, ASSISTANT)).config))
+    rows = [line.split() for line in pipeline_text("dev", shown)]
+    assert rows[rows.index(["+", "driver", "1", "1500m", "4Gi", "0"]) - 1][:2] == ["train", "fit"]
+    stages = pipeline_document("dev", "x", shown)["stages"]
+    assert [one["head"] for one in stages] == [None, {"what": "driver", "cpu": 1.5, "memory": 4 * 2**30}, None]
+    ray = summary(NIGHTLY, sized(stack(jobs=(LOAD, TRAIN._replace(engine="ray"), ASSISTANT)).config))
+    assert pipeline_document("dev", "x", ray)["stages"][1]["head"] == {"what": "head", "cpu": 2.0, "memory": 2**34}
+
+
+def test_executors_that_come_and_go_count_as_many_as_there_may_be() -> None:
+    spark = TRAIN._replace(engine="spark", command=("local:///a.py",), spark=Spark("3.5.7", most_executors=8))
+    shown = summary(NIGHTLY, sized(stack(jobs=(LOAD, spark, ASSISTANT)).config))
+    assert (shown.stages[1].workers, shown.most_gpus) == (8, 8)

@@ -98,6 +98,13 @@ def test_wrong_values_of_an_alias_point_at_the_anchor(stackfiles) -> None:
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202egnp.exe\u2066"
 
 
+def test_a_number_of_a_section_that_is_given_twice_is_judged_as_it_stands(stackfiles) -> None:
+    twice = stackfiles.with_lines("modelyard:rayWorker: {cpu: 8}", "modelyard:rayWorker: {cpu: .nan}")
+    assert [finding.summary for finding in stackfiles.refused(twice) if finding.code != codes.DUPLICATE_KEY] == [
+        'rayWorker.cpu is ".nan", not a Kubernetes quantity'
+    ]
+
+
 def test_hostile_text_never_reaches_a_message_raw(stackfiles) -> None:
     escaped = HOSTILE.replace("\x1b", r"\e").replace("\x07", r"\a")
     text = (
