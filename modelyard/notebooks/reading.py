@@ -23,7 +23,6 @@ class Notebook(NamedTuple):
 
     kernel: str
     """Name of the kernel that runs it."""
-    code_cells: int
     has_parameters: bool
     """Whether a cell is tagged ``parameters``."""
 
@@ -117,7 +116,7 @@ def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebo
         problems.append(Problem(words, "choose a Python kernel in Jupyter and save it"))
     if problems:
         return tuple(problems)
-    return Notebook(kernel, len(code), any(PARAMETERS in _tags(cell) for cell in code))
+    return Notebook(kernel, any(PARAMETERS in _tags(cell) for cell in code))
 
 
 def _kernel(metadata: Mapping[str, Any]) -> tuple[str, str]:
