@@ -32,20 +32,25 @@ def run(args: Namespace) -> Exit:
         need_engine()
         if not args.yes and not _agreed(args.stack):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
-        _look(root, args.stack, path)
+        ways = _look(root, args.stack, path)
         from modelyard.cli.running import run_engine
         from modelyard.engine import destroy
 
-    return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping))
+    return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping, ways))
 
 
-def _look(root: Path, name: str, path: Path) -> None:
-    """Ends the run where it would destroy less than was applied: in another cluster, or from a state with gaps."""
+def _look(root: Path, name: str, path: Path) -> dict[str, str | None]:
+    """Ends the run where it would destroy less than was applied: in another cluster, or from a state with gaps.
+
+    Returns:
+        The context of each cluster, of the platform's under an empty name.
+    """
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.handed import hand_over
     from modelyard.cluster.present import present
     from modelyard.engine import EngineError, applied_stack
-    from modelyard.engine.home import FORGET, FORGET_REMOTE
+    from modelyard.engine.failure import FORGET_REMOTE
+    from modelyard.engine.home import FORGET
     from modelyard.plan.ledger import ours
     from modelyard.plan.project import shown
     from modelyard.stack import load
@@ -89,6 +94,7 @@ def _look(root: Path, name: str, path: Path) -> None:
             f"the engine has lost sight of {', '.join(left)}, which {name} made; a destroy would leave that behind",
             f"run modelyard apply {name}, which takes it up again, then destroy",
         )
+    return {far: context for far, (context, _) in sides.items()}
 
 
 def tell_runs(stack: "Stack", sides: Collection[str]) -> None:

@@ -86,7 +86,7 @@ def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[s
         from modelyard.plan.far import remote_client, wanted_there
 
         hand_over(root, stack)
-        yield remote.name, remote_client(remote), wanted_there(stack, library_of(root), remote)
+        yield remote.name, remote_client(stack, remote), wanted_there(stack, library_of(root), remote)
 
 
 def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:

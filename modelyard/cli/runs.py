@@ -115,7 +115,7 @@ def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client,
         summary = f"{stack.name} has no resource {safe(resource)} on a remote cluster"
         raise Stop(Exit.USAGE, summary, instead(resource, known, "resources on remote clusters"))
     hand_over(project_root(args), stack)
-    client = remote_client(remote)
+    client = remote_client(stack, remote)
     if wrong := leads_elsewhere(remote, client):
         raise Stop(Exit.FINDINGS, wrong, "correct context or controller")
     return client, remote

@@ -31,8 +31,6 @@ _handed: set[tuple[str, str]] = set()
 def hand_over(root: Path, stack: Stack) -> None:
     """Makes the remote clusters of a stack that have credentials reachable, once a process.
 
-    Also those with a context beside them: the engine first reads by the way of the last apply.
-
     Args:
         root: the project's folder, where the engine decrypts.
         stack: whose clusters they are.
@@ -40,7 +38,7 @@ def hand_over(root: Path, stack: Stack) -> None:
     Raises:
         ClusterError: there are no such credentials, or they are of no use.
     """
-    wanted = [one for one in remote_clusters(stack.config) if _is_wanted(one)]
+    wanted = [one for one in remote_clusters(stack.config) if one.cluster.context is None]
     known = (str(root), stack.sha256 or stack.name)
     if not wanted or known in _handed:
         return
@@ -64,11 +62,6 @@ def hand_over(root: Path, stack: Stack) -> None:
     _handed.add(known)
 
 
-def _is_wanted(remote: RemoteCluster) -> bool:
-    cluster = remote.cluster
-    return cluster.context is None or cluster.credentials is not None or cluster.credentials_secret is not None
-
-
 def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
     """A kubeconfig with the one context of a remote cluster."""
     cluster = remote.cluster
@@ -84,7 +77,7 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
         why = str(error) if type(error) is ValueError else "they are no kubeconfig with a token or a certificate"
         raise ClusterError(
             f"remote cluster {remote.name}: its credentials cannot be used: {why}",
-            "give a kubeconfig with a token or certificate in it, or set context (modelyard explain REM012)",
+            "give a kubeconfig with a token or certificate in it, or name a context instead (modelyard explain REM012)",
         ) from None
     authority, user = given
     name = own_context(remote.name)

@@ -13,6 +13,7 @@ from modelyard.engine.home import elsewhere
 from modelyard.engine.progress import Report
 from modelyard.engine.run import Run
 from modelyard.engine.stopping import GENTLY, Stopping
+from modelyard.engine.ways import led
 from modelyard.plan import Plan
 from modelyard.plan.store import plan_to_json
 
@@ -65,6 +66,9 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
                 applied_to = cluster_of(run.state.get("resources") or (), far.remote)
                 if applied_to not in (None, far.cluster):
                     raise elsewhere(plan.stack, applied_to, far.cluster)
+            # From here on it is known that the ways of the plan lead where the last apply's did.
+            ways = {side.remote: side.context for side in plan.sides}
+            run.add(stack, led(run.state.get("resources") or (), ways, Path(folder)))
             done = run.follow(
                 stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
             )
@@ -72,14 +76,30 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
     return Outcome(done.summary.result, run.changes, outputs)
 
 
-def destroy(root: Path, stack: str, report: Report, stopping: Stopping | None = None) -> Outcome:
+def destroy(
+    root: Path,
+    stack: str,
+    report: Report,
+    stopping: Stopping | None = None,
+    ways: Mapping[str, str | None] | None = None,
+) -> Outcome:
     """Runs ``destroy`` of a stack.
+
+    Args:
+        root: the project's folder.
+        stack: the stack's name.
+        report: takes the lines of progress.
+        stopping: tells when the run is to end early.
+        ways: the context of each cluster of the stack file, known to lead to the one that the state is of; of the
+            platform's under an empty name. None: the engine goes the ways of the last apply.
 
     Raises:
         EngineError: there is no such stack in the state, or as for :func:`apply`.
     """
-    with Run("destroy", report, stopping) as run:
+    with tempfile.TemporaryDirectory(prefix="modelyard-") as folder, Run("destroy", report, stopping) as run:
         selected = run.select(root, stack, create=False)
+        if ways is not None:
+            run.add(selected, led(run.state.get("resources") or (), ways, Path(folder)))
         done = run.follow(
             selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True, show_secrets=False)
         )

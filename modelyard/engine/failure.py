@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from modelyard.engine.progress import Progress
+from modelyard.engine.unreached import is_unreached, unreached, without_forgetting
 from modelyard.plan.store import STALE
 
 _COLOURS = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")
@@ -13,7 +14,8 @@ _WRAPPING = re.compile(
     r'the Kubernetes API server reported that "[^"]*" failed to fully initialize or become live: |'
     r'resource "?urn:\S+ was not successfully \w+ by the Kubernetes API server: |'
     r'resource "?urn:\S+ was successfully \w+, but the Kubernetes API server reported that it failed to fully '
-    r"initialize or become live: "
+    r"initialize or become live: |"
+    r"Exception calling application: "
 )
 _LISTED = re.compile(r"\n\s*\* ")
 _ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context leads to [^:\s]+): ([^\n]+)")
@@ -27,6 +29,9 @@ _TORN = re.compile(r"failed to load checkpoint: (unexpected )?EOF")
 _STILL_THERE = "timed out waiting for the condition"
 """What the engine says of an object that was deleted and that a finalizer keeps."""
 _UNREACHABLE = ("unreachable", "connection refused", "no such host", "i/o timeout")
+
+FORGET_REMOTE = "modelyard explain REM014"
+"""Tells how one remote cluster alone is forgotten."""
 
 Lock = Literal["free", "freed", "unknown"]
 """What became of the lock of the state: given back by the engine, taken from a killed engine, or nobody knows."""
@@ -95,6 +100,7 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
         messages: the engine's error messages, in order.
         output: everything that it printed; looked at where no message says anything.
     """
+    output = without_forgetting(output)
     told = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
     told = told or ["the engine stopped without a word"]
     text = "\n".join(told)
@@ -136,8 +142,11 @@ def _remedy(text: str) -> str:
         return "ask for the right to patch these objects; what was not reached yet is unchanged"
     if any(words in text for words in _CREDENTIALS):
         return "log in to the cluster again"
-    if any(words in text for words in _UNREACHABLE):
-        return "check the context, the network and the cluster"
+    if is_unreached(text) or any(words in text for words in _UNREACHABLE):
+        return (
+            "check the context, the network and the cluster, and run again: the state keeps what it has there. To "
+            f"forget a remote cluster that is gone for good: {FORGET_REMOTE}"
+        )
     if _STILL_THERE in text:
         return (
             "what runs there keeps it: queues and flavors go when the jobs that hold their quota have ended. "
@@ -151,7 +160,8 @@ def _remedy(text: str) -> str:
 def _meaningful(messages: Iterable[str]) -> list[str]:
     """The messages without colours, repeats, and what only says that there was an error."""
     clean = (_LISTED.sub("\n- ", _WRAPPING.sub("", _COLOURS.sub("", message))).strip() for message in messages)
-    return [message for message in dict.fromkeys(clean) if message and not _NOISE.match(message)]
+    told = (unreached(message) or without_forgetting(message) for message in clean)
+    return [message for message in dict.fromkeys(told) if message and not _NOISE.match(message)]
 
 
 def _errors(output: str) -> list[str]:

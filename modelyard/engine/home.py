@@ -29,11 +29,17 @@ class ClusterProvider(ResourceProvider):
         """
         from modelyard.cluster.connection import ClusterError, connect
         from modelyard.cluster.live import identity
+        from modelyard.cluster.ways import known_contexts
 
+        remote, context = props.get("remote"), props["context"]
         try:
-            found = identity(connect(props["context"] or None))
+            found = identity(connect(context or None, "its context" if remote else "kubernetes:context"))
         except ClusterError as error:
-            raise OtherClusterError(f"{error.summary}; {error.remedy}") from error
+            where = f"remote cluster {remote}: " if remote else ""
+            # A run of modelyard leads the engine the stack file's way; without it, the engine goes its last one.
+            gone = context and context not in (known_contexts() or {context})
+            way = f". Pulumi alone goes by the last apply's context; modelyard apply {props['stack']} changes that"
+            raise OtherClusterError(f"{where}{error.summary}; {error.remedy}{way if gone else ''}") from error
         if found != props["cluster"]:
             raise OtherClusterError(_text(elsewhere(props["stack"], props["cluster"], found)))
         return ReadResult(id_, props)
@@ -61,7 +67,7 @@ class Cluster(Resource, module="modelyard", name="Cluster"):
     """The cluster of a stack; every target depends on it."""
 
     def __init__(self, plan: Plan, opts: pulumi.ResourceOptions) -> None:
-        props = {"cluster": plan.cluster, "stack": plan.stack, "context": plan.context or ""}
+        props = {"cluster": plan.cluster, "stack": plan.stack, "context": plan.context or "", "remote": plan.remote}
         super().__init__(ClusterProvider(), f"{plan.remote}/cluster" if plan.remote else "cluster", props, opts)
 
 
@@ -80,5 +86,4 @@ def _text(error: StaleError) -> str:
 
 
 FORGET = "pulumi stack rm {stack} --force --preserve-config"
-"""Of a whole stack. One remote cluster alone is forgotten as ``FORGET_REMOTE`` tells."""
-FORGET_REMOTE = "modelyard explain REM014"
+"""Of a whole stack. One remote cluster alone is forgotten as ``failure.FORGET_REMOTE`` tells."""

@@ -7,6 +7,7 @@ from typing import Any
 from pulumi.automation import events
 
 from modelyard.drain.waiting import SAYS
+from modelyard.engine.unreached import unreached
 
 Report = Callable[[str], None]
 """Receives one line of progress at a time."""
@@ -93,8 +94,9 @@ class Progress:
     def _diagnostic(self, diagnostic: Any) -> None:
         message = diagnostic.message.strip()
         if diagnostic.severity == "error":
-            name = _name(diagnostic.urn or "") if "kubernetes:" in (diagnostic.urn or "") else ""
-            self.errors.append(f"{name}: {message}" if name else message)
+            urn = diagnostic.urn or ""
+            name = _name(urn) if "kubernetes:" in urn else ""
+            self.errors.append(unreached(message, urn) or (f"{name}: {message}" if name else message))
         elif diagnostic.severity.startswith("info") and (
             message.startswith(SAYS) or f": {LEFT}" in message or ROLLING in message
         ):

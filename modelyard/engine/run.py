@@ -85,6 +85,10 @@ class Run:
         self.state = workspace.found
         return selected
 
+    def add(self, stack: automation.Stack, variables: Mapping[str, str]) -> None:
+        """Gives the engine more environment variables from here on."""
+        stack.workspace.env_vars = {**stack.workspace.env_vars, **variables}
+
     def follow(self, stack: automation.Stack, run: Callable[[OnEvent], Result]) -> Result:
         """Runs an operation on the stack and follows its events.
 

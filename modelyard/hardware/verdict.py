@@ -46,6 +46,13 @@ class Verdict(NamedTuple):
     """The marked numbers that the verdict rests on, such as ``fp16_tensor_dense_tflops (weak source)``."""
 
     @property
+    def refusals(self) -> tuple[Problem, ...]:
+        """What keeps the card from being used, wherever it is: in the cluster, in a node pool, in a rented machine.
+        Empty where it is supported.
+        """
+        return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
+
+    @property
     def severity(self) -> Severity | None:
         """How grave the gravest problem is, None where there is none."""
         return max((problem.severity for problem in self.problems), key=_RANK.__getitem__, default=None)

@@ -39,7 +39,7 @@ def live_remotes(
     """
     starts, findings = [], []
     for remote in remote_clusters(stack.config):
-        client = remote_client(remote)
+        client = remote_client(stack, remote)
         try:
             what, remedy = unfit_cluster(remote, client, own)
             if what:
@@ -51,13 +51,13 @@ def live_remotes(
                 left = objects_of(client, [key for key in held if key not in state.objects])
                 state = state._replace(objects={**state.objects, **left}, held=held)
         except ClusterError as error:
-            raise ClusterError(f"remote cluster {remote.name}: {error.summary}", error.remedy) from error
+            raise _unreached(stack, remote, error) from error
         starts.append(RemoteStart(remote, state, partial(dry_run, client, manager=FIELD_MANAGER)))
     return tuple(starts), tuple(findings)
 
 
-def remote_client(remote: RemoteCluster) -> "Client":
-    """A client for a remote cluster.
+def remote_client(stack: Stack, remote: RemoteCluster) -> "Client":
+    """A client for a remote cluster of a stack.
 
     Raises:
         ClusterError: the kubeconfig has no such context, or it cannot be used.
@@ -65,7 +65,16 @@ def remote_client(remote: RemoteCluster) -> "Client":
     try:
         return connect(remote.context, dotted((*remote.path, "context")))
     except ClusterError as error:
-        raise ClusterError(f"remote cluster {remote.name}: {error.summary}", error.remedy) from error
+        raise _unreached(stack, remote, error) from error
+
+
+def _unreached(stack: Stack, remote: RemoteCluster, error: ClusterError) -> ClusterError:
+    """The error with the remote cluster's name, and its place in the stack file."""
+    place = ":".join(str(part) for part in (stack.file, *stack.positions.get(remote.path, ())))
+    return ClusterError(
+        f"{place}: remote cluster {remote.name}: {error.summary}",
+        f"{error.remedy}; credentials may take the place of a context: modelyard explain REM012",
+    )
 
 
 def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:

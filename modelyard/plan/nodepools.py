@@ -10,6 +10,7 @@ from modelyard.hardware import Card, near_cards, products, resolve
 from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on, whole
 from modelyard.hardware.regions import offered, region_names
+from modelyard.hardware.verdict import verdict
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
@@ -31,6 +32,7 @@ def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
         wrong = tuple(_machines(stack, pool, ("nodePools", index)))
         yield from wrong
         sound = sound and not wrong
+        yield from _unsupported(stack, pool, ("nodePools", index))
         if not wrong:
             yield from _sizes(stack, pool, ("nodePools", index))
     if pools and sound:
@@ -87,6 +89,27 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             f"nodes call the {card.short} by {len(products(card))} names, and a pool has one",
             f"name the variant, or one of them in the pool's labels: {PRODUCT_LABEL}",
             detail=f"names of the product label: {', '.join(products(card)) or 'none that is known'}",
+        )
+
+
+def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
+    """What keeps the platform from using the pool's card, as it would that of a rented machine.
+
+    The stack's own card is judged where the stack file says it.
+    """
+    card, platform = resolve(pool.gpu), stack.config.platform
+    if card is None or card == resolve(stack.config.gpu.model):
+        return
+    found = verdict(card, platform.cuda, platform.images_embed_ptx)
+    for problem in found.refusals:
+        yield stack.finding(
+            problem.code,
+            problem.severity,
+            (*where, "gpu"),
+            f"node pool {pool.name}: {problem.summary}",
+            problem.remedy,
+            detail=f"Rule: {found.rule}. {found.reason}.",
+            target=pool.name,
         )
 
 

@@ -55,7 +55,7 @@ def unfit_card(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str
     if card is None:
         return f"the card {machine.card_id}, of which nothing is known", ""
     found = verdict(card, cuda, embeds_ptx)
-    if found.supported is True:
+    if not found.refusals:
         return None
     word = "not supported" if found.supported is False else "not known to be supported"
     return f"the {card.short}, which is {word}", found.reason

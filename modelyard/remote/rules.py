@@ -52,6 +52,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
             )
         else:
             yield from _without_gpus(stack, index, one)
+            yield from _not_deep(stack, one)
         yield from _one_place(stack, where, resource, remote, providers)
         yield from _reached(stack, where, resource, remote, providers)
         yield from check_cluster(stack, index, one)
@@ -74,16 +75,31 @@ def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             f"resource {resource.name} is remote, and asks for no GPU",
             "set gpus, or drop remote: without GPUs its jobs run beside the data",
         )
-    for job, found in one.jobs:
-        # Of a job without sizes nobody can tell; this one is a dataset in the memory of one pod.
-        if job.type == "training" and job.model.parameters is None and found.need.memory:
-            yield stack.finding(
-                "REM002",
-                Severity.WARNING,
-                ("jobs", next(at for at, known in enumerate(stack.config.jobs) if known is job)),
-                f"job {job.name} trains on a dataset in memory as far as its sizes say, and needs no GPU",
-                "set model.parameters where it trains a deep-learning model, or give it a resource that is not remote",
-            )
+
+
+def _not_deep(stack: Stack, one: Sized) -> Iterator[Finding]:
+    """Training jobs that are of no deep-learning model, as far as anybody says.
+
+    A job with parameters of a model is. One with only a dataset is not: its estimate is that of a table in the memory
+    of one pod. Where a job says neither, the GPUs of its resource say it.
+    """
+    for job, _ in one.jobs:
+        if job.type != "training" or job.model.parameters is not None:
+            continue
+        if job.rows is not None or job.columns is not None:
+            summary = f"job {job.name} trains on a dataset in memory, as its sizes say, and cannot be remote"
+        elif not one.size.gpus:
+            summary = f"nothing says that job {job.name} trains a deep-learning model, and no other can be remote"
+        else:
+            continue
+        yield stack.finding(
+            "REM002",
+            Severity.ERROR,
+            ("jobs", next(at for at, known in enumerate(stack.config.jobs) if known is job)),
+            summary,
+            "set model.parameters where it trains a deep-learning model; else give it a resource that is not remote, "
+            "or make it and its resource runtime where it is custom training",
+        )
 
 
 def _declared(stack: Stack) -> Iterator[Finding]:
@@ -131,8 +147,25 @@ def _credentials(stack: Stack, where: Path, what: str, sealed: object, secret: s
 
 def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
     """How a remote cluster is reached: by a context of the kubeconfig, or by credentials."""
-    if cluster.context is None or (cluster.credentials is not None and cluster.credentials_secret is not None):
-        yield from _credentials(stack, where, f"cluster of {name}", cluster.credentials, cluster.credentials_secret)
+    ways = {
+        "context": cluster.context,
+        "credentialsSecret": cluster.credentials_secret,
+        "credentials": cluster.credentials,
+    }
+    given = [key for key, value in ways.items() if value is not None]
+    if len(given) == 1:
+        return
+    if given:
+        several = f"{', '.join(given[:-1])} and {given[-1]}"
+        summary = f"cluster of {name} has {several}, and is reached by one of them only"
+        remedy = f"keep one of {' and '.join(given)}; to change from one to another, write the other and apply"
+    else:
+        summary = f"cluster of {name} has neither a context nor credentials"
+        remedy = (
+            "give one of context (of the kubeconfig), credentialsSecret (a Secret of the platform's namespace) and "
+            "credentials (encrypted)"
+        )
+    yield stack.finding("REM012", Severity.ERROR, where, summary, remedy)
 
 
 def _one_place(

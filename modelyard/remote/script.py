@@ -141,20 +141,36 @@ def export_script(data: Part) -> str:
 
 
 def import_script(model: Part) -> str:
-    """Run on the platform's side: ``sh import.sh DIR`` fetches the model into an empty folder and verifies it."""
+    """Run on the platform's side: ``sh import.sh DIR`` fetches the model, verifies it, and only then makes it DIR.
+
+    DIR is not there yet, or empty. Until the model is verified it is in a folder beside DIR, on the same volume, so
+    that nobody takes half a model, or another, for the model. However the script ends but by SIGKILL, that folder goes.
+    """
     lines = [
         "#!/bin/sh",
-        f"# Imports the model in {model.url} into the folder $1. Credentials are the environment's.",
+        f"# Imports the model in {model.url} as the folder $1, once it is verified. Credentials are the environment's.",
         "set -eu",
         ': "${1:?is missing: sh import.sh DIR, a folder for the model}"',
         checksums().rstrip("\n"),
-        'mkdir -p "$1"',
-        'if [ -n "$(find "$1" -mindepth 1)" ]; then',
-        '  echo "$1 is not empty" >&2',
+        'if [ -e "$1" ] && ! rmdir "$1"; then',
+        '  echo "$1 is not an empty folder of which a model can take the place; name one that is not there yet" >&2',
         "  exit 1",
         "fi",
-        f'{model.tool.sync} {shlex.quote(model.url)} "$1"',
-        'verify "$1"',
+        'mkdir -p "$(dirname "$1")"',
+        "# Behind the last / there would be a folder inside the one that is asked for.",
+        'to=$(dirname "$1")/$(basename "$1")',
+        'part=$(mktemp -d "$to.part.XXXXXX")',
+        "trap 'rm -rf \"$part\"' EXIT",
+        "trap 'exit 130' HUP INT TERM",
+        "# Not as closed to others as the folder around it.",
+        'mkdir "$part/model"',
+        f'{model.tool.sync} {shlex.quote(model.url)} "$part/model"',
+        'verify "$part/model"',
+        'if [ -e "$to" ]; then',
+        '  echo "$to came while the model was fetched" >&2',
+        "  exit 1",
+        "fi",
+        'mv "$part/model" "$to"',
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,7 +1,7 @@
 """What a stack asks for beside the platform's workloads: its pool, its jobs and what they run in and on."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from modelyard import quantity
 from modelyard.cluster.hiding import hidden_at
@@ -17,11 +17,13 @@ from modelyard.stack.notebooks import NotebookUser
 from modelyard.stack.partitions import Partition
 from modelyard.stack.plain import plain
 from modelyard.stack.pool import Quota
-from modelyard.stack.remote import Cluster
+from modelyard.stack.remote import RemoteQuota
 from modelyard.workloads.notebooks import namespace_of_server
-from modelyard.workloads.pool import namespace_of
-from modelyard.workloads.remote import RemoteCluster, remote_clusters
+from modelyard.workloads.pool import namespace_of, node_labels
+from modelyard.workloads.remote import RemoteCluster, quota_of, remote_clusters
 
+_OF_A_RESOURCE: Final = ("quota", "readSecret", "writeSecret")
+"""Keys of a remote cluster that each of the resources on it says for itself."""
 _Table = tuple[tuple[str, ...], Iterable[tuple[str, ...]]]
 
 
@@ -58,8 +60,13 @@ def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
         "remoteClusters": [
             {
                 "name": one.name,
-                **_secretless("", plain(one.cluster)),
+                **{key: said for key, said in _secretless("", plain(one.cluster)).items() if key not in _OF_A_RESOURCE},
                 "resources": [resource.name for resource in one.resources],
+                "quotas": [
+                    {"resource": resource.name, **plain(quota)}
+                    for resource in one.resources
+                    if (quota := quota_of(resource)) is not None
+                ],
             }
             for one in remote_clusters(config)
         ],
@@ -120,7 +127,7 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     )
     yield (
         ("FLAVOR", "CARD", "NODE LABELS"),
-        ((one.name, one.gpu or "-", _pairs(one.labels)) for one in config.flavors),
+        ((one.name, one.gpu or "-", _pairs(node_labels(one))) for one in config.flavors),
     )
     yield (
         ("PARTITION", "CARD", "MODE", "OF ONE GPU"),
@@ -205,7 +212,7 @@ def _quota(one: Quota) -> str:
 
 
 def _remote(one: RemoteCluster) -> tuple[str, ...]:
-    quotas = [_at_once(each.remote.cluster) for each in one.resources if each.remote and each.remote.cluster]
+    quotas = [_at_once(quota_of(each)) for each in one.resources]
     return (
         one.name,
         one.cluster.namespace,
@@ -215,9 +222,8 @@ def _remote(one: RemoteCluster) -> tuple[str, ...]:
     )
 
 
-def _at_once(cluster: Cluster) -> str:
+def _at_once(quota: RemoteQuota | None) -> str:
     """What the jobs of one resource may have there."""
-    quota = cluster.quota
     return f"{count(quota.gpus, 'GPU')}, {quota.cpu} CPU, {quota.memory}" if quota is not None else "no limit"
 
 

@@ -56,6 +56,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
     "server": ("the name of a server", "use at most 46 small letters, digits and -, and begin and end with no -"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
+    "subfolder": ("a folder of the volume", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
     "mig-profile": ("a profile of MIG", "write it like 1g.10gb"),
     "image": ("the name of an image", "write registry/repository:tag"),
@@ -63,6 +64,8 @@ _FORMS: dict[str, tuple[str, str]] = {
     "patch-version": ("a version of a patch", "write v1, v2, …"),
 }
 """By format of the schema: what is wanted, and how it is written."""
+_INSIDE: dict[str, str] = {"prefix": "its bucket", "subfolder": "its volume"}
+"""By format of the schema: what a path may not leave."""
 
 
 _AMOUNTS: dict[str, str] = {
@@ -249,6 +252,9 @@ def _of_format(
     elif error.validator == "maxLength":
         remedy = "give a shorter text"
         return Mistake(path, codes.FORM, f"{full} is longer than {error.validator_value} characters", remedy)
+    elif form in _INSIDE and ".." in str(value).split("/"):
+        summary = f"{full} is {said}: a path may not leave {_INSIDE[form]} by .."
+        return Mistake(path, codes.FORM, summary, f"write where it is in {_INSIDE[form]}, without ..")
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
     if form in ("dns-label", "label-key", "dns-letter", "server") and not isinstance(resolve(str(value)), str):
         remedy = "take another: YAML would read it as a number or a word of its own in every object that has it"

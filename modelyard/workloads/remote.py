@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from modelyard.stack.config import Config, Path
 from modelyard.stack.jobs import Resource
-from modelyard.stack.remote import Cluster
+from modelyard.stack.remote import Cluster, RemoteQuota
 
 
 class RemoteCluster(NamedTuple):
@@ -55,21 +55,21 @@ def remote_facts(remote: RemoteCluster) -> Mapping[str, Any]:
             "name": remote.name,
             "namespace": remote.cluster.namespace,
             "createNamespace": remote.cluster.create_namespace,
-            "queues": [_queue(one) for one in remote.resources if _quota(one) is not None],
+            "queues": [
+                {"name": one.name, **quota._asdict()}
+                for one in remote.resources
+                if (quota := quota_of(one)) is not None
+            ],
         }
     }
 
 
 def queue_of(resource: Resource) -> str | None:
     """The queue in which a resource's jobs wait on its remote cluster; None: they start at once."""
-    return resource.name if _quota(resource) is not None else None
+    return resource.name if quota_of(resource) is not None else None
 
 
-def _quota(resource: Resource) -> Any:
+def quota_of(resource: Resource) -> RemoteQuota | None:
+    """What the jobs of a resource may have at once on its remote cluster; None: nothing limits them, or it has none."""
     cluster = resource.remote.cluster if resource.remote is not None else None
     return cluster.quota if cluster is not None else None
-
-
-def _queue(resource: Resource) -> dict[str, Any]:
-    quota = _quota(resource)
-    return {"name": resource.name, "cpu": quota.cpu, "memory": quota.memory, "gpus": quota.gpus}

@@ -6,7 +6,7 @@ import pytest
 
 POOLS = """
   modelyard:nodePools:
-    - {name: a10g, gpu: A10G, gpus: 8, nodeClass: gpu, region: us-east-1, idle: 20m}
+    - {name: l40s, gpu: L40S, gpus: 8, nodeClass: gpu, region: us-east-1, idle: 20m}
 """
 
 
@@ -20,9 +20,9 @@ def pool(project: Any) -> Any:
 def test_the_plan_has_the_pool(pool: Any, run: Any) -> None:
     result = run("plan", "dev")
     assert result.code == 0, result.err
-    assert "+ NodePool a10g  node-pools@v1" in result.out
+    assert "+ NodePool l40s  node-pools@v1" in result.out
     assert run("render", "dev", "--format", "kustomize", "--out", "out").code == 0
-    made = (pool.root / "out" / "dev" / "nodepool-a10g.yaml").read_text()
+    made = (pool.root / "out" / "dev" / "nodepool-l40s.yaml").read_text()
     assert "consolidateAfter: 1200s" in made
     assert "namespace:" not in made
 
@@ -33,7 +33,7 @@ def test_the_plan_has_the_pool(pool: Any, run: Any) -> None:
         ("gpus: 8, ", "", "nodePools[0].gpus is missing"),
         ("nodeClass: gpu, ", "", 'add `nodeClass: "…"` to nodePools[0]'),
         ("gpus: 8", "gpus: -8", "nodePools[0].gpus"),
-        ("name: a10g", "name: A10G!", "nodePools[0].name"),
+        ("name: l40s", "name: L40S!", "nodePools[0].name"),
         ("idle: 20m", "idle: later", "nodePools[0].idle"),
         ("idle: 20m", "idle: 900h", "nodePools[0].idle is"),
         ("region:", "cloud: aws2, region:", "nodePools[0].cloud"),
@@ -52,7 +52,14 @@ def test_bad_input_is_told_with_its_place(pool: Any, run: Any, before: str, afte
 
 
 def test_what_would_never_get_a_node_stops_an_apply(pool: Any, run: Any) -> None:
-    pool.edit(("gpu: A10G", "gpu: A30"))
+    pool.edit(("gpu: L40S", "gpu: A30"))
     result = run("plan", "dev")
     assert (result.code, result.errors) == (1, ["QUE020"])
     assert "aws rents no machine with whole A30 in us-east-1" in result.words
+
+
+def test_a_card_that_the_platform_cannot_use_stops_an_apply_before_it_is_rented(pool: Any, run: Any) -> None:
+    pool.edit(("gpu: L40S", "gpu: A10G"))
+    result = run("plan", "dev")
+    assert (result.code, result.errors) == (1, ["GPU001"])
+    assert "node pool l40s: A10G" in result.words

@@ -280,21 +280,21 @@ def test_a_team_that_is_dropped_goes_with_its_queues(env: Environment) -> None:
 
 
 def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None:
-    config(env, nodePools=[{"name": "a10g", "gpu": "A10G", "gpus": 8, "nodeClass": "gpu"}])
+    config(env, nodePools=[{"name": "l40s", "gpu": "L40S", "gpus": 8, "nodeClass": "gpu"}])
     (missing,) = [finding for finding in env.plan().findings if finding.blocks]
-    assert (missing.code, missing.target) == ("OWN009", "a10g")
+    assert (missing.code, missing.target) == ("OWN009", "l40s")
     assert "the cluster has no NodePool in karpenter.sh/v1" in missing.detail
     know_node_pools(env)
-    nodes = {"name": "a10g", "gpu": "A10G", "gpus": 8, "nodeClass": "gpu", "zones": ["us-east-1a"], "idle": "20m"}
-    large = {"name": "h200", "gpu": "h200-sxm-141gb", "gpus": 16, "nodeClass": "gpu", "capacity": "any", "taint": False}
+    nodes = {"name": "l40s", "gpu": "L40S", "gpus": 8, "nodeClass": "gpu", "zones": ["us-east-1a"], "idle": "20m"}
+    large = {"name": "wide", "gpu": "a100-80gb", "gpus": 16, "nodeClass": "gpu", "capacity": "any", "taint": False}
     config(env, nodePools=[{**nodes, "labels": {"example.kubernetes.io/team": "a"}}])
     refused = [finding for finding in env.plan().findings if finding.blocks]
-    assert [(one.code, one.target) for one in refused] == [("OWN009", "a10g")]
+    assert [(one.code, one.target) for one in refused] == [("OWN009", "l40s")]
     assert 'label domain "kubernetes.io" is restricted' in refused[0].detail
     config(env, nodePools=[nodes, large])
     plan = env.plan()
     assert not plan.blocked, plan.findings
-    assert [(target.name, target.action) for target in plan.changed] == [("a10g", "create"), ("h200", "create")]
+    assert [(target.name, target.action) for target in plan.changed] == [("l40s", "create"), ("wide", "create")]
     env.modelyard("apply", "dev", "--yes")
     for target in plan.changed:
         live = env.get(target.key)
@@ -302,7 +302,7 @@ def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None
         assert comparable(live) == comparable(target.after)
     assert env.plan().changed == ()
     config(env, nodePools=[{**nodes, "idle": 60}])
-    assert [(target.name, target.action) for target in env.plan().changed] == [("a10g", "update"), ("h200", "delete")]
+    assert [(target.name, target.action) for target in env.plan().changed] == [("l40s", "update"), ("wide", "delete")]
     env.modelyard("apply", "dev", "--yes")
     assert "as it was applied" in env.modelyard("drift", "dev").stdout
 

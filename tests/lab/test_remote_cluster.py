@@ -244,9 +244,12 @@ def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Tw
         "--namespace=ml-platform",
         f"--from-file=kubeconfig={two.farm.kubeconfig}",
     )
+    two.resource(credentialsSecret="farm")
+    both = env.modelyard("apply", "dev", "--yes", check=False)
+    assert (both.returncode, "cluster of far has context and credentialsSecret" in words(both)) == (1, True)
     two.resource(context=None, credentialsSecret="farm")
-    # The engine reads once more by the context of the last apply.
-    env.modelyard("apply", "dev", "--yes")
+    # The last apply went by a context that this kubeconfig does not have.
+    env.modelyard("apply", "dev", "--yes", env=alone)
     document = json.loads(env.modelyard("plan", "dev", "--live", "--json", env=alone).stdout)
     (far,) = document["remotes"]
     assert (far["context"], {target["action"] for target in far["targets"]}) == ("modelyard-remote-far", {"none"})
@@ -263,10 +266,41 @@ def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Tw
     encrypted = json.loads(env.modelyard("plan", "dev", "--live", "--json", env=alone).stdout)
     assert encrypted["remotes"][0]["cluster"] == far["cluster"]
     env.stack_file.write_text(before)
-    two.resource(credentialsSecret="farm")
-    env.modelyard("apply", "dev", "--yes")
+    # And back: nothing is left of the credentials but their name in the state.
+    env.lab.kubectl("delete", "secret", "farm", "--namespace=ml-platform")
     two.resource()
+    env.modelyard("apply", "dev", "--yes")
     assert env.up().changed == []
+
+
+@pytest.mark.usefixtures("applied")
+def test_an_apply_to_a_cluster_that_is_away_forgets_nothing_and_advises_nobody_to(two: Two) -> None:
+    env, before = two.env, two.env.stack_file.read_text()
+    farm = json.loads(two.farm.kubeconfig.read_text())
+    farm["clusters"][0]["cluster"]["server"] = nowhere = "https://127.0.0.1:9"
+    dead = env.folder / "dead"
+    dead.write_text(json.dumps(farm))
+    own = env.env["KUBECONFIG"].partition(":")[0]
+    state = env.pulumi("stack", "export", "--stack", "dev").stdout
+    urns = {one["urn"] for one in json.loads(state)["deployment"]["resources"]}
+    two.resource(controller=nowhere)
+    away = env.modelyard("apply", "dev", "--yes", check=False, env={"KUBECONFIG": f"{own}:{dead}"})
+    # Of a cluster that has left the stack file, nobody but the engine asks.
+    config(env, resources=[], jobs=[], buckets=[])
+    left = env.modelyard("apply", "dev", "--yes", check=False, env={"KUBECONFIG": f"{own}:{dead}"})
+    lost = env.modelyard("apply", "dev", "--yes", check=False, env={"KUBECONFIG": own})
+    for done, said in (
+        (away, "remote cluster far"),
+        (left, "remote cluster far"),
+        (lost, "the kubeconfig has no context farm, by which it was applied"),
+    ):
+        assert (done.returncode, said in words(done)) == (3, True), words(done)
+        assert "PULUMI_K8S" not in done.stdout + done.stderr
+    assert "the state keeps what it has there" in words(left)
+    state = env.pulumi("stack", "export", "--stack", "dev").stdout
+    assert {one["urn"] for one in json.loads(state)["deployment"]["resources"]} == urns
+    env.stack_file.write_text(before)
+    assert env.plan().changed == ()
 
 
 @pytest.mark.usefixtures("applied")

@@ -22,7 +22,11 @@ PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 
         ([f"it: {MADE}{FORBIDDEN}"], f"it: {FORBIDDEN}", "ask for the right"),
         (["<{%fg 1%}>dev has errors<{%reset%}>", PROGRAM], "dev has errors", "mend it and run again"),
         (["same", "same", "other"], "same\nother", "mend it and run again"),
-        (["it: configured Kubernetes cluster is unreachable: dial tcp"], "it: configured", "check the context"),
+        (
+            ["it: configured Kubernetes cluster is unreachable: dial tcp"],
+            "a cluster does not answer",
+            "check the context",
+        ),
         (
             ["it: 1 error occurred:\n\t* the server has asked for the client to provide credentials"],
             "it: the",
@@ -77,3 +81,25 @@ def test_a_stale_plan_is_told_apart() -> None:
     assert error.summary == "the plan is stale: input x changed; it moved"
     assert isinstance(failure(["it"], ""), EngineError)
     assert not isinstance(failure(["it"], ""), StaleError)
+
+
+ADVICE = (
+    "If the cluster was deleted, you can remove this resource from Pulumi state by rerunning the operation with the "
+    'PULUMI_K8S_DELETE_UNREACHABLE environment variable set to "true"'
+)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"failed to read resource state due to unreachable cluster. {ADVICE}",
+        f"configured Kubernetes cluster is unreachable: connection refused. {ADVICE}",
+        f"failed to read it: connection refused. {ADVICE}",
+    ],
+)
+def test_nobody_is_advised_to_forget_a_cluster_that_is_away(message: str) -> None:
+    for error in (failure([message], ""), failure([], f"error: {message}")):
+        assert "PULUMI_K8S" not in error.summary + error.remedy
+        assert ("connection refused" in error.summary) == ("connection refused" in message)
+        assert "the state keeps what it has there" in error.remedy
+        assert "modelyard explain REM014" in error.remedy

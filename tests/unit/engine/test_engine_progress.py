@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pulumi.automation import OpType
 
+from modelyard.engine.failure import failure
 from modelyard.engine.progress import Progress
 
 URN = "urn:pulumi:dev::p::modelyard:index:Platform$kubernetes:apps/v1:DeploymentPatch::it"
@@ -109,6 +110,24 @@ def test_errors_are_kept_with_the_object_they_are_of() -> None:
     )
     assert lines == []
     assert progress.errors == ["it: no", "the plan is stale"]
+
+
+@pytest.mark.parametrize(
+    ("urn", "cluster"),
+    [
+        ("modelyard:index:Platform$kubernetes:core/v1:ServiceAccount::it", "the platform's cluster"),
+        (
+            "modelyard:index:Platform$modelyard:index:RemoteCluster$kubernetes:core/v1:ServiceAccount::far/remote-job",
+            "remote cluster far",
+        ),
+    ],
+)
+def test_objects_of_a_cluster_that_is_away_are_one_error_with_its_name(urn: str, cluster: str) -> None:
+    away = "configured Kubernetes cluster is unreachable: dial tcp 10.8.0.5:6443: connect: connection refused"
+    progress = said(*(diagnostic("error", away, f"urn:pulumi:dev::p::{urn}{end}") for end in ("", "-2")))[1]
+    told = f"{cluster} does not answer: dial tcp 10.8.0.5:6443: connect: connection refused"
+    assert progress.errors == [told] * 2
+    assert failure(progress.errors, "").summary == told
 
 
 def test_a_wait_for_running_jobs_is_told() -> None:

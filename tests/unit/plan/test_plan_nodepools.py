@@ -7,7 +7,9 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.hardware import resolve
+from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on
+from modelyard.remote.machines import unfit_card
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.nodepools import NodePool
 from modelyard.stack.partitions import Partition
@@ -307,3 +309,22 @@ def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:
     )
     (finding,) = [one for one in site.plan().findings if (one.code, one.target) == ("RES101", "resource-chat")]
     assert "the node pool may add" not in finding.remedy
+
+
+def test_a_pool_s_card_is_held_to_the_same_rule_as_a_rented_machine_s(dev: Any) -> None:
+    def refused(site: Any) -> list[tuple[str, str, str]]:
+        told = [one for one in site.plan().findings if one.code.startswith("GPU") and one.field.startswith("nodePools")]
+        assert all(one.blocks and one.detail for one in told)
+        return [(one.code, one.field, one.summary) for one in told]
+
+    ((code, field, summary),) = refused(pools(dev, L40S, A10G))
+    assert (code, field) == ("GPU001", "nodePools[1].gpu")
+    assert summary.startswith("node pool a10g: A10G")
+    platform, told = dev.stack.config.platform, {}
+    for machine in by_type().values():
+        if machine.card is not None and machine.whole_gpus and machine.cloud in ("aws", "gcp", "azure"):
+            judged = refused(pools(dev, L40S._replace(gpu=machine.card.id, cloud=machine.cloud)))
+            told[machine.card.id] = bool(judged)
+            away = unfit_card(machine, platform.cuda, platform.images_embed_ptx)
+            assert told[machine.card.id] == (away is not None), machine.card.id
+    assert {*told.values()} == {True, False}

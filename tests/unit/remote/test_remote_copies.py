@@ -13,7 +13,7 @@ import yaml
 from modelyard.remote import check_remote
 from modelyard.remote.copies import copy_jobs
 from modelyard.remote.launch import launch_files, launches
-from modelyard.stack import Stack
+from modelyard.stack import Stack, load_text
 from tests.unit.remote.test_remote_scripts import AWS, tree
 
 EXPORT = "exportFrom: {claim: datasets, path: raw/churn, secret: pond-write}"
@@ -88,7 +88,7 @@ def test_what_is_exported_and_imported_is_whole(stack: Made, tmp_path: Path) -> 
     assert (volume / "remote" / "own" / "a.csv").read_text() == "1,2\n"
     again = ran(made["import.yaml"], volume, store, bin_)
     assert again.returncode != 0
-    assert "is not empty" in again.stderr
+    assert "is not an empty folder" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -117,3 +117,20 @@ def test_the_command_that_makes_them_names_the_context_as_one_word(stack: Made) 
     (away,) = [one for one in named.config.resources if one.name == "away"]
     text = copy_jobs(named, away, "own", {"export.sh": "true\n"})["export.yaml"]
     assert "# kubectl --context 'the platform' create -f export.yaml\n" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("path: raw/churn", "path: ../x", 'exportFrom.path is "../x": a path may not leave its volume by ..'),
+        ("path: raw/churn", "path: raw/../../x", "a path may not leave its volume by .."),
+        ("path: raw/churn", "path: /raw", 'exportFrom.path is "/raw", not a folder of the volume'),
+        ("prefix: out", "prefix: ../out", 'prefix is "../out": a path may not leave its bucket by ..'),
+    ],
+)
+def test_a_path_stays_where_it_is(text: str, before: str, after: str, words: str) -> None:
+    whole = text.replace("        data: {transfer", f"        {EXPORT}\n        data: {{transfer")
+    assert before in whole
+    loaded, (finding,) = load_text(whole.replace(before, after), "dev", "stacks/Pulumi.dev.yaml")
+    assert (loaded, finding.severity.value, finding.line > 1) == (None, "error", True)
+    assert words in finding.summary

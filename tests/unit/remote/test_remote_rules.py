@@ -1,5 +1,6 @@
 """What is wrong with remote resources, each with its line."""
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -460,7 +461,6 @@ def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "field", "words"),
     [
-        ((("resource: far}", "resource: far, rows: 1M, columns: 9}"),), "REM002", "jobs[0]", "in memory"),
         ((("gpus: 1", "gpus: 0"),), "REM003", "resources[1].gpus", "resource away is remote, and asks for no GPU"),
         ((("      gpus: 1\n", ""),), "REM003", "resources[1]", "asks for no GPU"),
     ],
@@ -473,6 +473,56 @@ def test_what_would_be_rented_for_nothing_is_warned_of(
     (found,) = [one for one in check_remote(stack(in_time, *changes)) if one.severity is Severity.WARNING]
     assert (found.code, found.field) == (code, field)
     assert words in found.summary
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ((("resource: far}", "resource: far, rows: 1M, columns: 9}"),), "job churn trains on a dataset in memory"),
+        ((("resource: far}", "resource: far, columns: 9}"),), "job churn trains on a dataset in memory"),
+        ((("gpus: 8", "gpus: 0"),), "nothing says that job churn trains a deep-learning model"),
+    ],
+)
+def test_training_of_no_deep_learning_model_cannot_be_remote(
+    stack: Make, changes: tuple[tuple[str, str], ...], words: str
+) -> None:
+    (found,) = [one for one in check_remote(stack(*changes)) if one.code == "REM002"]
+    assert (found.blocks, found.field, found.line > 1) == (True, "jobs[0]", True)
+    assert words in found.summary
+    assert "set model.parameters" in found.remedy
+    # The same sizes of custom training are nobody's business, as is a deep-learning model's dataset.
+    deep = ("resource: far", "resource: far, model: {parameters: 1G}")
+    assert "REM002" not in {one.code for one in check_remote(stack(*changes, deep))}
+
+
+@pytest.mark.parametrize(
+    ("ways", "words"),
+    [
+        ("", "has neither a context nor credentials"),
+        (", context: farm, credentialsSecret: site", "has context and credentialsSecret, and"),
+        (", context: farm, credentials: {secure: AAAA}", "has context and credentials, and"),
+        (", credentialsSecret: site, credentials: {secure: AAAA}", "has credentialsSecret and credentials, and"),
+        (
+            ", context: farm, credentialsSecret: site, credentials: {secure: AAAA}",
+            "has context, credentialsSecret and credentials, and",
+        ),
+    ],
+)
+def test_there_is_one_way_to_a_remote_cluster_and_the_remedy_names_them_all(stack: Make, ways: str, words: str) -> None:
+    (found,) = [
+        one for one in check_remote(stack(*ON_A_CLUSTER, (", credentialsSecret: site", ways))) if one.code == "REM012"
+    ]
+    assert (found.blocks, found.field) == (True, "resources[1].remote.cluster")
+    assert words in found.summary
+    given = re.findall(r"context|credentialsSecret|credentials\b", ways) or [
+        "context",
+        "credentialsSecret",
+        "credentials",
+    ]
+    assert all(re.search(rf"\b{one}\b", found.remedy) for one in given)
+    for one in ("context: farm", "credentialsSecret: site", "credentials: {secure: AAAA}"):
+        alone = check_remote(stack(*ON_A_CLUSTER, (", credentialsSecret: site", f", {one}")))
+        assert "REM012" not in {one.code for one in alone}
 
 
 def test_a_deep_learning_model_is_remote_with_its_dataset(stack: Make) -> None:

@@ -176,9 +176,30 @@ def test_a_model_that_changed_on_its_way_is_not_imported(tmp_path: Path, store: 
         sh(job_script(("sh", "-c", 'echo 1 >"$MODELYARD_MODEL/w"'), 30, LAKE, MODELS, False), env=store).returncode == 0
     )
     (tmp_path / "store/acme-lake/models/churn/w").write_text("2\n")
-    back = sh(import_script(MODELS), tmp_path / "model", env={**store, "AWS_ACCESS_KEY_ID": "platform"})
+    (tmp_path / "models").mkdir()
+    back = sh(import_script(MODELS), tmp_path / "models/churn/", env={**store, "AWS_ACCESS_KEY_ID": "platform"})
     assert back.returncode != 0
     assert "is not what its manifest says" in back.stderr
+    # Neither under its name, nor beside it.
+    assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_an_import_takes_the_place_of_nothing_but_an_empty_folder(tmp_path: Path, store: dict[str, str]) -> None:
+    env = {**store, "AWS_ACCESS_KEY_ID": "platform"}
+    seal(tree(tmp_path / "store/acme-lake/models/churn"))
+    models = tmp_path / "models"
+    (models / "empty").mkdir(parents=True)
+    (models / "full").mkdir()
+    (models / "full/mine").touch()
+    (models / "file").touch()
+    for name, works in (("empty/", True), ("new/deep", True), ("full", False), ("file", False)):
+        done = sh(import_script(MODELS), models / name.rstrip("/"), env=env)
+        assert (done.returncode == 0) == works, (name, done.stderr)
+        assert ("empty folder" in done.stderr) != works
+    assert [verify(models / name).returncode for name in ("empty", "new/deep")] == [0, 0]
+    assert (models / "empty").stat().st_mode & 0o777 == (models / "full").stat().st_mode & 0o777
+    assert [path.name for path in (models / "full").iterdir()] == ["mine"]
+    assert sorted(path.name for path in models.iterdir()) == ["empty", "file", "full", "new"]
 
 
 def test_a_job_that_fails_writes_no_model(tmp_path: Path, store: dict[str, str]) -> None:

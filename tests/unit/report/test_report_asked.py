@@ -1,9 +1,10 @@
 """What a stack asks for, as tables."""
 
-from modelyard.report.asked import asked_text
+from modelyard.report.asked import asked_document, asked_text
 from modelyard.sizing import sized
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.pool import Flavor
 from modelyard.stack.remote import Cluster, Remote, RemoteQuota
 
 PLACE = Cluster("https://10.8.0.5:6443", "farm")
@@ -24,6 +25,21 @@ def test_each_resource_of_a_remote_cluster_has_a_quota_of_its_own() -> None:
     assert at_once == "4 GPUs, 16 CPU, 64Gi; no limit"
     assert resources == "far, free"
     assert [row[-1] for row in table_of(config, "RESOURCE")] == ["remote cluster far"] * 2
+    (cluster,) = asked_document(config, sized(config))["remoteClusters"]
+    assert cluster["resources"] == ["far", "free"]
+    assert cluster["quotas"] == [{"resource": "far", "cpu": "16", "memory": "64Gi", "gpus": 4}]
+    # What one of them says is not said of all.
+    assert not {"quota", "readSecret", "writeSecret"} & set(cluster)
+
+
+def test_a_flavor_has_the_labels_by_which_its_nodes_are_found() -> None:
+    flavors = (Flavor("a10", "A10"), Flavor("own", "A10", {"pool": "b"}), Flavor("named", labels={"pool": "c"}))
+    config = Config("ray", Platform("23.10"), Gpu("A10"), flavors=flavors)
+    assert [row[2] for row in table_of(config, "FLAVOR")] == [
+        "nvidia.com/gpu.product=NVIDIA-A10",
+        "nvidia.com/gpu.product=NVIDIA-A10, pool=b",
+        "pool=c",
+    ]
 
 
 def test_a_job_has_the_team_of_its_resource() -> None:

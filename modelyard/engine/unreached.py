@@ -1,0 +1,48 @@
+"""What the engine says of a cluster that it does not reach, in words for the user.
+
+The engine's own words advise a variable with which it drops from its state whatever it does not reach. What is still
+there would then be nobody's, also where the cluster is only away for a moment. Nobody is to read that advice here.
+"""
+
+import re
+from typing import Final
+
+from modelyard.cluster.held import REMOTE
+
+_FORGETTING: Final = re.compile(r"\s*[^.\n]*PULUMI_K8S_DELETE_UNREACHABLE[^.\n]*\.?")
+_UNREACHED: Final = re.compile(
+    r"(?:failed to read resource state due to unreachable cluster|configured Kubernetes cluster is unreachable)"
+    r"(?:\.(?=\s|$))?(?::\s*(?P<why>\S.*))?\s*$",
+    re.DOTALL,
+)
+_NO_ANSWER: Final = "does not answer"
+
+
+def without_forgetting(message: str) -> str:
+    """The message without the advice to have the engine forget what it does not reach."""
+    return _FORGETTING.sub("", message)
+
+
+def unreached(message: str, urn: str = "") -> str | None:
+    """Which cluster the engine does not reach, and why, where it says so.
+
+    All objects of one cluster that are not reached for one reason give the same text.
+
+    Args:
+        message: an error of the engine about an object.
+        urn: of the object; empty: nobody knows which of the stack's clusters it is in.
+
+    Returns:
+        None where the message is about something else.
+    """
+    if (found := _UNREACHED.search(without_forgetting(message))) is None:
+        return None
+    kind, _, name = urn.rpartition("::")
+    cluster = f"remote cluster {name.partition('/')[0]}" if f"${REMOTE}$" in kind else "the platform's cluster"
+    why = " ".join((found["why"] or "").split())
+    return f"{cluster if urn else 'a cluster'} {_NO_ANSWER}{f': {why}' if why else ''}"
+
+
+def is_unreached(text: str) -> bool:
+    """Whether a text says that a cluster does not answer."""
+    return _NO_ANSWER in text
