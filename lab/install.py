@@ -72,11 +72,11 @@ def nodes(lab: "Lab", manifest: Path) -> None:
     lab.wait("the nodes to be ready", lambda: all(map(_settled, lab.request("GET", "/api/v1/nodes").body["items"])))
 
 
-def rolled_out(lab: "Lab", namespace: str = NAMESPACE) -> bool:
-    """Whether every Deployment of a namespace runs what its spec says, and nothing of an older one is left."""
-    base = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+def rolled_out(lab: "Lab") -> bool:
+    """Whether every Deployment of the platform runs what its spec says, and nothing of an older one is left."""
+    base = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
     found = lab.request("GET", base).body["items"]
-    pods = lab.request("GET", f"/api/v1/namespaces/{namespace}/pods").body["items"]
+    pods = lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods").body["items"]
     return all(map(_complete, found)) and not any("deletionTimestamp" in pod["metadata"] for pod in pods)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
 from modelyard.findings import Finding, Severity
 from modelyard.stack.document import parse_plain
+from modelyard.stack.words import did_you_mean
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator
@@ -106,11 +107,8 @@ class Library(NamedTuple):
         return next(iter(self.patches[name].values()))
 
     def near(self, name: str) -> str:
-        """`` Did you mean …?`` for a name that is not there, or the names that are."""
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, self.patches, 1)
-        return f"did you mean {close[0]}?" if close else "the patches are " + ", ".join(sorted(self.patches))
+        """``did you mean …?`` for a name that is not there, or the names that are."""
+        return did_you_mean(name, self.patches) or "the patches are " + ", ".join(sorted(self.patches))
 
 
 def load_library(root: Path) -> Library:
@@ -195,7 +193,7 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
 
 
 def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | None:
-    before = len(findings)
+    """The keys of a ``meta.yaml``, or None once everything that is wrong with it is among the findings."""
     value, problem = parse_plain(content)
     if problem is not None:
         findings.append(_error("PAT009", shown, problem.message, "correct the YAML", problem.line, problem.column))
@@ -203,81 +201,13 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
     if not isinstance(value, dict):
         findings.append(_error("PAT009", shown, "meta.yaml is not a mapping", "write keys: " + ", ".join(META_KEYS), 1))
         return None
-
-    def line(key: str) -> int:
+    if wrong := [*_wrong_keys(value)]:
         from modelyard.catalog.places import line_of
 
-        return line_of(content.decode(), (key,)) or 1
-
-    for key in value:
-        if key not in META_KEYS:
-            from difflib import get_close_matches
-
-            close = get_close_matches(str(key), META_KEYS, 1)
-            findings.append(
-                _error(
-                    "PAT009",
-                    shown,
-                    f"unknown key {key!r} in meta.yaml",
-                    f"did you mean {close[0]}?" if close else "the keys are " + ", ".join(META_KEYS),
-                    line(key),
-                )
-            )
-    shapes = {"description": str, "phase": str, "after": list, "overrides": list, "params": dict}
-    for key, shape in shapes.items():
-        if key in value and not isinstance(value[key], shape):
-            findings.append(
-                _error(
-                    "PAT009", shown, f"{key} is not a {_WORDS[shape]}", f"write {key} as a {_WORDS[shape]}", line(key)
-                )
-            )
-    if value.get("phase", "normal") not in PHASES:
-        findings.append(
-            _error(
-                "PAT009", shown, f"unknown phase {value['phase']!r}", "use one of " + ", ".join(PHASES), line("phase")
-            )
-        )
-    if value.get("mode", "managed") not in MODES:
-        findings.append(
-            _error(
-                "PAT009",
-                shown,
-                f"unknown mode {value['mode']!r}",
-                f"write {' or '.join(MODES)}, or leave mode out",
-                line("mode"),
-            )
-        )
-    if value.get("cluster", "platform") not in SIDES:
-        findings.append(
-            _error(
-                "PAT009",
-                shown,
-                f"unknown cluster {value['cluster']!r}",
-                f"write {' or '.join(SIDES)}, or leave cluster out",
-                line("cluster"),
-            )
-        )
-    if value.get("cluster") == "remote" and value.get("mode") != "managed":
-        findings.append(
-            _error(
-                "PAT009",
-                shown,
-                "a patch for remote clusters has to own its objects",
-                "add mode: managed",
-                line("cluster"),
-            )
-        )
-    if not (value.get("when", {}) == "listed" or isinstance(value.get("when", {}), dict)):
-        findings.append(
-            _error(
-                "PAT009",
-                shown,
-                "when is neither a mapping nor the word listed",
-                "write when: {fact: value} or when: listed",
-                line("when"),
-            )
-        )
-    if len(findings) > before:
+        text = content.decode()
+        findings += [
+            _error("PAT009", shown, summary, remedy, line_of(text, (key,)) or 1) for key, summary, remedy in wrong
+        ]
         return None
     when = value.get("when", {})
     return Meta(
@@ -292,7 +222,40 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
     )
 
 
-_WORDS = {str: "text", list: "list", dict: "mapping"}
+_SHAPES = {
+    "description": (str, "text"),
+    "after": (list, "list"),
+    "overrides": (list, "list"),
+    "params": (dict, "mapping"),
+}
+_CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
+    "phase": (PHASES, "use one of " + ", ".join(PHASES)),
+    "mode": (MODES, f"write {' or '.join(MODES)}, or leave mode out"),
+    "cluster": (SIDES, f"write {' or '.join(SIDES)}, or leave cluster out"),
+}
+
+
+def _wrong_keys(meta: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with the keys of a ``meta.yaml``: the key, what is wrong, what to do."""
+    for key in meta:
+        if key not in META_KEYS:
+            remedy = did_you_mean(str(key), META_KEYS) or "the keys are " + ", ".join(META_KEYS)
+            yield key, f"unknown key {key!r} in meta.yaml", remedy
+    for key, (shape, word) in _SHAPES.items():
+        if key in meta and not isinstance(meta[key], shape):
+            yield key, f"{key} is not a {word}", f"write {key} as a {word}"
+    for key, (choices, remedy) in _CHOICES.items():
+        if key in meta and meta[key] not in choices:
+            yield key, f"unknown {key} {meta[key]!r}", remedy
+    if meta.get("cluster") == "remote" and meta.get("mode") != "managed":
+        yield "cluster", "a patch for remote clusters has to own its objects", "add mode: managed"
+    when = meta.get("when", {})
+    if when != "listed" and not isinstance(when, dict):
+        yield (
+            "when",
+            "when is neither a mapping nor the word listed",
+            "write when: {fact: value} or when: listed",
+        )
 
 
 def _compare_with_lock(

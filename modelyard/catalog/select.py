@@ -9,6 +9,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.stack.config import PatchChoice, Stack
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.secret import Secret
+from modelyard.stack.words import nearest
 from modelyard.workloads import Facts, fact_at, source_of
 
 
@@ -136,12 +137,10 @@ def left_out(
 
     For a version that does not exist stands the newest, for a name that does not exist the most alike.
     """
-    from difflib import get_close_matches
-
     taken = {one.patch.name for one in chosen}
     for choice in stack.config.patches:
-        name = next(iter(get_close_matches(choice.name, library.patches, 1)), "")
-        if choice.name not in library.patches and name:
+        name = nearest(choice.name, library.patches)
+        if choice.name not in library.patches and name is not None:
             yield library.latest(name), _likely(library.latest(name), choice, known)
     choices = {choice.name: choice for choice in stack.config.patches}
     for name, versions in library.patches.items():

@@ -82,10 +82,10 @@ def global_options(parser: ArgumentParser) -> None:
     )
 
 
-def verb_parser(name: str, prog: str = "modelyard") -> Parser:
+def verb_parser(name: str) -> Parser:
     """The parser of one verb."""
     module = import_module(f"modelyard.cli.{VERBS[name].module}")
-    parser = Parser(prog=f"{prog} {name}", description=module.__doc__, formatter_class=Formatter)
+    parser = Parser(prog=f"modelyard {name}", description=module.__doc__, formatter_class=Formatter)
     global_options(parser)
     module.configure(parser)
     return parser
@@ -161,14 +161,11 @@ def _run(words: list[str]) -> int:
         overview().parse_args(before)
         raise Stop(Exit.USAGE, "no verb given", "see modelyard --help")
     if name not in VERBS:
-        from difflib import get_close_matches
+        from modelyard.stack.words import nearest
 
-        close = get_close_matches(name, VERBS, 1)
-        raise Stop(
-            Exit.USAGE,
-            f"there is no verb {name!r}",
-            f"did you mean modelyard {close[0]}?" if close else "modelyard --help lists the verbs",
-        )
+        close = nearest(name, VERBS)
+        remedy = f"did you mean modelyard {close}?" if close else "modelyard --help lists the verbs"
+        raise Stop(Exit.USAGE, f"there is no verb {name!r}", remedy)
     args = verb_parser(name).parse_args([*before, *after])
     module = import_module(f"modelyard.cli.{VERBS[name].module}")
     code: int = module.run(args)

@@ -12,6 +12,7 @@ from modelyard.plan.trace import Renderings, Trace, find_fields, trace
 from modelyard.plan.values import TargetPlan
 from modelyard.report.fields import names_its_item
 from modelyard.report.style import Style
+from modelyard.stack.words import did_you_mean
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -104,10 +105,5 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
 
 
 def _no_field(field: str, target: str, fields: list[str]) -> tuple[str, str]:
-    from difflib import get_close_matches
-
-    close = get_close_matches(field, fields, 3, 0.5)
-    return (
-        f"{target} has no field {field!r}",
-        "did you mean " + " or ".join(close) + "?" if close else "modelyard diff shows the target's fields",
-    )
+    remedy = did_you_mean(field, fields, 3, 0.5) or "modelyard diff shows the target's fields"
+    return f"{target} has no field {field!r}", remedy

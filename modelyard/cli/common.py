@@ -13,6 +13,7 @@ from modelyard.plan.drains import left_behind
 from modelyard.plan.project import Planned, plan_live, plan_recorded
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, check_project, discover, find_project, misnamed
+from modelyard.stack.words import did_you_mean
 
 STACK = "MODELYARD_STACK"
 """Environment variable that names the stack where nobody else does."""
@@ -102,11 +103,8 @@ def chosen_stack(root: Path, named: str | None) -> Stack:
 
 def near_stack(name: str, known: Iterable[str]) -> str:
     """What to write instead of the name of a stack that is not there."""
-    from difflib import get_close_matches
-
     have = sorted(known)
-    close = get_close_matches(name, have, 1)
-    return (f"did you mean {close[0]}? " if close else "") + f"The stacks are {', '.join(have) or 'none'}."
+    return f"{did_you_mean(name, have)} The stacks are {', '.join(have) or 'none'}.".lstrip()
 
 
 def judged(root: Path, planned: Planned) -> Planned:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
+from modelyard.stack.words import did_you_mean
 
 if TYPE_CHECKING:
     from modelyard.explanations import Explanation
@@ -35,14 +36,8 @@ def run(args: Namespace) -> Exit:
         return Exit.FINE
     code = args.code.upper()
     if code not in known:
-        from difflib import get_close_matches
-
-        close = get_close_matches(code, known, 3)
-        raise Stop(
-            Exit.USAGE,
-            f"there is no finding code {args.code!r}",
-            f"did you mean {' or '.join(close)}?" if close else "modelyard explain lists all codes",
-        )
+        remedy = did_you_mean(code, known, 3) or "modelyard explain lists all codes"
+        raise Stop(Exit.USAGE, f"there is no finding code {args.code!r}", remedy)
     if args.json:
         _print({"formatVersion": 1, "code": code, "title": known[code].title, "markdown": known[code].body})
     else:

@@ -1,7 +1,7 @@
 """Stop a run: its objects are deleted, and with them its pods, so that its GPUs come free.
 
 Asks first. A run that has ended stays as it is, with its logs. What another stack submitted, or nobody did with
-modelyard, is not touched.
+modelyard, is not touched. A run of a pipeline, or of a search, is stopped as a whole.
 """
 
 import sys
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.pool import Run
+    from modelyard.pool.stake import Stake
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -29,38 +30,50 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Asks and deletes."""
-    from modelyard.cli.runs import runs_in, the_run
     from modelyard.cli.signals import ended_by_signal
     from modelyard.report.runs import cancelled_document, cancelled_text
 
-    found = runs_in(args)
-    one = the_run(found, args.run)
+    client, one, has = _now(args)
+    with ended_by_signal("nothing was cancelled"):
+        if not (one.over or args.yes):
+            if not _agreed(one, has):
+                raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes where nobody can answer")
+            # Meanwhile it may have got its GPUs, or come to its end.
+            client, one, has = _now(args)
     if one.over:
         text = [f"{one.name} has ended ({one.state}): there is nothing to stop"]
     else:
-        with ended_by_signal("nothing was cancelled"):
-            if not args.yes and not _agreed(one):
-                raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes where nobody can answer")
-        _delete(found.client, one)
-        text = cancelled_text(one, style_for(args, sys.stdout))
+        _delete(client, one)
+        text = cancelled_text(one, has, style_for(args, sys.stdout))
     if args.json:
         from modelyard.report.json import json_text
 
-        text = [json_text(cancelled_document(one, not one.over))]
+        text = [json_text(cancelled_document(one, None if one.over else has))]
     say(text)
     return Exit.FINE
 
 
-def _agreed(run: "Run") -> bool:
-    from modelyard.cli.question import agreed
-    from modelyard.report.style import safe
-    from modelyard.stack.words import plural
+def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
+    """The run as it is now, with what it has."""
+    from modelyard.cli.runs import reached, runs_in, the_run
+    from modelyard.cluster.lists import workloads_in
+    from modelyard.pool.stake import stake
 
-    what = f"{plural(len(run.stages or run.parts), run.noun)} of " if len(run.parts) > 1 else ""
-    question = (
-        f"Cancelling stops {what}{safe(run.name)}, which is {run.state} and holds {run.held}. What it\n"
-        "has not written elsewhere is lost, its logs too.\n"
-    )
+    found = runs_in(args)
+    one = the_run(found, args.run)
+    with reached():
+        # Who may not read them is told what the run's own objects say.
+        workloads, _ = workloads_in(found.client, {one.namespace} if one.count("queued") else ())
+    return found.client, one, stake(one, workloads)
+
+
+def _agreed(run: "Run", has: "Stake") -> bool:
+    from modelyard.cli.question import agreed
+    from modelyard.report.runs import cancelling_text
+    from modelyard.report.style import hanging
+
+    text = f"{cancelling_text(run, has)} What it has not written elsewhere is lost, its logs too."
+    question = "".join(f"{line}\n" for line in hanging(text, 0, 100))
     if not sys.stdin.isatty():
         sys.stderr.write(question)
         return False

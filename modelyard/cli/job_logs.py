@@ -1,8 +1,8 @@
 """What the workers of a run wrote, each line with its worker where there are several.
 
 A search's trials are workers of their own: their number is the worker's. Of a worker that was started again the last
-start counts; --previous asks for the one before. A run that Kueue sent to a worker cluster is read there, by the
-context that the stack has for it.
+start counts; --previous asks for the one before. By the name of a stage only the logs of that stage are read. A run
+that Kueue sent to a worker cluster is read there, by the context that the stack has for it.
 """
 
 import sys
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    from modelyard.cli.runs import run_options
+    from modelyard.cli.runs import PART, run_options
 
-    run_options(parser)
+    run_options(parser, PART)
     parser.add_argument("--worker", type=int, metavar="N", help="only this worker, or this trial of a search, from 0")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until they end")
     parser.add_argument("--tail", type=int, metavar="N", help="only the last lines of each")
@@ -33,20 +33,22 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Prints the lines as they come."""
     from modelyard.cli.elsewhere import pods_elsewhere
-    from modelyard.cli.runs import reached, runs_in, the_run
+    from modelyard.cli.runs import reached, run_or_part, runs_in
     from modelyard.cli.signals import ended_by_signal
     from modelyard.cluster.lists import pods_of_run
-    from modelyard.pool.logs import sources
+    from modelyard.pool.logs import of_part, sources
 
     if args.tail is not None and args.tail < 0:
         raise Stop(Exit.USAGE, f"--tail is {args.tail}, less than 0", "say how many of the last lines")
     found = runs_in(args)
-    one = the_run(found, args.run)
+    one = run_or_part(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
     elsewhere = pods_elsewhere(found, one)
     clients = {pod["metadata"]["name"]: client for client, theirs in elsewhere.found for pod in theirs}
     pods += [pod for _, theirs in elsewhere.found for pod in theirs]
+    if args.run != one.name:
+        pods = of_part(one, args.run, pods)
     # Of these the API server answers with an empty log, as if they had run and written nothing.
     homeless = {pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")}
     known = sources(one, pods)

@@ -10,22 +10,22 @@ from modelyard.cli.exit import Exit
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    from modelyard.cli.runs import run_options
+    from modelyard.cli.runs import PART, run_options
 
-    run_options(parser)
+    run_options(parser, PART)
     json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Looks and explains."""
     from modelyard.cli.elsewhere import looked_at
-    from modelyard.cli.runs import reached, runs_in, the_run
+    from modelyard.cli.runs import reached, run_or_part, runs_in
     from modelyard.cluster.lists import pods_of_run, pool_objects
     from modelyard.pool import why
     from modelyard.report.runs import why_document, why_text
 
     found = runs_in(args)
-    one = the_run(found, args.run)
+    one = run_or_part(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
         config = found.config

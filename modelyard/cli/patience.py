@@ -20,7 +20,9 @@ class Patience:
             job: as it was made.
             more: what tells more of a Job that waits in a queue.
         """
-        self._client, self._more, self._told = client, more, ""
+        self._client, self._more = client, more
+        # The kubelet tells a pull that failed and its pause until the next by turns.
+        self._told: set[str] = set()
         self._name, self._namespace = job["metadata"]["name"], job["metadata"]["namespace"]
 
     def look(self, *, suspended: bool = False) -> None:
@@ -40,6 +42,6 @@ class Patience:
             why = f"{self._name} is in its queue{self._more}"
         else:
             why = not_started(pods_of_job(self._client, self._namespace, self._name))
-        if why and why != self._told:
+        if why and why not in self._told:
             sys.stderr.write(f"it waits: {safe(why)}\n")
-            self._told = why
+            self._told.add(why)

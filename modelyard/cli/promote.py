@@ -2,7 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from difflib import get_close_matches, unified_diff
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from modelyard.cli.common import json_option, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.preview.promote import DECISIONS, Difference, Promotion, promoted, promotion, settings
 from modelyard.stack.config import Stack
+from modelyard.stack.words import did_you_mean
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -80,10 +81,7 @@ def _known(names: list[str]) -> None:
             remedy = "look at it again for this environment, and write it there by hand"
             raise Stop(Exit.USAGE, f"{name!r} is a decision about one environment: it always stays", remedy)
         if name not in known:
-            close = get_close_matches(name, known, 3)
-            remedy = (
-                f"did you mean {' or '.join(close)}?" if close else "name a key of the stack file, such as gpu.model"
-            )
+            remedy = did_you_mean(name, known, 3) or "name a key of the stack file, such as gpu.model"
             raise Stop(Exit.USAGE, f"there is no setting {name!r}", remedy)
 
 

@@ -36,10 +36,13 @@ class Found(NamedTuple):
     """Of the stack's side in that cluster: a remote one knows none of its teams, whatever their names."""
 
 
-def run_options(parser: ArgumentParser) -> None:
-    """The stack, and one of its runs."""
+def run_options(parser: ArgumentParser, also: str = "") -> None:
+    """The stack, and one of its runs; ``also`` says by what else that is found."""
     stack_option(parser)
-    parser.add_argument("run", metavar="RUN", help="name of a run, as job submit and job list tell it")
+    parser.add_argument("run", metavar="RUN", help=f"name of a run, as job submit and job list tell it{also}")
+
+
+PART = ", or of the Job of a stage or trial of it"
 
 
 def stack_option(parser: ArgumentParser) -> None:
@@ -118,6 +121,12 @@ def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client,
     return client, remote
 
 
+def run_or_part(found: Found, name: str) -> "Run":
+    """The run of that name, or the one that has a stage or trial of that name; ends as ``the_run`` does."""
+    whole = [run for run in found.runs if run.has(name)]
+    return whole[0] if len(whole) == 1 else the_run(found, name)
+
+
 def the_run(found: Found, name: str) -> "Run":
     """The run of that name; ends with 2 where the stack has none, saying what it has and whose it is."""
     ours = [run for run in found.runs if run.name == name]
@@ -132,6 +141,13 @@ def the_run(found: Found, name: str) -> "Run":
         raise Stop(Exit.USAGE, summary, f"name that stack instead of {found.stack.name}")
     from modelyard.pool.runs import near_runs
 
+    for run in found.runs:
+        if run.has(name):
+            raise Stop(
+                Exit.USAGE,
+                f"{safe(name)} is a {run.noun} of {safe(run.name)}, and no run of its own",
+                f"name the whole run instead: {safe(run.name)}",
+            )
     close = near_runs(name, found.runs)
     meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
     have = f"modelyard job list {found.stack.name} --all shows every run that is left"

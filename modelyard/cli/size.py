@@ -9,6 +9,7 @@ from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
 from modelyard.sizing import Sized
+from modelyard.stack.words import did_you_mean
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -48,10 +49,7 @@ def _named(resources: Sequence[Sized], name: str) -> tuple[Sized, ...]:
     found = [one for one in resources if one.resource.name == name and not one.own]
     found = found or [one for one in resources if name in [job.name for job, _ in one.jobs]]
     if not found:
-        from difflib import get_close_matches
-
         known = [one.resource.name for one in resources] + [job.name for one in resources for job, _ in one.jobs]
-        close = get_close_matches(name, known, 1)
-        remedy = f"did you mean {close[0]}?" if close else f"there are {', '.join(dict.fromkeys(known)) or 'none'}"
+        remedy = did_you_mean(name, known) or f"there are {', '.join(dict.fromkeys(known)) or 'none'}"
         raise Stop(Exit.USAGE, f"there is no resource and no sized job {name!r}", remedy)
     return tuple(found)

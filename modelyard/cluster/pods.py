@@ -30,7 +30,9 @@ def not_started(pods: Iterable[Mapping[str, Any]]) -> str:
 
 def held_up(pod: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     """Reason and message of each container of a pod that cannot start, as the kubelet says them."""
-    for one in (pod.get("status") or {}).get("containerStatuses") or ():
+    status = pod.get("status") or {}
+    # Its containers wait for those that come first, and say nothing of it.
+    for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         waiting = (one.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
             yield str(waiting["reason"]), waiting.get("message")

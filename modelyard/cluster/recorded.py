@@ -6,6 +6,7 @@ request; beside it lies one ``<kind>.<namespace>.<name>.json`` an object. ``mode
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,28 @@ def recorded_name(stack: str, remote: str) -> str:
 
 def recorded_remote_names(root: Path, stack: str) -> set[str]:
     """The remote clusters that are recorded of a stack, those among them that it has left."""
-    begin = recorded_name(stack, "")
-    return {file.parent.name.removeprefix(begin) for file in recorded_folder(root, "").glob(f"{begin}*/{CLUSTER_FILE}")}
+    folder = recorded_folder(root, "")
+    try:
+        changed = folder.stat().st_mtime_ns
+    except OSError:
+        return set()
+    names = _remotes_by_stack(folder, changed).get(stack, ())
+    return {name for name in names if (folder / recorded_name(stack, name) / CLUSTER_FILE).is_file()}
+
+
+@lru_cache(maxsize=4)
+def _remotes_by_stack(folder: Path, _changed: int) -> dict[str, list[str]]:
+    """The names of the remote clusters that have a folder here, by stack.
+
+    The folder's time of change is part of the question: the folder is listed once while nothing comes or goes, for a
+    listing for each stack of a project would grow with the square of their number.
+    """
+    found: dict[str, list[str]] = {}
+    for path in folder.iterdir():
+        stack, at, remote = path.name.partition("@")
+        if at:
+            found.setdefault(stack, []).append(remote)
+    return found
 
 
 def forget_recorded(root: Path, name: str) -> None:

@@ -60,10 +60,10 @@ def number(count: Count) -> str:
     return f"{count.low:,}" if count.low == count.high else f"{count.low:,}–{count.high:,}"
 
 
-def gpu_hours(gpus: Count | None, span: Span = "day") -> str:
-    """``24 GPU-hours a day``, ``0–192 GPU-hours a day``, or ``unknown GPU-hours a day``."""
-    hours = UNKNOWN if gpus is None else number(Count(gpus.low * HOURS[span], gpus.high * HOURS[span]))
-    return f"{hours} GPU-hours a {span}"
+def gpu_hours(gpus: Count | None) -> str:
+    """Of a day: ``24 GPU-hours a day``, ``0–192 GPU-hours a day``, or ``unknown GPU-hours a day``."""
+    hours = UNKNOWN if gpus is None else number(Count(gpus.low * HOURS["day"], gpus.high * HOURS["day"]))
+    return f"{hours} GPU-hours a day"
 
 
 def origin(prices: Iterable[Price]) -> str:

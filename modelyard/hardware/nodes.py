@@ -16,6 +16,7 @@ from modelyard.hardware.rules.shared import card_of, falls_short, least_gi, spel
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, MIG_PREFIX, PRODUCT_LABEL, REPLICAS_LABEL
 from modelyard.quantity import GB, parse
 from modelyard.stack.config import Stack
+from modelyard.stack.words import few
 
 Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 
@@ -136,7 +137,7 @@ def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> F
         "GPU011",
         Severity.ADVICE if verdict.minor_only else Severity.ERROR,
         ("platform", "cuda"),
-        f"{verdict.reason} ({_some(names)})",
+        f"{verdict.reason} ({few(sorted(names))})",
         detail="A driver runs the toolkits it was released with and older ones; newer ones of the same major version "
         "run with machine code only, without compiling PTX.",
         remedy=f"upgrade the driver of these nodes to {needed} or newer",
@@ -173,7 +174,8 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
                     "RES001",
                     Severity.ERROR if everywhere else Severity.WARNING,
                     (section, "memory"),
-                    f"{section}.memory is {spelled(memory)} per GPU, at least {needed} GB are needed on {_some(names)}",
+                    f"{section}.memory is {spelled(memory)} per GPU, at least {needed} GB are needed on "
+                    f"{few(sorted(names))}",
                     detail=f"A training pod needs as much memory as its GPU has, and gpu.model {card.short} stands for "
                     f"{', '.join(card.members)}; pods may land on any node that has one of them.",
                     remedy=f"set {section}.memory to {least_gi(needed)}Gi or more"
@@ -264,8 +266,3 @@ def _driver_label(node_labels: Mapping[str, str]) -> str:
 
 def _parts(text: str) -> toolkits.Driver:
     return toolkits.driver(text) or ()
-
-
-def _some(names: list[str]) -> str:
-    names = sorted(names)
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -135,8 +135,10 @@ def check_images(stack: Stack) -> Iterator[Finding]:
     """
     config = stack.config
     staged = {name for pipeline in config.pipelines for name in pipeline.jobs}
+    # Of two with one name the first, as everywhere.
+    resources = {one.name: one for one in reversed(config.resources)}
     for index, job in enumerate(config.jobs):
-        resource = _resource(stack, job)
+        resource = resources.get(job.resource or "")
         if not job.command or job.name in staged or has_image(config, job, resource):
             continue
         if job.resource is None or (resource is not None and resource.remote is None):

@@ -25,7 +25,6 @@ class Notebook(NamedTuple):
 
     kernel: str
     """Name of the kernel that runs it."""
-    code_cells: int
     has_parameters: bool
     """Whether a cell is tagged ``parameters``."""
     defaults: str = ""
@@ -126,9 +125,9 @@ def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebo
     sources = ["".join(cell["source"]) for cell in code]
     tagged = next((index for index, cell in enumerate(code) if PARAMETERS in _tags(cell)), None)
     if tagged is None:
-        return Notebook(kernel, len(code), False)
+        return Notebook(kernel, False)
     behind = (index for index in range(tagged + 1, len(code)) if _INJECTED not in _tags(code[index]))
-    return Notebook(kernel, len(code), True, sources[tagged], tuple(sources[index] for index in behind))
+    return Notebook(kernel, True, sources[tagged], tuple(sources[index] for index in behind))
 
 
 def _kernel(metadata: Mapping[str, Any]) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
-from modelyard.cluster.gathered import HELD, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, STAGE
+from modelyard.cluster.gathered import HELD, LATER, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STAGE
 from modelyard.cluster.kinds import KINDS, RAY, SPARK
 from modelyard.findings import Finding, Severity
 from modelyard.jobs import TEMPLATES, Submission, errors_about, job_environment, submission, unfit_for_run
@@ -214,13 +214,22 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
 
 
 def _of_run(body: dict[str, Any], pipeline: Pipeline, stage: Stage, run: str) -> dict[str, Any]:
-    labels = {
-        **body["metadata"].get("labels", {}),
-        PIPELINE: pipeline.name,
-        PIPELINE_RUN: run,
-        STAGE: stage.name,
+    """An object of a stage, which says whose it is; so do its pods, of which the pool knows nothing else."""
+    more = {PIPELINE: pipeline.name, PIPELINE_RUN: run, STAGE: stage.name}
+    metadata = {**body["metadata"], "labels": {**body["metadata"].get("labels", {}), **more}}
+    return {**{key: _labelled(value, more) for key, value in body.items()}, "metadata": metadata}
+
+
+def _labelled(part: Any, more: Mapping[str, str]) -> Any:
+    """The same with more labels wherever labels name a job's run: those of the pods of every engine."""
+    if isinstance(part, list):
+        return [_labelled(one, more) for one in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: {**value, **more} if key == "labels" and RUN in (value or ()) else _labelled(value, more)
+        for key, value in part.items()
     }
-    return {**body, "metadata": {**body["metadata"], "labels": labels}}
 
 
 def _held(body: dict[str, Any]) -> dict[str, Any]:
@@ -232,8 +241,12 @@ def _held(body: dict[str, Any]) -> dict[str, Any]:
         # Gone before the stages behind it, nobody could tell that it had succeeded. Of a RayJob only its cluster goes.
         spec.pop("ttlSecondsAfterFinished", None)
         spec.pop("timeToLiveSeconds", None)
-    if QUEUE in metadata["labels"]:
-        metadata = {**metadata, "labels": {**metadata["labels"], QUEUE: HELD}}
+    if queue := metadata["labels"].get(QUEUE):
+        metadata = {
+            **metadata,
+            "labels": {**metadata["labels"], QUEUE: HELD},
+            "annotations": {**metadata.get("annotations", {}), LATER: queue},
+        }
     return {**body, "metadata": metadata, "spec": spec}
 
 

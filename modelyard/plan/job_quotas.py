@@ -12,7 +12,7 @@ from modelyard.plan.capacity import amount
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Flavor, Team
-from modelyard.stack.words import plural
+from modelyard.stack.words import few, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.jobs import is_deployed
 from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
@@ -148,12 +148,11 @@ def check_bare_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fin
     for index, team in enumerate(config.teams):
         flavors = {quota.flavor for quota in team.quotas}
         if team.name in without and flavors and not flavors & bare:
-            jobs = list(without[team.name])
             yield stack.finding(
                 "RES216",
                 Severity.ADVICE,
                 ("teams", index, "quotas"),
                 f"team {team.name} has pods without GPUs, and all of its quotas are of GPU nodes",
                 "add a quota of a flavor without gpu, of nodes of any kind: {flavor: any, cpu: 16, memory: 64Gi}",
-                detail=f"jobs: {', '.join(jobs[:NAMED])}" + (f" and {len(jobs) - NAMED} more" * (len(jobs) > NAMED)),
+                detail=f"jobs: {few(without[team.name], NAMED)}",
             )

@@ -7,6 +7,7 @@ from modelyard.catalog import Document, PatchVersion, Selected
 from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.plan.pods import pod_spec
+from modelyard.stack.words import did_you_mean, nearest
 from modelyard.workloads import Workload
 
 
@@ -14,12 +15,10 @@ def missing_target(
     key: ObjectKey, workload: Workload | None, parts: list[tuple[PatchVersion, Document]], state: ClusterState
 ) -> Finding:
     """The finding for an object that patches want and the cluster does not have, with the nearest name."""
-    from difflib import get_close_matches
-
     names = sorted(other.name for other in state.objects if other.kind == key.kind and other.namespace == key.namespace)
     # Deployments of one platform begin alike; a slip of the pen changes less than that.
-    close = get_close_matches(key.name, names, 1, 0.8)
-    have = f"Did you mean {close[0]}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
+    close = nearest(key.name, names, 0.8)
+    have = f"Did you mean {close}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(
         "PAT013",
@@ -62,11 +61,7 @@ def _missing(
                 wanted.setdefault(name, patch)
     if not wanted:
         return
-    # Most plans find every container, and do without this import.
-    from difflib import get_close_matches
-
     for name, patch in wanted.items():
-        close = get_close_matches(name, have, 1)
         ours = workload is not None and name == workload.container
         yield Finding(
             "PAT014",
@@ -76,7 +71,7 @@ def _missing(
             field=f"targets.{workload.role}.container" if ours and workload else f"spec.template.spec.{kind}",
             file="" if ours else f"{patch.file}/patch.yaml.j2",
             detail="server-side apply would add a second, half-made container",
-            remedy=(f"did you mean {close[0]}?" if close else f"it has {', '.join(have) or 'none'}.")
+            remedy=(did_you_mean(name, have) or f"it has {', '.join(have) or 'none'}.")
             + (" Name it under modelyard:targets" if ours else " Correct the template"),
         )
 

@@ -61,8 +61,8 @@ def _named(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if account and account != "default":
         yield "ServiceAccount", str(account)
     for volume in spec.get("volumes") or ():
-        if claim := volume.get("persistentVolumeClaim"):
-            yield "PersistentVolumeClaim", str(claim["claimName"])
+        claim = volume.get("persistentVolumeClaim") or _NOTHING
+        yield from _required("PersistentVolumeClaim", claim, claim.get("claimName"))
         for source in (volume, *((volume.get("projected") or _NOTHING).get("sources") or ())):
             secret, settings = source.get("secret") or _NOTHING, source.get("configMap") or _NOTHING
             yield from _required("Secret", secret, secret.get("secretName") or secret.get("name"))

@@ -1,7 +1,6 @@
 """What is wrong with pools of GPU nodes: machine types that there are not, limits, flavors that no pool gives."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import Final
 
@@ -15,6 +14,7 @@ from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.nodepools import Cloud, NodePool
+from modelyard.stack.words import did_you_mean, few
 from modelyard.workloads.nodepools import NODE_CLASSES, POOL, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.pool import node_labels, only_elsewhere
 
@@ -104,8 +104,10 @@ def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
 def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:
     """Zones that are not of the pool's region; a zone's name begins with that of its region."""
     homes = (pool.region,) if pool.region is not None else tuple(regions)
+    # Else eastus2-1 would be a zone of eastus, and europe-west10-a of europe-west1.
+    beginnings = tuple(f"{home}{_ZONE[pool.cloud][:-1]}" for home in homes)
     for number, zone in enumerate(pool.zones):
-        if homes and not zone.startswith(homes):
+        if homes and not zone.startswith(beginnings):
             place = pool.region if pool.region is not None else f"a region of {pool.cloud}"
             yield stack.finding(
                 "QUE020",
@@ -123,8 +125,7 @@ def _types(stack: Stack, pool: NodePool, where: Path, card: Card, there: set[str
         known = by_type().get(name)
         has = known.card.short if known is not None and known.card is not None else "another card"
         if known is None:
-            close = get_close_matches(name, there, 1)
-            why, remedy = "is in no table", f"did you mean {close[0]}?" if close else f"there are {_some(there)}"
+            why, remedy = "is in no table", did_you_mean(name, there) or f"there are {_some(there)}"
         elif known.cloud != pool.cloud:
             why, remedy = f"is a machine of {known.cloud}", f"{pool.cloud} has {_some(there)}"
         elif known.card_id not in (card.members or (card.id,)):
@@ -185,6 +186,4 @@ def _flavors(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
 
 
 def _some(names: Iterable[str], most: int = 6) -> str:
-    """The first of many names."""
-    listed = sorted(names)
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+    return few(sorted(names), most)

@@ -48,11 +48,13 @@ def order(
     idle. KEDA looks after pods from when they are as they should be, and lets go of them before anybody else sets their
     number.
     """
-    # A Deployment comes before what may share its name, such as its disruption budget: it has the pods.
-    by_name = {target.name: target for target in sorted(targets, key=lambda target: target.key.kind == "Deployment")}
+    # What changes has a turn. A Deployment comes before what may share its name, such as its disruption budget: it has
+    # the pods.
+    every = sorted(targets, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
+    by_name = {target.name: target for target in every}
     sides = {workload.deployment: workload for workload in workloads if workload.role in GPU_ROLES}
     heads = [name for drain in drains for name in drain.targets if by_name[name].role == "rayHead"]
-    scaled = scalings(by_name.values())
+    scaled = {name: one for name, one in scalings(every).items() if by_name[name] is one.scaler}
     dropped = sorted(name for name in scaled if by_name[name].action == "delete")
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.
     last = sorted(

@@ -11,14 +11,13 @@ from modelyard.names import PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.partitions import Partition
+from modelyard.stack.words import few
 from modelyard.workloads import node_labels
 
 STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
 """The label by which feature discovery says what MIG slices of a node are called."""
 STATE_LABEL: Final = "nvidia.com/mig.config.state"
 """The label by which the MIG manager says whether it has made a node's layout."""
-_NAMED: Final = 3
-"""Nodes that a finding names before it only counts."""
 
 
 def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
@@ -28,8 +27,8 @@ def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     config = stack.config
     for index, partition in enumerate(config.partitions):
         mine = [node for node in state.nodes if node.labels.get(CONFIG_LABEL) == partition.name]
-        fitting = [node for node in state.nodes if node not in mine and _could_be(config, partition, node)]
-        yield from _labelled(stack, index, partition, mine, fitting, state)
+        if not mine:
+            yield _unlabelled(stack, index, partition, state)
         for node in mine:
             yield from _made(stack, index, partition, node)
     yield from _overlaps(stack, state.nodes)
@@ -70,24 +69,20 @@ def _could_be(config: Config, partition: Partition, node: Node) -> bool:
     return card is not None and node.labels.get(PRODUCT_LABEL) in products(card) and CONFIG_LABEL not in node.labels
 
 
-def _labelled(
-    stack: Stack, index: int, partition: Partition, mine: list[Node], fitting: list[Node], state: ClusterState
-) -> Iterator[Finding]:
-    """Whether any node has the partition, and how to give it to one."""
-    if mine:
-        return
+def _unlabelled(stack: Stack, index: int, partition: Partition, state: ClusterState) -> Finding:
+    """That no node has the partition, and how to give it to one."""
     labels = f"{CONFIG_LABEL}={partition.name}"
     if partition.mode == "mig":
         labels += f" {MIG_LABEL}={partition.name}"
-    names = [node.name for node in fitting]
+    names = {node.name for node in state.nodes if _could_be(stack.config, partition, node)}
     busy = [pod for pod in state.pods if pod.node in names and any(is_gpu(key) for key in pod.requests)]
-    where = f"nodes that could: {_some(names)}" if names else "no node has its card or its flavor's labels"
+    where = f"nodes that could: {few(sorted(names))}" if names else "no node has its card or its flavor's labels"
     stops = (
         f"; {len(busy)} pod{'s run' if len(busy) != 1 else ' runs'} on their GPUs now, and would not outlive it"
         if busy
         else ""
     )
-    yield stack.finding(
+    return stack.finding(
         "PAR015",
         Severity.WARNING,
         ("partitions", index),
@@ -161,8 +156,3 @@ def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
 
 def _amounts(have: Mapping[str, Any]) -> str:
     return ", ".join(f"{int(amount)} × {name}" for name, amount in sorted(have.items()))
-
-
-def _some(names: list[str]) -> str:
-    names = sorted(names)
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from modelyard.catalog import Library, Selected, load_library
 from modelyard.cluster import ClusterState, ObjectKey, load_recorded
 from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name, recorded_remote_names
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, ordered
 from modelyard.names import STACK_NOTE
 from modelyard.plan.about import objects_about
 from modelyard.plan.build import make_plan
@@ -19,7 +19,7 @@ from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.sides import sides_of
 from modelyard.plan.undoing import unread
 from modelyard.plan.values import Plan
-from modelyard.stack import Stack, load, project_name
+from modelyard.stack import Stack, codes, load, project_name, waive
 from modelyard.workloads.remote import remote_clusters
 
 if TYPE_CHECKING:
@@ -66,25 +66,30 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     if state is None:
         return Planned(stack, None, (*findings, *problems))
     starts, wrong = recorded_remotes(platform or root, stack)
-    left = dropped_remotes(stack, _left_recorded(platform or root, stack), ())
+    left, unread = _left_recorded(platform or root, stack)
+    wrong = (*wrong, *unread, *dropped_remotes(stack, left, ()))
     plan = make_plan(stack, library_of(root), state, today, remotes=starts)
-    return Planned(stack, _with((*findings, *wrong, *left), plan), (), state, remotes=_states(starts))
+    return Planned(stack, _with((*findings, *wrong), plan, stack, today), (), state, remotes=_states(starts))
 
 
-def _left_recorded(root: Path, stack: Stack) -> dict[str, dict[ObjectKey, "Held"]]:
-    """What is recorded as the stack's own in remote clusters that it does not name any more."""
+def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "Held"]], list[Finding]]:
+    """What is recorded as the stack's own in remote clusters that it does not name any more, and what is unreadable."""
     from modelyard.cluster.state import Held, annotations_of
 
-    found = {}
+    found: dict[str, dict[ObjectKey, Held]] = {}
+    problems: list[Finding] = []
+    # An apply does not read it, and once nothing is there its recording goes.
+    remedy = f"take an earlier version of it back, or apply and then run: modelyard record {stack.name}"
     for name in recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}:
-        state, _ = load_recorded(root, recorded_name(stack.name, name))
+        state, wrong = load_recorded(root, recorded_name(stack.name, name))
+        problems += [one._replace(remedy=remedy) for one in wrong]
         notes = {key: annotations_of(body) for key, body in state.objects.items()} if state is not None else {}
         found[name] = {
             key: Held(managed=note.get(MODE_ANNOTATION) == "managed")
             for key, note in notes.items()
             if note.get(STACK_NOTE) == stack.full_name
         }
-    return found
+    return found, problems
 
 
 def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
@@ -177,7 +182,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, library_of(root), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
-    whole = _with((*findings, *compared, *notes), plan)
+    whole = _with((*findings, *compared, *notes), plan, stack, today)
     return Planned(stack, whole, (), state, counter.total(), _states(starts))
 
 
@@ -276,8 +281,17 @@ def shown(root: Path, file: Path) -> str:
         return str(file)
 
 
-def _with(findings: Iterable[Finding], plan: Plan) -> Plan:
-    from modelyard.findings import ordered
+def _with(findings: Iterable[Finding], plan: Plan, stack: Stack, today: date) -> Plan:
+    """The plan with what is to be said of where it starts.
 
+    Waivers cover what of it is no error: behind one of these nobody knows what an apply would do.
+    """
     extra = tuple(findings)
-    return plan._replace(findings=ordered((*extra, *plan.findings))) if extra else plan
+    if not extra:
+        return plan
+    errors = [one for one in extra if one.severity is Severity.ERROR]
+    rest, used = waive((one for one in extra if one.severity is not Severity.ERROR), stack, today)
+    # The plan has told of these that they cover nothing.
+    idle = {(codes.WAIVER_UNUSED, f"waivers[{index}]") for index in used}
+    told = (one for one in plan.findings if (one.code, one.field) not in idle)
+    return plan._replace(findings=ordered((*errors, *rest, *told)))

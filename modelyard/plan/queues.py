@@ -12,7 +12,7 @@ from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Team
-from modelyard.stack.words import listed, plural
+from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.nodepools import POOL, gives, is_for_pools
 from modelyard.workloads.pool import apart, only_elsewhere
@@ -241,6 +241,11 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
 def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
     """Whether the nodes of each flavor have the GPUs that the teams were promised."""
     promises: list[_Promise] = []
+    shares: dict[str, dict[str, list[tuple[str, int]]]] = {}
+    for team in stack.config.teams:
+        for quota in team.quotas:
+            if quota.gpus and not team.clusters:
+                shares.setdefault(quota.flavor, {}).setdefault(quota.resource, []).append((team.name, quota.gpus))
     for index, flavor in enumerate(stack.config.flavors):
         if only_elsewhere(stack.config, flavor):
             continue
@@ -261,23 +266,18 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
             continue
         # Of nodes that Karpenter adds there may be more than now.
         lasting = [node for node in fitting if node.labels.get(POOL) not in {pool.name for pool in pools}]
-        shares: dict[str, list[tuple[str, int]]] = {}
-        for team in stack.config.teams:
-            for quota in team.quotas:
-                if quota.flavor == flavor.name and quota.gpus and not team.clusters:
-                    shares.setdefault(quota.resource, []).append((team.name, quota.gpus))
-        for resource, theirs in shares.items():
+        for resource, theirs in shares.get(flavor.name, {}).items():
             have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
             have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0
             promised = sum(gpus for _, gpus in theirs)
             if promised <= have:
-                places = {node.name: node.allocatable.get(resource, Fraction(0)) for node in lasting}
+                # Flavors whose nodes without such GPUs are the same share none of these.
+                places = {node.name: node.allocatable[resource] for node in lasting if node.allocatable.get(resource)}
                 if resource == GPU_RESOURCE:
                     places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}
                 promises.append(_Promise(index, flavor.name, resource, promised, places))
                 continue
-            names = ", ".join(f"{name} {gpus}" for name, gpus in theirs[:MANY])
-            more = f" and {len(theirs) - MANY} more" if len(theirs) > MANY else ""
+            names = few((f"{name} {gpus}" for name, gpus in theirs), MANY)
             what = "GPUs" if resource == GPU_RESOURCE else resource
             yield stack.finding(
                 "QUE006",
@@ -285,7 +285,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 ("flavors", index),
                 f"teams have quotas of {promised} {what} of {flavor.name}, and its nodes have {have}",
                 "lower the quotas to what there is; where an autoscaler adds nodes there is nothing to do",
-                detail=f"{names}{more}; {plural(len(fitting), 'node')}",
+                detail=f"{names}; {plural(len(fitting), 'node')}",
             )
     yield from _together(stack, promises)
 
@@ -304,28 +304,34 @@ class _Promise(NamedTuple):
 
 def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
     """Whether flavors that share nodes promise more together than these have: Kueue counts each by itself."""
-    groups: dict[int, list[_Promise]] = {}
-    owner: dict[tuple[str, str], list[_Promise]] = {}
-    for one in promises:
-        joined = [one]
+    every = tuple(promises)
+    above = list(range(len(every)))
+
+    def first(number: int) -> int:
+        """The one by which a group is known."""
+        while above[number] != number:
+            number = above[number]
+        return number
+
+    seen: dict[tuple[str, str], int] = {}
+    for number, one in enumerate(every):
         for place in one.places:
-            if (found := owner.get((one.resource, place))) is not None and groups.pop(id(found), None) is not None:
-                joined += found
-        groups[id(joined)] = joined
-        owner |= {(each.resource, place): joined for each in joined for place in each.places}
+            above[first(number)] = first(seen.setdefault((one.resource, place), number))
+    groups: dict[int, list[_Promise]] = {}
+    for number, one in enumerate(every):
+        groups.setdefault(first(number), []).append(one)
     for group in groups.values():
         have = int(sum({place: gpus for one in group for place, gpus in one.places.items()}.values()))
         promised = sum(one.gpus for one in group)
         if len(group) < 2 or promised <= have:
             continue
-        theirs = sorted(group, key=lambda one: one.at)
-        names = listed((one.flavor for one in theirs), "and")
-        what = "GPUs" if theirs[0].resource == GPU_RESOURCE else theirs[0].resource
+        names = listed((one.flavor for one in group), "and")
+        what = "GPUs" if group[0].resource == GPU_RESOURCE else group[0].resource
         yield stack.finding(
             "QUE006",
             Severity.WARNING,
-            ("flavors", theirs[-1].at),
+            ("flavors", group[-1].at),
             f"flavors {names} share nodes: teams have quotas of {promised} {what} of them, and the nodes have {have}",
             "tell the flavors apart by labels, or lower the quotas to what their nodes have together",
-            detail=", ".join(f"{one.flavor} {one.gpus}" for one in theirs),
+            detail=", ".join(f"{one.flavor} {one.gpus}" for one in group),
         )

@@ -11,7 +11,7 @@ from modelyard.plan.ledger import Ledger, is_item, ledger_of, others, ours
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.returning import Undo, due, handed_over
 from modelyard.stack.config import Stack
-from modelyard.stack.words import plural
+from modelyard.stack.words import few, plural
 
 
 def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
@@ -56,7 +56,7 @@ def two_states(stack: Stack, names: Sequence[str]) -> Finding:
     return Finding(
         "OWN016",
         Severity.WARNING,
-        f"the engine's state knows nothing of what {stack.name} has applied to {_few(names)}",
+        f"the engine's state knows nothing of what {stack.name} has applied to {few(names)}",
         stack=stack.name,
         file=stack.file,
         detail="another state of the same stack does, or this one was lost; an apply goes on from what the objects say "
@@ -64,11 +64,6 @@ def two_states(stack: Stack, names: Sequence[str]) -> Finding:
         remedy="keep one state, where everybody who applies reaches it: check PULUMI_BACKEND_URL and the backend of "
         "Pulumi.yaml",
     )
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
 
 
 def unread(stack: Stack, why: str) -> Finding:

@@ -94,7 +94,9 @@ def _sent(target: TargetPlan) -> dict[str, object]:
 def _placed(findings: Iterable[Finding], side: Side, plan: Plan, library: Library) -> Iterator[Finding]:
     """The findings about one cluster with their stack, and the file and line of what gives their field its value."""
     stack = side.stack
-    targets = {target.name_there: target for target in plan.targets}
+    targets: dict[str, list[TargetPlan]] = {}
+    for target in plan.targets:
+        targets.setdefault(target.name_there, []).append(target)
     chosen: tuple[Selected, ...] | None = None
     renderings = Renderings()
     for finding in findings:
@@ -108,8 +110,15 @@ def _placed(findings: Iterable[Finding], side: Side, plan: Plan, library: Librar
         traced = None
         if finding.target in targets and finding.field:
             chosen = side.chosen(library)[0] if chosen is None else chosen
-            traced = _traced(finding.field, targets[finding.target], stack, chosen, renderings)
+            traces = [_traced(finding.field, one, stack, chosen, renderings) for one in targets[finding.target]]
+            # A Deployment and what leads to it or scales it have one name: the one that has the field is meant.
+            traced = max((one for one in traces if one is not None), key=_says, default=None)
         yield _at(finding, stack, traced, chosen or ())
+
+
+def _says(traced: Trace) -> tuple[bool, bool]:
+    """How much is known of a field: whether a patch sets it, whether it is there."""
+    return bool(traced.settings), traced.after is not merge.ABSENT
 
 
 def _traced(

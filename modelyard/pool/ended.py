@@ -89,6 +89,6 @@ def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator
     if "DeadlineExceeded" in (run.reason, *reasons):
         yield "raise the job's timeLimit, or have it continue from a checkpoint"
     if reasons & {"Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}:
-        yield f"its node took the pods away, so the same may go well again: modelyard job submit {run.stack} {run.job}"
+        yield f"its node took the pods away, so the same may go well again: {run.again}"
     if logs and ("Error" in reasons or not reasons):
         yield f"read what it wrote: modelyard job logs {run.words}"

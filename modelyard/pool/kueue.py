@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cluster.gathered import HELD, RUN, PoolObjects
+from modelyard.cluster.gathered import HELD, RUN, STAGE, PoolObjects
 from modelyard.cluster.state import amounts
 from modelyard.names import is_gpu
-from modelyard.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by
+from modelyard.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by, written_at
 from modelyard.pool.values import QueueUse, QuotaUse
 from modelyard.stack.config import Config
 
@@ -34,8 +34,10 @@ class Work(NamedTuple):
     flavors: tuple[tuple[str, str], ...]
     """The flavor of each GPU resource that it has quota of."""
     priority: int
-    since: str
+    order: str
     """From when its place in the queue counts."""
+    since: str
+    """Since when it waits, or waited."""
 
     @property
     def parts(self) -> list[Mapping[str, Any]]:
@@ -105,7 +107,7 @@ class Queues:
     def waiting(self, queue: str) -> list[Work]:
         """What waits in a ClusterQueue for quota, in the order in which Kueue looks at it."""
         found = [work for work in self.works if work.queue == queue and not (work.reserved or work.over)]
-        return sorted(found, key=lambda work: (-work.priority, work.since, work.namespace, work.name))
+        return sorted(found, key=lambda work: (-work.priority, work.order, work.namespace, work.name))
 
     def holding(self, queues: Iterable[str]) -> list[Work]:
         """What has quota in any of the ClusterQueues and has not ended."""
@@ -199,6 +201,7 @@ class Queues:
             tuple(sorted(flavors.items())),
             int(spec.get("priority") or 0),
             _order(body),
+            _since(body),
         )
 
 
@@ -257,6 +260,29 @@ def _order(body: Mapping[str, Any]) -> str:
     if evicted.get("status") == "True" and evicted.get("reason") in ("PodsReadyTimeout", "AdmissionCheck"):
         return str(evicted.get("lastTransitionTime"))
     return str(body["metadata"].get("creationTimestamp") or "")
+
+
+def _since(body: Mapping[str, Any]) -> str:
+    """Since when it waits: since it was made, since the turn of its stage came, or since it lost its quota.
+
+    Kueue makes a stage's Workload with the run, and no condition of it changes its status at the stage's turn. But the
+    name of its queue does then, and the API server notes when Kueue wrote that.
+    """
+    evicted = condition(body, "Evicted")
+    parts = (body.get("spec") or NOTHING).get("podSets") or ()
+    staged = any(STAGE in labels_of(part.get("template") or NOTHING) for part in parts)
+    return max(
+        str(body["metadata"].get("creationTimestamp") or ""),
+        written_at(body, "spec", "queueName") if staged else "",
+        str(evicted.get("lastTransitionTime") or "") if evicted.get("status") == "True" else "",
+    )
+
+
+def quota_of(body: Mapping[str, Any]) -> int:
+    """The GPUs that a Workload has quota of: none before it was given some, and after its end."""
+    admission = (body.get("status") or NOTHING).get("admission") or NOTHING
+    lasts = is_true(body, "QuotaReserved") and not is_true(body, "Finished")
+    return sum(_got(admission)[0].values()) if lasts else 0
 
 
 def _count(value: str | int | None) -> int:

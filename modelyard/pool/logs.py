@@ -60,5 +60,11 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
     return [latest[key] for key in sorted(latest)]
 
 
+def of_part(run: Run, name: str, pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pods of one stage or trial, by the name of its object, or of the run that a stage is to its pods."""
+    jobs = {part.name for part in run.work if name in (part.name, labels_of(part.body).get(RUN))}
+    return [pod for pod in pods if labels_of(pod).get(JOB_NAME) in jobs or labels_of(pod).get(RUN) == name]
+
+
 def _name(pod: Mapping[str, Any]) -> str:
     return str(pod["metadata"]["name"])

@@ -39,6 +39,20 @@ def condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     return next((one for one in found if one.get("type") == kind), NOTHING)
 
 
+def written_at(body: Mapping[str, Any], *path: str) -> str:
+    """When whoever owns a field last wrote to the object, as its managedFields say; empty where nobody owns it."""
+    found = ""
+    for entry in body["metadata"].get("managedFields") or ():
+        fields = entry.get("fieldsV1") or NOTHING
+        for step in path:
+            fields = fields.get(f"f:{step}")
+            if fields is None:
+                break
+        else:
+            found = max(found, str(entry.get("time") or ""))
+    return found
+
+
 def is_true(body: Mapping[str, Any], kind: str) -> bool:
     """Whether a condition holds."""
     return bool(condition(body, kind).get("status") == "True")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard.cluster.gathered import JOB, JOB_NAME, QUEUE, RUN, STACK
+from modelyard.cluster.gathered import JOB, JOB_NAME, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE
 from modelyard.pool.kueue import Queues, Work, owner_name
 from modelyard.pool.objects import LOCAL_QUEUE, labels_of, made_by, workload_name
 from modelyard.pool.values import Owner
@@ -14,8 +14,8 @@ def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
     labels, namespace = labels_of(pod), str(pod["metadata"].get("namespace") or "")
     job = labels.get(JOB)
     # A notebook's pods have no label for the run, which is called as its Job is.
-    name = labels.get(RUN) or (labels.get(JOB_NAME) if job else None) or workload_name(pod)
-    return Owner(_team(pod, namespace, queues), namespace, name, job, labels.get(STACK))
+    name = _run(labels) or (labels.get(JOB_NAME) if job else None) or workload_name(pod)
+    return Owner(_team(pod, namespace, queues), namespace, name, job, labels.get(STACK), labels.get(STAGE))
 
 
 def owner_of_work(work: Work, queues: Queues) -> Owner:
@@ -23,9 +23,14 @@ def owner_of_work(work: Work, queues: Queues) -> Owner:
     for part in (work.body.get("spec") or {}).get("podSets") or ():
         labels = labels_of(part.get("template") or {})
         if RUN in labels or JOB in labels:
-            name = labels.get(RUN) or owner_name(work)
-            return Owner(queues.team_of(work.queue), work.namespace, name, labels.get(JOB), labels.get(STACK))
+            name, team = _run(labels) or owner_name(work), queues.team_of(work.queue)
+            return Owner(team, work.namespace, name, labels.get(JOB), labels.get(STACK), labels.get(STAGE))
     return Owner(queues.team_of(work.queue), work.namespace, owner_name(work))
+
+
+def _run(labels: Mapping[str, str]) -> str | None:
+    """The run that the verbs of runs know: of a stage that of its pipeline."""
+    return labels.get(PIPELINE_RUN) or labels.get(RUN)
 
 
 def _team(pod: Mapping[str, Any], namespace: str, queues: Queues) -> str | None:

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.gathered import HELD, JOB, PIPELINE, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE, RunObjects
+from modelyard.cluster.gathered import HELD, JOB, LATER, PIPELINE, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE, RunObjects
+from modelyard.cluster.state import annotations_of
 from modelyard.names import is_slice
 from modelyard.pool.objects import asks_for, labels_of
 from modelyard.pool.states import ENDED, State, pod_sets, state_of, times_of
 from modelyard.pool.words import run_words
-from modelyard.stack.words import plural
+from modelyard.stack.words import near, plural
 
 _FIRST: Final[Sequence[State]] = (
     "cancelled",
@@ -49,9 +50,20 @@ class Part(NamedTuple):
     """Of a pipeline; empty where it is no stage."""
 
     @property
+    def queue(self) -> str | None:
+        """The queue that it is in, or goes into at its stage's turn; None: nothing queues it."""
+        label = labels_of(self.body).get(QUEUE)
+        return annotations_of(self.body).get(LATER) if label == HELD else label
+
+    @property
     def holds(self) -> int:
         """GPUs that it has, or is about to get: none before its quota and after its end."""
         return self.gpus if self.state in ("starting", "running", "cancelled") else 0
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.state in ENDED
 
     @property
     def dispatched(self) -> bool:
@@ -83,6 +95,11 @@ class Run(NamedTuple):
         return run_words(self.stack, self.name, self.remote)
 
     @property
+    def again(self) -> str:
+        """What submits the same once more."""
+        return f"modelyard {'pipeline' if self.stages else 'job'} submit {self.stack} {self.job}"
+
+    @property
     def dispatched(self) -> bool:
         """Whether anything of it runs in other clusters."""
         return bool(self.clusters) or any(part.dispatched for part in self.parts)
@@ -90,19 +107,31 @@ class Run(NamedTuple):
     @property
     def state(self) -> State:
         """The run's state: while anything of it goes on, it does."""
-        leader = next((part for part in self.parts if not part.stage), None) if self.stages else None
-        if leader is not None and leader.state in (*ENDED, "cancelled"):
-            return leader.state
-        have = {part.state for part in self.stages or self.parts}
-        # Between two stages nothing runs, and the run does.
-        if leader is not None and have <= {"held", *ENDED}:
-            return "running"
-        return next(state for state in _FIRST if state in have)
+        leader, have = self.leader, {part.state for part in self.work}
+        goes_on = have - {"held", *ENDED}
+        if leader is None or (goes_on and leader.state != "cancelled"):
+            # What starts the stages may have ended before them, as when the API server has refused it too often.
+            return next(state for state in _FIRST if state in (goes_on or have))
+        if leader.state == "succeeded":
+            # It says so of all stages or of none: where one has not succeeded, something else has ended it.
+            return next(state for state in ("failed", "held", "succeeded") if state in have)
+        # Of a run that has failed, stages that nothing starts any more have been given up.
+        return leader.state
 
     @property
     def stages(self) -> tuple[Part, ...]:
         """Those of its parts that are stages of a pipeline."""
         return tuple(part for part in self.parts if part.stage)
+
+    @property
+    def leader(self) -> Part | None:
+        """What starts the stages; None: it has none, or it is gone."""
+        return next((part for part in self.parts if not part.stage), None) if self.stages else None
+
+    @property
+    def work(self) -> tuple[Part, ...]:
+        """The parts that do what the run is for: of a pipeline the stages."""
+        return self.stages or self.parts
 
     @property
     def noun(self) -> str:
@@ -136,12 +165,9 @@ class Run(NamedTuple):
         kinds = {name for part in self.parts for spec, _ in pod_sets(part.body) for name in asks_for(spec)}
         return next(iter(kinds)) if len(kinds) == 1 and is_slice(*kinds) else ""
 
-    @property
-    def held(self) -> str:
-        """What it has, in words: ``2 GPUs``, ``1 nvidia.com/mig-1g.5gb``, ``no GPU``."""
-        if not self.holds:
-            return "no GPU"
-        return f"{self.holds} {self.slice}" if self.slice else plural(self.holds, "GPU")
+    def counted(self, gpus: int) -> str:
+        """So many of its GPUs, in words: ``2 GPUs``, ``1 nvidia.com/mig-1g.5gb``."""
+        return f"{gpus} {self.slice}" if self.slice else plural(gpus, "GPU")
 
     @property
     def created(self) -> str:
@@ -158,9 +184,13 @@ class Run(NamedTuple):
         """When its last part ended; empty while one goes on."""
         return max((part.ended for part in self.parts), default="") if self.over else ""
 
+    def has(self, name: str) -> bool:
+        """Whether a part of it is called so: an object, or the run that a stage is to its pods."""
+        return any(name in (part.name, labels_of(part.body).get(RUN)) for part in self.work)
+
     def count(self, state: State) -> int:
         """Trials or stages in a state."""
-        return sum(part.state == state for part in self.stages or self.parts)
+        return sum(part.state == state for part in self.work)
 
 
 def runs_of(objects: RunObjects) -> tuple[Run, ...]:
@@ -176,10 +206,9 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
     runs = []
     for (stack, namespace, name), bodies in groups.items():
         labels = labels_of(bodies[0])
-        queues = (labels_of(body).get(QUEUE) for body in bodies)
-        team = next((queue for queue in queues if queue not in (None, HELD)), None)
         parts = tuple(sorted(map(_part, bodies), key=lambda part: (len(part.name), part.name)))
-        runs.append(Run(name, labels.get(PIPELINE) or labels.get(JOB, ""), stack, namespace, team, parts))
+        made = Run(name, labels.get(PIPELINE) or labels.get(JOB, ""), stack, namespace, None, parts)
+        runs.append(made._replace(team=next((part.queue for part in made.work if part.queue), None)))
     by_name = sorted(runs, key=lambda run: (run.name, run.namespace))
     return tuple(sorted(by_name, key=lambda run: run.created, reverse=True))
 
@@ -209,8 +238,5 @@ def _part(body: Mapping[str, Any]) -> Part:
 
 def near_runs(name: str, runs: Iterable[Run]) -> list[str]:
     """The runs whose names are most like one, the nearest first; those of its job where none is."""
-    from difflib import get_close_matches
-
     known = list(runs)
-    close = get_close_matches(name, [run.name for run in known], 3, 0.6)
-    return close or [run.name for run in known if run.job == name][:3]
+    return near(name, [run.name for run in known]) or [run.name for run in known if run.job == name][:3]

@@ -37,6 +37,13 @@ class Owner(NamedTuple):
     job: str | None = None
     """The job of a stack that the run is of; None: it is no run."""
     stack: str | None = None
+    stage: str | None = None
+    """Of a pipeline's run; None: it is no stage."""
+
+    @property
+    def words(self) -> str:
+        """The name, and the stage."""
+        return f"{self.name} (stage {self.stage})" if self.stage else self.name
 
 
 class Taker(NamedTuple):
@@ -136,6 +143,7 @@ class Waiter(NamedTuple):
     gpus: tuple[tuple[str, int], ...]
     """By resource."""
     since: str
+    """Since when it waits: a stage of a pipeline since its turn came."""
     reason: str
     """In the words of Kueue or of the scheduler; of a check, its name and the clusters that were asked."""
 

@@ -258,7 +258,7 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) 
             work.since,
             reason_of(work),
         )
-    for work in sorted(queues.works, key=lambda one: (one.queue or "", one.since, one.name)):
+    for work in sorted(queues.works, key=lambda one: (one.queue or "", one.order, one.name)):
         if work.gpus and work.reserved and not (work.admitted or work.over):
             owner, clusters = owner_of_work(work, queues), asked_of(work, config)
             words = "; ".join(_pending(work)) + (f"; {', '.join(clusters)} asked" if clusters else "")

@@ -59,9 +59,7 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stoppe
     if (work.body.get("spec") or NOTHING).get("active") is False:
         words = str(condition(work.body, "Evicted").get("message") or "")
         told.cause("queue", "Kueue has set it aside and does not try it again", words)
-        told.helps.append(
-            f"correct what kept it from starting, and submit it again: modelyard job submit {run.stack} {run.job}"
-        )
+        told.helps.append(f"correct what kept it from starting, and submit it again: {run.again}")
         return
     if "clusterqueues" in known.objects.unread:
         told.cause("queue", "these credentials may not read clusterqueues of Kueue: quotas are not known")
@@ -179,8 +177,8 @@ def _most(quota: QuotaUse, work: Work, known: Known) -> int:
 def _named(work: Work, queues: Queues) -> str:
     owner = owner_of_work(work, queues)
     if work.queue is not None and work.queue not in queues.teams:
-        return f"{owner.name} of queue {work.queue}"
-    return f"{owner.name} of {owner.team}" if owner.team else owner.name or owner_name(work)
+        return f"{owner.words} of queue {work.queue}"
+    return f"{owner.words} of {owner.team}" if owner.team else owner.words or owner_name(work)
 
 
 def _gpus(work: Work) -> str:

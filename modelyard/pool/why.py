@@ -6,14 +6,14 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from modelyard.cluster.gathered import FarObjects, PoolObjects
+from modelyard.cluster.gathered import RELEASED, FarObjects, PoolObjects
 from modelyard.cluster.pods import held_up
 from modelyard.pool.dispatch import located, tell_there, tell_unreached
 from modelyard.pool.ended import WORDS, failed_pods, what_would_help
 from modelyard.pool.kueue import Queues
-from modelyard.pool.objects import NOTHING, condition
+from modelyard.pool.objects import NOTHING, condition, written_at
 from modelyard.pool.room import floor_of, tell_places
-from modelyard.pool.runs import Run
+from modelyard.pool.runs import Part, Run
 from modelyard.pool.states import pod_sets
 from modelyard.pool.times import seconds_since
 from modelyard.pool.told import Known, Told, Why
@@ -57,26 +57,28 @@ def why(
                 run, f"was cancelled; {plural(len(living), 'pod')} of it still stop{'s' * (len(living) == 1)}"
             )
         case "held":
-            told.cause("queue", "the Job that starts its stages is gone, so nothing starts them")
-            told.helps.append(f"submit it again: modelyard pipeline submit {run.stack} {run.job}")
+            _given_up(run, told)
             return told.why(run, "waits for ever")
         case "suspended":
             told.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
             first = "" if run.remote else "give its job or resource a team, and "
-            told.helps.append(f"{first}submit it again: modelyard job submit {run.stack} {run.job}")
+            told.helps.append(f"{first}submit it again: {run.again}")
             return told.why(run, "is suspended")
         case "queued":
             waiting = [part for part in run.parts if part.state == "queued"]
             tell_waiting(run, waiting[0], told, known)
+            _given_up(run, told)
             more = f" ({plural(len(waiting), run.noun)})" if len(run.parts) > 1 else ""
-            return told.why(run, f"waits for its GPUs{_waited(run, now)}{more}")
+            return told.why(run, f"waits for its GPUs{_waited(waiting, known)}{more}")
         case _:
             _started(run, ours, told, known)
-            state = "runs" if run.state == "running" else "has its quota and does not run yet"
+            queued = any(part.queue for part in run.parts if part.state == "starting")
+            state = "runs" if run.state == "running" else f"{'has its quota and ' * queued}does not run yet"
             waiting = [part for part in run.parts if part.state == "queued"]
             if waiting:
                 tell_waiting(run, waiting[0], told, known)
-                state = f"runs in part: {run.count('running')} of {plural(len(run.stages or run.parts), run.noun)}"
+                state = f"runs in part: {run.count('running')} of {plural(len(run.work), run.noun)}"
+            _given_up(run, told)
             return told.why(run, state + (_lasted(run, now) if run.state == "running" else ""))
 
 
@@ -85,9 +87,29 @@ def _lasted(run: Run, now: datetime) -> str:
     return "" if start is None else f" after {span(start - end)}" if end is not None else f" for {span(start)}"
 
 
-def _waited(run: Run, now: datetime) -> str:
-    seconds = seconds_since(run.created, now)
+def _waited(waiting: Iterable[Part], known: Known) -> str:
+    seconds = seconds_since(min(_waits_since(part, known) for part in waiting), known.now)
     return "" if seconds is None else f" for {span(seconds)}"
+
+
+def _waits_since(part: Part, known: Known) -> str:
+    """Since when a part waits: a stage since its turn came, not since the run was submitted."""
+    if (work := known.queues.by_uid.get(part.uid)) is not None:
+        return work.since
+    return written_at(part.body, "metadata", "annotations", RELEASED) if part.stage else part.created
+
+
+def _given_up(run: Run, told: Told) -> None:
+    """That nothing starts the stages any more that wait for others."""
+    leader, held = run.leader, run.count("held")
+    if not held or (leader is not None and not leader.over):
+        return
+    end = "is gone" if leader is None else f"has {leader.state}"
+    stages = "them" if held == len(run.stages) else plural(held, "stage")
+    told.cause(
+        "queue", f"the Job that starts its stages {end}, so nothing starts {stages}", leader.message if leader else None
+    )
+    told.helps.append(f"submit it again: {run.again}")
 
 
 def _failed(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -> Why:
@@ -102,8 +124,7 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -
     elif run.clusters:
         tell_there(run, told)
         told.helps.append(
-            f"submit it again and read along while it runs: modelyard job submit {run.stack} {run.job}, then "
-            "modelyard job logs with --follow"
+            f"submit it again and read along while it runs: {run.again}, then modelyard job logs with --follow"
         )
     elif not pods and run.reason != "DeadlineExceeded":
         told.cause("pods", "its pods are gone, and with them what they ended with")
@@ -145,7 +166,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) 
     for pod in living:
         _not_started(pod, told)
     if run.state == "starting" and not (pods or told.causes):
-        sets = [count for part in run.parts for _, count in pod_sets(part.body)]
+        sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body)]
         told.cause("pods", f"none of its {plural(sum(sets), 'pod')} has been made yet")
         told.helps.append(
             "wait some seconds; where it stays so, its controller does not run or a quota of the namespace is full"

@@ -233,9 +233,13 @@ def _placed(
     }
     found: dict[str, dict[str, int]] = {one.name: {} for one in wanted}
     nodes = {node.name: node for node in room.nodes}
+    homes: dict[str, list[str]] = {}
+    for pod in state.pods:
+        if pod.node in nodes:
+            homes.setdefault(pod.owner, []).append(pod.node)
     # Who runs somewhere stays there before anybody new comes.
     for one in wanted:
-        for name in sorted(pod.node for pod in state.pods if pod.owner == one.name and pod.node in nodes):
+        for name in sorted(homes.get(one.name, ())):
             # A cordoned node takes nobody new and keeps whom it has.
             node = nodes[name] if one.rolls else nodes[name]._replace(schedulable=True)
             _put(one, node, 1, taken, found[one.name])

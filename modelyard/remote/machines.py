@@ -1,7 +1,6 @@
 """What is wrong with the machine of a remote resource: its type, card, size, region and price."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
@@ -14,6 +13,7 @@ from modelyard.remote.offers import Own, near_regions, offers
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
+from modelyard.stack.words import did_you_mean
 
 
 def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) -> Iterator[Finding]:
@@ -26,13 +26,12 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
     known = types(provider.kind)
     machine = known.get(remote.instance_type)
     if machine is None:
-        near = get_close_matches(remote.instance_type, known, 3, 0.5)
         yield stack.finding(
             "REM004",
             Severity.ERROR,
             (*where, "instanceType"),
             f"{provider.kind} has no machine with GPUs of type {remote.instance_type} in the table",
-            f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(sorted(known)[:3])} and others",
+            did_you_mean(remote.instance_type, known, 3, 0.5) or f"it has {', '.join(sorted(known)[:3])} and others",
         )
         yield from _region(stack, where, resource, provider.kind, None, own)
         return

@@ -9,6 +9,7 @@ from modelyard.hardware.regions import offered, region_names
 from modelyard.hardware.rented import machine_of, provider_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
+from modelyard.stack.words import near
 
 HOUR = 3600
 Own = Mapping[tuple[str, str], tuple[Fraction, str, str]]
@@ -88,9 +89,7 @@ def near_regions(cloud: str, prefix: str, machine: Instance | None = None) -> tu
     shared = {name: _shared(name, prefix) for name in names}
     most = max(shared.values(), default=0)
     if most == 0:
-        from difflib import get_close_matches
-
-        return tuple(get_close_matches(prefix, names, 3, 0.4)) or names[:3]
+        return tuple(near(prefix, names, 3, 0.4)) or names[:3]
     return tuple(name for name in names if shared[name] == most)[:3]
 
 

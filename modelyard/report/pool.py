@@ -193,7 +193,7 @@ def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
 
 
 def _who(owner: Owner) -> str:
-    return owner.name if owner.job is not None else f"{owner.namespace}/{owner.name}"
+    return owner.words if owner.job is not None else f"{owner.namespace}/{owner.name}"
 
 
 def _amount(count: int, resource: str) -> str:

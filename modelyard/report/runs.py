@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from modelyard.pool import Run, Why
+from modelyard.pool.stake import Stake
 from modelyard.pool.states import State
 from modelyard.pool.times import moment, seconds_since
 from modelyard.pool.words import some, span
@@ -32,8 +33,10 @@ def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidde
     # Queues of the platform's cluster have their teams' names; a remote cluster has no teams.
     queue = "QUEUE" if any(run.remote for run in runs) else "TEAM"
     head, *lines = table(rows, ("RUN", "STATE", queue, "GPUS", "AGE", "RAN", "ABOUT"), style)
+    # A name may have a state in it, and no two spaces before that.
     lines = [
-        line.replace(run.state, paint.get(run.state, str)(run.state), 1) for run, line in zip(runs, lines, strict=True)
+        line.replace(f"  {run.state}", f"  {paint.get(run.state, str)(run.state)}", 1)
+        for run, line in zip(runs, lines, strict=True)
     ]
     return [head, *lines, *(more if hidden else [])]
 
@@ -64,7 +67,7 @@ def _about(run: Run) -> str:
     if len(run.parts) > 1:
         states: tuple[State, ...] = ("running", "starting", "queued", "held", "failed", "succeeded")
         counts = [(run.count(state), state) for state in states]
-        trials = f"{plural(len(run.stages or run.parts), run.noun)}: " + ", ".join(
+        trials = f"{plural(len(run.work), run.noun)}: " + ", ".join(
             f"{count} {state}" for count, state in counts if count
         )
     there = f"in {some(run.clusters)}" if run.clusters else ""
@@ -142,21 +145,39 @@ def why_document(found: Why, now: datetime) -> dict[str, Any]:
     }
 
 
-def cancelled_text(run: Run, style: Style = PLAIN) -> list[str]:
-    """What was stopped."""
-    comes = "comes" if run.holds == 1 else "come"
-    had = f"; {run.held} of it {comes} free when its pods have stopped" if run.holds else "; it held no GPU"
-    return [f"{style.bold(safe(run.name))} is cancelled{had}", *(f"  {one.kind} {safe(one.name)}" for one in run.parts)]
+def cancelling_text(run: Run, has: Stake) -> str:
+    """What stopping a run would end, as one sentence."""
+    what = f"{plural(len(run.work), run.noun)} of " if len(run.parts) > 1 else ""
+    amounts = (("holds", has.gpus), ("has quota of", has.quota), ("asks for", has.asked))
+    words = " and ".join(f"{verb} {run.counted(gpus)}" for verb, gpus in amounts if gpus)
+    none = "has no GPU yet" if run.gpus and run.state in ("queued", "starting") else "holds no GPU"
+    return f"Cancelling stops {what}{safe(run.name)}, which is {run.state} and {words or none}."
 
 
-def cancelled_document(run: Run, stopped: bool) -> dict[str, Any]:
-    """The same for machines."""
+def cancelled_text(run: Run, has: Stake, style: Style = PLAIN) -> list[str]:
+    """What was stopped, and what comes free."""
+    if has.gpus or has.asked:
+        gpus = has.total
+        had = f"{run.counted(gpus)} of it {'comes' if gpus == 1 else 'come'} free when its pods have stopped"
+    elif has.quota:
+        had = f"its quota of {run.counted(has.quota)} comes free"
+        had += " when its pods have stopped" if run.count("starting") else ""
+    else:
+        had = "it held no GPU"
+    return [
+        f"{style.bold(safe(run.name))} is cancelled; {had}",
+        *(f"  {one.kind} {safe(one.name)}" for one in run.parts),
+    ]
+
+
+def cancelled_document(run: Run, has: Stake | None) -> dict[str, Any]:
+    """The same for machines; None: it had ended, and nothing was stopped."""
     return {
         "formatVersion": 1,
         "stack": run.stack,
         "run": run.name,
         "namespace": run.namespace,
-        "state": "cancelled" if stopped else run.state,
-        "gpus": run.holds if stopped else 0,
-        "deleted": [{"kind": one.kind, "name": one.name} for one in run.parts] if stopped else [],
+        "state": run.state if has is None else "cancelled",
+        "gpus": 0 if has is None else has.total,
+        "deleted": [] if has is None else [{"kind": one.kind, "name": one.name} for one in run.parts],
     }

@@ -151,6 +151,7 @@ def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
     if target.leaves:
         yield "put back" if target.action == "restore" else "deleted"
     if before != after and after is not None:
-        yield f"pods {before} → {after}"
+        # Of an object that did not say how many, the API server or a controller does.
+        yield f"pods {before} → {after}" if before is not None else f"{count(after, 'pod')} from now on"
     elif noted and len(target.patches) == 1:
         yield "only notes the patch"

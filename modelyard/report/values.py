@@ -7,6 +7,7 @@ from typing import Any
 
 from modelyard import merge
 from modelyard.report.style import safe, shorten
+from modelyard.stack.words import few
 
 _BARE = re.compile(r"[A-Za-z0-9_./@%+-][A-Za-z0-9_./@%+ -]*")
 EVERYTHING = 1 << 30
@@ -62,9 +63,7 @@ def fitted(value: Any, width: int, write: Write = text_of) -> str:
 
 def named(names: tuple[str, ...], most: int = NAMES) -> str:
     """The names, and how many more: ``dev, prod and 48 more``."""
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return few(names, most)
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

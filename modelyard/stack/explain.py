@@ -76,9 +76,10 @@ _AMOUNTS: dict[str, str] = {
     "requestTime": "write seconds, such as 4 or 50m, which is 50 milliseconds",
 }
 """How quantities are written that are not bytes, by key."""
-_LOGINS: dict[Any, str] = {
+_LOGINS: Mapping[Any, str] = {
     f"{PREFIX}autoscaling": "and give KEDA a TriggerAuthentication by the parameter authentication of its patches",
     f"{PREFIX}drain": "and pass them in the environment, such as MODELYARD_BROKER_USER and MODELYARD_BROKER_PASSWORD",
+    f"{PREFIX}resources": "and say context, credentialsSecret or credentials beside it",
 }
 """Where the credentials of an address belong, by section."""
 _SIZES = ("minItems", "maxItems", "minProperties", "maxProperties")

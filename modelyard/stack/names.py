@@ -7,7 +7,7 @@ from typing import Final
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Stack
 from modelyard.stack.shape import field_of
-from modelyard.stack.words import did_you_mean
+from modelyard.stack.words import did_you_mean, few
 
 MANY: Final = 8
 """Names that a remedy lists."""
@@ -58,10 +58,7 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
     names = sorted(known)
     if meant := did_you_mean(name, names):
         return meant
-    if not names:
-        return f"there are no {kind} yet; add one"
-    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
-    return f"the {kind} are {', '.join(names[:MANY])}{more}"
+    return f"the {kind} are {few(names, MANY)}" if names else f"there are no {kind} yet; add one"
 
 
 def fresh(text: str, longest: int, nothing: str) -> str:

@@ -14,9 +14,9 @@ def plain(text: str, longest: int = _LONGEST) -> str:
     return cut + "…" if len(text) > longest else cut
 
 
-def quoted(text: str, longest: int = _LONGEST) -> str:
+def quoted(text: str) -> str:
     """The text in double quotes, safe on a terminal."""
-    escaped = plain(text, longest).replace('"', '\\"')
+    escaped = plain(text).replace('"', '\\"')
     return f'"{escaped}"'
 
 
@@ -26,24 +26,38 @@ def listed(words: Iterable[str], conjunction: str = "or") -> str:
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
+def few(names: Iterable[str], most: int = 3) -> str:
+    """``a, b, c and 4 more``: the first names of a list, and how many more there are."""
+    every = tuple(names)
+    more = len(every) - most
+    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def plural(count: int, word: str) -> str:
     """``1 GPU``, ``2 GPUs``."""
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known word that is most like this one, letter case aside; None where none reaches the likeness (0 to 1)."""
+def near(word: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:
+    """The known words that are most like this one, letter case aside, the nearest first.
+
+    At most so many, and none that does not reach the likeness (0 to 1).
+    """
     from difflib import get_close_matches
 
     # The first of two names that differ in case only wins: they are given in the order they are documented in.
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.casefold(), name)
-    close = get_close_matches(word[:100].casefold(), folded, 1, likeness)
-    return folded[close[0]] if close else None
+    return [folded[name] for name in get_close_matches(word[:100].casefold(), folded, most, likeness)]
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``did you mean perWorker?``, or nothing."""
-    close = nearest(word, known)
-    return f"did you mean {close}?" if close is not None else ""
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The known word that is most like this one; None where none is ``near``."""
+    return next(iter(near(word, known, 1, likeness)), None)
+
+
+def did_you_mean(word: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> str:
+    """``did you mean perWorker?``, or nothing; with ``most``, ``did you mean a, b or c?``."""
+    close = near(word, known, most, likeness)
+    return f"did you mean {listed(close)}?" if close else ""

@@ -84,7 +84,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("plan", "dev", "--target", "nope"), "'nope' names no target of dev → the targets are deployment-api-server"),
         (("diff", "dev", "--target", "ray"), "'ray' names several targets of dev"),
         (("diff", "dev", "--context", "x"), "invalid int value: 'x'"),
-        (("blame", "dev", "ray-head", "spec.replcas"), "did you mean spec.replicas or"),
+        (("blame", "dev", "ray-head", "spec.replcas"), "did you mean spec.replicas, status.replicas or"),
         (("blame", "dev", "ray-head", "spec["), "'spec[' is not a field path"),
         (("blame", "dev", "ray-head", "cpu"), "'cpu' names 2 fields → give more of the path"),
         (("gpus", "a11"), "there is no card 'a11' in the table"),

@@ -30,6 +30,7 @@ def mine(subject, params):
     sys.stderr.write("##[group]mine")
     return []
 """
+IMAGES = '"spec.template.spec.containers[*].image"'
 PINNED = """
 code: POL902
 title: The model service has one replica
@@ -131,3 +132,20 @@ def test_a_plan_loads_what_runs_rules_only_where_there_are_rules(project: Any, p
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=project.root, capture_output=True, check=False)
     assert done.returncode == policies
+
+
+def test_a_finding_is_placed_by_the_object_that_has_its_field(project: Any, run: Any) -> None:
+    """A resource's Service, and what scales it, have the name of its Deployment."""
+    rule = PINNED.replace("roles: [modelService]", "kinds: [Deployment]").replace("spec.replicas", IMAGES)
+    write(project, "assertions/mine.yaml", rule.replace("atMost, value: 1", "in, value: [pinned]"))
+    scale = "scale: {most: 4, query: up, each: 8}"
+    project.add(
+        "modelyard:resources:\n"
+        f"  - {{name: answers, type: serving, port: 8000, image: 'images.example.com/s:1', {scale}}}\n"
+        "modelyard:jobs: [{name: serve, type: serving, resource: answers, requestRate: 20, requestTime: 50m}]"
+    )
+    told = [one for one in json.loads(run("check", "dev", "--json").out)["findings"] if one["code"] == "POL902"]
+    (found,) = [one for one in told if one["target"] == "resource-answers"]
+    lines = project.stack_file().read_text().splitlines()
+    assert "modelyard:resources" in lines[found["line"] - 1]
+    assert "no patch sets it" not in found.get("detail", "")

@@ -263,9 +263,152 @@ def test_a_slice_is_no_gpu(cluster: ApiServer, run: Any) -> None:
     slices = job("cut-fgh34", workers=2, wants=spec(resource="nvidia.com/mig-1g.6gb"), startTime=LONG_AGO, active=2)
     cluster.objects["jobs"].append(slices)
     assert rows(run("job", "list", "dev").out)["cut-fgh34"][3:5] == ["2", "mig-1g.6gb"]
-    assert "which is starting and holds 2 nvidia.com/mig-1g.6gb. What" in run("job", "cancel", "dev", "cut-fgh34").words
+    said = run("job", "cancel", "dev", "cut-fgh34").words
+    assert "which is starting and has quota of 2 nvidia.com/mig-1g.6gb. What" in said
+    slices["status"]["ready"] = 2
+    assert "which is running and holds 2 nvidia.com/mig-1g.6gb. What" in run("job", "cancel", "dev", "cut-fgh34").words
     said = run("job", "cancel", "dev", "cut-fgh34", "--yes").words
     assert "2 nvidia.com/mig-1g.6gb of it come free when its pods have stopped" in said
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "told", "free"),
+    [
+        ({"active": 1, "ready": 1}, "running and holds 1 GPU.", "1 GPU of it comes free when its pods have stopped", 1),
+        ({"active": 1}, "starting and has quota of 1 GPU.", "its quota of 1 GPU comes free when its pods have", 1),
+        ({"active": 1, "queue": None}, "starting and asks for 1 GPU.", "1 GPU of it comes free when its pods have", 1),
+        ({"active": 1, "wants": spec(0)}, "starting and holds no GPU.", "it held no GPU", 0),
+        ({"suspend": True}, "queued and has no GPU yet.", "it held no GPU", 0),
+        ({"suspend": True, "wants": spec(0)}, "queued and holds no GPU.", "it held no GPU", 0),
+        ({"suspend": True, "queue": None}, "suspended and holds no GPU.", "it held no GPU", 0),
+    ],
+)
+def test_cancel_says_what_a_run_has_in_each_of_its_states(
+    cluster: ApiServer, run: Any, made: Any, asked: str, told: str, free: int
+) -> None:
+    body = job("each-ghi45", **made)
+    cluster.objects["jobs"].append(body)
+    assert f"Cancelling stops each-ghi45, which is {asked} What" in run("job", "cancel", "dev", "each-ghi45").words
+    assert json.loads(run("job", "cancel", "dev", "each-ghi45", "--yes", "--json").out)["gpus"] == free
+    assert f"each-ghi45 is cancelled; {told}" in run("job", "cancel", "dev", "each-ghi45", "--yes").words
+
+
+def test_a_run_that_waits_for_a_check_has_its_quota(cluster: ApiServer, run: Any) -> None:
+    """As while nodes are made for it, or another cluster is asked: its Job is still suspended."""
+    waiting = job("check-hij56", workers=2, suspend=True)
+    work = workload(waiting, queue="team-vision")
+    work["status"]["conditions"] = [condition("QuotaReserved"), condition("Admitted", False)]
+    cluster.objects["jobs"].append(waiting)
+    cluster.objects["workloads"].append(work)
+    assert "which is queued and has quota of 2 GPUs. What" in run("job", "cancel", "dev", "check-hij56").words
+    said = run("job", "cancel", "dev", "check-hij56", "--yes").words
+    assert said.startswith("check-hij56 is cancelled; its quota of 2 GPUs comes free Job")
+    # Who may not read workloads cancels all the same.
+    cluster.forbidden = {"workloads"}
+    assert "which is queued and has no GPU yet. What" in run("job", "cancel", "dev", "check-hij56").words
+
+
+def test_what_a_run_has_is_looked_at_again_after_the_answer(
+    cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (waiting,) = [one for one in cluster.objects["jobs"] if one["metadata"]["name"] == WAITING]
+
+    def answered(**status: Any) -> str:
+        """What is told where a run comes to something else while the question stands."""
+        terminal = io.StringIO()
+        monkeypatch.setattr(terminal, "isatty", lambda: True)
+
+        def readline() -> str:
+            waiting["spec"]["suspend"], waiting["status"] = False, status
+            return "yes\n"
+
+        monkeypatch.setattr(terminal, "readline", readline)
+        monkeypatch.setattr("sys.stdin", terminal)
+        return str(run("job", "cancel", "dev", WAITING).out)
+
+    assert f"{WAITING} is cancelled; 1 GPU of it comes free" in answered(active=1, ready=1)
+    (deleted,) = cluster.deleted
+    assert "has ended (succeeded): there is nothing to stop" in answered(conditions=[condition("Complete")])
+    assert cluster.deleted == [deleted]
+
+
+NIGHT = "night-ijk67"
+
+
+@pytest.fixture
+def night(cluster: ApiServer) -> list[dict[str, Any]]:
+    """A run of a pipeline: what starts its stages, one that runs, and one that waits for it."""
+    bodies = []
+    for stage in ("", "clean", "fit"):
+        body = job(f"{NIGHT}-{stage}".rstrip("-"), active=1, ready=1, startTime=LONG_AGO)
+        labels, template = body["metadata"]["labels"], body["spec"]["template"]
+        mine = {"modelyard.dev/pipeline": "night", "modelyard.dev/pipeline-run": NIGHT}
+        if stage:
+            mine["modelyard.dev/stage"] = stage
+            template["metadata"]["labels"] |= mine
+            body["metadata"]["annotations"] = {"modelyard.dev/queue": "vision"}
+        else:
+            del labels["kueue.x-k8s.io/queue-name"]
+            template["spec"] = spec(0)
+        labels |= mine
+        bodies.append(body)
+    held = bodies[-1]
+    held["spec"]["suspend"], held["status"] = True, {}
+    held["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "modelyard-held"
+    cluster.objects["jobs"] += bodies
+    worker = pod(f"{NIGHT}-clean-0-x", "n1", owner=("Job", f"{NIGHT}-clean", f"uid-of-{NIGHT}-clean"))
+    worker["metadata"]["labels"] |= bodies[1]["spec"]["template"]["metadata"]["labels"]
+    starter = pod(f"{NIGHT}-x", "cpu", spec(0), owner=("Job", NIGHT, f"uid-of-{NIGHT}"))
+    cluster.objects["pods"] += [worker, starter]
+    return bodies
+
+
+def test_a_stage_is_told_with_its_run_and_found_by_its_own_name(
+    cluster: ApiServer, night: Any, run: Any, schema: Any
+) -> None:
+    assert f"vision  {NIGHT} (stage clean)  1 " in run("gpus", "--live", "dev").out
+    document = json.loads(run("gpus", "--live", "dev", "--json").out)
+    assert schema(document, "gpusLive") == []
+    (owner,) = [one["owner"] for one in document["takers"] if one["owner"]["name"] == NIGHT]
+    assert (owner["stage"], owner["team"], owner["job"]) == ("clean", "vision", NIGHT)
+    assert run("job", "why", "dev", f"{NIGHT}-clean").out == run("job", "why", "dev", NIGHT).out
+    cluster.logs = {f"{NIGHT}-clean-0-x": [b"row 1\n"], f"{NIGHT}-x": [b"clean: running\n"]}
+    assert run("job", "logs", "dev", f"{NIGHT}-clean").out == "row 1\n"
+    assert sorted(run("job", "logs", "dev", NIGHT).out.splitlines()) == ["[clean] row 1", "[stages] clean: running"]
+
+
+def test_a_stage_is_not_cancelled_by_itself(cluster: ApiServer, night: Any, refused: Any) -> None:
+    for name in (f"{NIGHT}-clean", f"{NIGHT}-fit"):
+        said = refused("job", "cancel", "dev", name, "--yes", code=2).words
+        assert f"{name} is a stage of {NIGHT}, and no run of its own → name the whole run instead: {NIGHT}" in said
+    assert f"{TRIALS}-0 is a trial of {TRIALS}" in refused("job", "cancel", "dev", f"{TRIALS}-0", "-y", code=2).words
+    assert cluster.deleted == []
+
+
+def test_a_run_whose_starter_has_ended_goes_on_as_long_as_its_stages(
+    cluster: ApiServer, night: Any, run: Any, project: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leader, clean, _ = night
+    late = condition("Failed", reason="BackoffLimitExceeded", message="Job has reached the specified backoff limit")
+    leader["status"] = {"conditions": [late]}
+    assert rows(run("job", "list", "dev").out)[NIGHT][1:6] == ["running", "vision", "1", "of", "2"]
+    why = run("job", "why", "dev", NIGHT).words
+    assert "the Job that starts its stages has failed, so nothing starts 1 stage Job has reached the specified" in why
+    assert (
+        f"Cancelling stops 2 stages of {NIGHT}, which is running and holds 1 GPU."
+        in run("job", "cancel", "dev", NIGHT).words
+    )
+    stack, _ = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+    tell_runs(stack, [""])
+    assert NIGHT in capsys.readouterr().err
+    assert run("job", "cancel", "dev", NIGHT, "--yes").code == 0
+    assert [name for _, name, _ in cluster.deleted] == [NIGHT, f"{NIGHT}-fit", f"{NIGHT}-clean"]
+
+    clean["status"] = {"conditions": [condition("Complete")]}
+    assert f"{NIGHT} has ended (failed): there is nothing to stop" in run("job", "cancel", "dev", NIGHT).words
+    tell_runs(stack, [""])
+    assert NIGHT not in capsys.readouterr().err
 
 
 def test_logs_of_one_worker_and_of_all(cluster: ApiServer, run: Any) -> None:

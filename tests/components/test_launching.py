@@ -18,8 +18,10 @@ from modelyard.remote.launch import launch_files, launches
 from modelyard.stack import load_text
 from tests.components.conftest import Engine, Registered
 from tests.components.test_aws import _Cloud, of, statements
+from tests.unit.remote.conftest import FAR
 
-STACK = """config:
+STACK = (
+    """config:
   modelyard:platform: {release: "23.10", namespace: ml}
   modelyard:gpu: {model: A10}
   modelyard:providers:
@@ -36,23 +38,12 @@ STACK = """config:
   modelyard:buckets:
     - {name: lake, url: "s3://acme-lake", reachedBy: [platform, amazon]}
   modelyard:resources:
-    - name: far
-      type: training
-      cpu: 16
-      memory: 64Gi
-      gpus: 8
-      remote:
-        provider: amazon
-        instanceType: p4d.24xlarge
-        regionPrefix: us-
-        timeLimit: 6h
-        image: 123456789012.dkr.ecr.us-west-2.amazonaws.com/trainer:3
-        command: [train, "--note=it's $HOME"]
-        data: {shared: {bucket: lake, prefix: datasets/churn}}
-        model: {bucket: lake, prefix: models}
-  modelyard:jobs:
+"""
+    + FAR.replace("registry.example/trainer:3", "123456789012.dkr.ecr.us-west-2.amazonaws.com/trainer:3")
+    + """  modelyard:jobs:
     - {name: churn, type: training, resource: far}
 """
+)
 NOW = datetime(2026, 11, 22, 9, 31, tzinfo=UTC)
 CONFIG = {"modelyard:launched": "2026-11-22T09:30:00Z", "modelyard:dataManifest": "ab" * 32}
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lab.state import free_numbers
-from tests.lab.notebooks import ROOT, notebooks_environment
+from tests.lab.notebooks import ROOT
+from tests.lab.programs import programs
 
 EXTENSION = ROOT / "extensions" / "jupyterlab"
 PATIENCE = 60
@@ -51,7 +52,7 @@ def install(folder: Path) -> dict[str, str]:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     subprocess.run(build, cwd=EXTENSION, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
-    pip = [str(notebooks_environment() / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(programs("notebooks") / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--no-deps", "--no-index", "--prefix", str(folder / "prefix"), str(wheel)], check=True)
     (packages,) = (folder / "prefix").glob("lib/python*/site-packages")
     return {
@@ -87,7 +88,7 @@ def jupyter(
     own = _configured(folder, traits, config)
     with (folder / "log").open("w") as log:
         server = subprocess.Popen(
-            [str(notebooks_environment() / "jupyter-lab")],
+            [str(programs("notebooks") / "jupyter-lab")],
             cwd=work,
             env={**os.environ, **env, **own},
             stdout=log,

@@ -1,32 +1,13 @@
 """What a notebook's job and Jupyter run in: papermill and JupyterLab in an environment of their own."""
 
-import fcntl
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from lab.build import cache_folder
+from tests.lab.programs import programs
 
 ROOT = Path(__file__).resolve().parents[2]
-REQUIREMENTS = ROOT / "requirements" / "notebooks.txt"
-
-
-def notebooks_environment() -> Path:
-    """The folder of programs with papermill and JupyterLab, made once for all clones."""
-    tag = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    folder = cache_folder() / f"notebooks-{tag}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / "notebooks.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "ready").exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-            pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, "--require-hashes", "-r", str(REQUIREMENTS)], check=True)
-            (folder / "ready").touch()
-    return folder / "bin"
 
 
 def cell(source: str, **metadata: Any) -> dict[str, Any]:
@@ -65,6 +46,6 @@ def container(job: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
     program, *rest = found["command"]
     assert program == "python3"
     arguments = [one.replace("$$(", "$(") for one in found["args"]]
-    return [str(notebooks_environment() / "python"), *rest, *arguments], {
+    return [str(programs("notebooks") / "python"), *rest, *arguments], {
         one["name"]: one["value"] for one in found["env"]
     }

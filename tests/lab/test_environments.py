@@ -115,6 +115,16 @@ def end(env: Environment, job: str, condition: str) -> None:
     env.lab.wait("the end of the build", over)
 
 
+@pytest.fixture
+def built(env: Environment, machine: Machine) -> None:
+    """The environment is on the volume, and the cluster knows it."""
+    made = build(env, "tabular")
+    if made["state"] != "built":
+        code, said = machine.run(made["object"])
+        assert code == 0, said
+        end(env, made["job"], "Complete")
+
+
 def submit(env: Environment) -> subprocess.CompletedProcess[str]:
     return env.modelyard("job", "submit", "dev", "train", "--dry-run", check=False)
 
@@ -169,6 +179,7 @@ def test_an_environment_is_built_once_and_two_builders_end_in_one(env: Environme
     assert f"{NAMESPACE}" in env.modelyard("environment", "list", "dev", "--live").stdout
 
 
+@pytest.mark.usefixtures("built")
 def test_a_run_has_the_packages(env: Environment, machine: Machine) -> None:
     done = env.modelyard("job", "submit", "dev", "train", "--json")
     (found,) = json.loads(done.stdout)["objects"]

@@ -1,13 +1,16 @@
 """Resources as Deployments, and runs of jobs, on a real API server: what is planned is what it has, nothing stays."""
 
 import json
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from tests.lab.environment import NAMESPACE, Environment, comparable, environment
+from tests.lab.environment import NAMESPACE, ROOT, Environment, comparable, environment
 from tests.lab.test_pool import config, volume
 
 JOBS: dict[str, Any] = {
@@ -87,6 +90,35 @@ def test_a_run_runs_to_its_end_and_takes_its_names_with_it(env: Environment) -> 
     env.lab.wait("the run's end", lambda: runs(env, "jobs", run)[0].get("status", {}).get("succeeded") == 2)
     env.lab.kubectl("delete", "job", run, "--namespace", NAMESPACE)
     env.lab.wait("the end of what it owned", lambda: runs(env, "services", run) == [])
+
+
+def test_each_worker_of_a_run_knows_its_rank_and_finds_the_others(env: Environment) -> None:
+    """By the variables that PyTorch's launcher reads, and by what the guide makes of them for TensorFlow."""
+    guide = (ROOT / "docs" / "guides" / "jobs.md").read_text(encoding="utf-8")
+    (program,) = [text for text in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "TF_CONFIG" in text]
+    run = json.loads(env.modelyard("job", "submit", "dev", "train", "--json").stdout)["run"]
+    env.lab.wait("its workers", lambda: len(runs(env, "pods", run)) == 2)
+    pods = sorted((pod["spec"] | pod["metadata"] for pod in runs(env, "pods", run)), key=lambda pod: pod["hostname"])
+    addresses = [f"{pod['hostname']}.{pod['subdomain']}" for pod in pods]
+    (service,) = runs(env, "services", run)
+    assert {pod["subdomain"] for pod in pods} == {service["metadata"]["name"]}
+    assert service["spec"]["clusterIP"] == "None"
+    for rank, pod in enumerate(pods):
+        variables = {one["name"]: one.get("value") or _field(pod, one) for one in pod["containers"][0]["env"]}
+        assert (variables["RANK"], variables["WORLD_SIZE"]) == (str(rank), "2")
+        assert variables["MASTER_ADDR"] == addresses[0]
+        with patch.dict("os.environ", variables):
+            exec(compile(program, "jobs.md", "exec"), {})
+            made = json.loads(os.environ["TF_CONFIG"])
+        assert made["cluster"] == {"worker": [f"{address}:{variables['MASTER_PORT']}" for address in addresses]}
+        assert made["task"] == {"type": "worker", "index": rank}
+
+
+def _field(pod: dict[str, Any], variable: dict[str, Any]) -> str:
+    """What a kubelet gives a variable of a pod's label or annotation."""
+    found = re.fullmatch(r"metadata\.(labels|annotations)\['(.+)'\]", variable["valueFrom"]["fieldRef"]["fieldPath"])
+    assert found
+    return str(pod[found[1]][found[2]])
 
 
 def test_two_runs_do_not_meet(env: Environment) -> None:

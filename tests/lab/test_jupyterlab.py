@@ -23,8 +23,9 @@ from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
 from tests.browser.conftest import FLAGS, chromium
 from tests.lab.environment import Environment
 from tests.lab.jupyter import EXTENSION, Jupyter, install, jupyter
-from tests.lab.notebooks import cell, container, notebooks_environment, write_notebook
+from tests.lab.notebooks import cell, container, write_notebook
 from tests.lab.notebooks_project import notebook_project
+from tests.lab.programs import programs
 from tests.unit.environments import environments
 
 MODELYARD = str(Path(sys.prefix) / "bin" / "modelyard")
@@ -266,7 +267,7 @@ def test_a_server_of_the_stack_asks_for_its_password(tmp_path: Path, extension: 
     (made,) = [one for one in make_plan(stack, library, state, date.today()).targets if one.key.kind == "ConfigMap"]
     config = tmp_path / "jupyter_server_config.py"
     config.write_text(made.after["data"][config.name])
-    python = str(notebooks_environment() / "python")
+    python = str(programs("notebooks") / "python")
     words = "import sys; from jupyter_server.auth import passwd; print(passwd(sys.argv[1]))"
     password = subprocess.run([python, "-c", words, "sesame"], check=True, capture_output=True, text=True).stdout
     env = {**extension, "NOTEBOOK_PASSWORD": password}
@@ -291,7 +292,7 @@ def test_a_server_of_the_stack_asks_for_its_password(tmp_path: Path, extension: 
         said = server.ask("modelyard/choices")[1]["summary"]
         assert "/nowhere/modelyard cannot be started" in said
     refused = subprocess.run(
-        [str(notebooks_environment() / "jupyter"), "lab", "--allow-root", "--no-browser"],
+        [str(programs("notebooks") / "jupyter"), "lab", "--allow-root", "--no-browser"],
         env={**os.environ, **extension, "NOTEBOOK_PASSWORD": " ", "JUPYTER_CONFIG_PATH": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -111,6 +111,34 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield made
 
 
+def trains_on(site: Site, side: str) -> None:
+    """KEDA has the training of this side, as the stack file says, and there is no work."""
+    env = site.env
+    site.asks(0)
+    other = {"ray": "celery", "celery": "ray"}[side]
+    text = env.stack_file.read_text()
+    env.stack_file.write_text(text.replace(f"modelyard:training: {other}", f"modelyard:training: {side}"))
+    # A second apply lets go of the replicas that were held until KEDA had set them.
+    for _ in range(2):
+        if env.plan().changed:
+            env.modelyard("apply", "dev", "--yes", "--no-drain")
+        site.wait_for(RAY, 0)
+        env.lab.wait("KEDA's autoscaler", lambda: len(site.trainers()) == 1)
+
+
+@pytest.fixture
+def ray(site: Site) -> None:
+    """Ray trains, and sleeps."""
+    trains_on(site, "ray")
+
+
+@pytest.fixture
+def celery(site: Site) -> None:
+    """Celery trains, and always has work in this Prometheus."""
+    trains_on(site, "celery")
+    site.wait_for(CELERY, 1)
+
+
 def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -> None:
     env = site.env
     plan = env.plan()
@@ -131,6 +159,7 @@ def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -
     site.holds_what_was_planned()
 
 
+@pytest.mark.usefixtures("ray")
 def test_pods_that_answer_requests_are_as_many_as_their_scale_says(site: Site) -> None:
     """They are made as one, which is the API server's default: the rest is KEDA's."""
     site.wait_for("resource-answers", 2)
@@ -139,6 +168,7 @@ def test_pods_that_answer_requests_are_as_many_as_their_scale_says(site: Site) -
     site.holds_what_was_planned()
 
 
+@pytest.mark.usefixtures("ray")
 def test_serving_grows_and_shrinks_with_its_load(site: Site) -> None:
     site.wait_for("resource-chat", 1)
     # Eight requests a pod, and no more than four pods.
@@ -148,6 +178,7 @@ def test_serving_grows_and_shrinks_with_its_load(site: Site) -> None:
         site.holds_what_was_planned()
 
 
+@pytest.mark.usefixtures("ray")
 def test_training_goes_up_with_work_stays_without_metrics_and_goes_down(site: Site) -> None:
     site.asks(1)
     site.wait_for(RAY, 1)
@@ -166,6 +197,7 @@ def test_training_goes_up_with_work_stays_without_metrics_and_goes_down(site: Si
     site.holds_what_was_planned()
 
 
+@pytest.mark.usefixtures("ray")
 def test_a_switch_waits_for_the_work_and_puts_the_old_side_to_sleep(site: Site) -> None:
     env = site.env
     site.asks(1)
@@ -189,6 +221,7 @@ def test_a_switch_waits_for_the_work_and_puts_the_old_side_to_sleep(site: Site) 
     site.holds_what_was_planned()
 
 
+@pytest.mark.usefixtures("celery")
 def test_back_to_fixed_replicas_keda_lets_go_first(site: Site) -> None:
     env = site.env
     assert site.replicas(CELERY) == 1

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from lab import Lab, install
-from tests.lab.environment import ROOT, Environment
+from tests.lab.environment import NAMESPACE, ROOT, Environment
 from tests.lab.started import started
 from tests.lab.test_pool import config
 from tests.lab.test_sharing import node
@@ -38,7 +38,8 @@ STACK: dict[str, Any] = {
     "resources": [
         {"name": name, "type": "training", "workers": 1, "cpu": 1, "memory": "2Gi", "gpus": gpus, "gpu": "A30"}
         for name, gpus in (("one", 1), ("five", 5))
-    ],
+    ]
+    + [{"name": "answers", "type": "serving", "workers": 2, "cpu": "100m", "memory": "256Mi", "port": 8000}],
     "jobs": [
         {"name": name, "type": "training", "team": SPACE, "command": ["python", "train.py"], **rest}
         for name, rest in {
@@ -48,7 +49,8 @@ STACK: dict[str, Any] = {
             "late": {"resource": "one", "timeLimit": "5s", **STAYS},
             "ray": {"resource": "one", "engine": "ray"},
         }.items()
-    ],
+    ]
+    + [{"name": "ask", "type": "serving", "resource": "answers"}],
 }
 OTHER = {**STACK["teams"][0], "clusters": ["cloud"]}
 
@@ -71,6 +73,16 @@ class Two(NamedTuple):
         """Writes the worker clusters into the stack file; that of the cloud never has its kubeconfig."""
         farm = {"name": "farm", "secret": "farm-kubeconfig", **({"context": context} if context else {})}
         config(self.env, workerClusters=[farm, {"name": "cloud", "secret": "cloud-kubeconfig"}])
+
+    def connect(self) -> None:
+        """Gives Kueue here the kubeconfig of its account there; nothing changes where it has it."""
+        self.farm.kubectl("apply", "--filename", "-", stdin=shown("service-account-token"))
+        secret = "/api/v1/namespaces/kueue-system/secrets/multikueue"
+        self.farm.wait("the account's token", lambda: "token" in self.farm.request("GET", secret).body.get("data", {}))
+        account = self.farm.request("GET", secret).body["data"]
+        text = shown("name: farm-kubeconfig").replace("https://farm.example.com:6443", self.farm.server)
+        text = text.replace("TOKEN", b64decode(account["token"]).decode()).replace(": CA}", f": {account['ca.crt']}}}")
+        self.env.lab.kubectl("apply", "--filename", "-", stdin=text)
 
     def submit(self, job: str) -> str:
         """Starts a run, and says its name."""
@@ -99,6 +111,15 @@ class Two(NamedTuple):
         self.env.lab.wait(f"{run} to be {state}", there)
         found = self.run(run)
         assert (found["state"], found["clusters"]) == (state, ["farm"])
+
+
+def without_gpu(name: str) -> dict[str, Any]:
+    """A node that is as the others, but for its GPU."""
+    made = node(name, "rack-1")
+    del made["spec"]["taints"], made["metadata"]["labels"]["nvidia.com/gpu.product"]
+    # Both of its amounts are one object.
+    del made["status"]["allocatable"]["nvidia.com/gpu"]
+    return made
 
 
 def names(lab: Lab) -> dict[str, list[str]]:
@@ -132,9 +153,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
         env = Environment("dev", manager, here / "project")
         env.env["KUBECONFIG"] += f":{farm.kubeconfig}"
         (env.folder / "stacks" / "Pulumi.farm.yaml").write_text(shown("kubernetes:context: farm"))
-        nodes = [node(f"a30-{number}", "rack-1") for number in range(2)]
-        (folder / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
-        install.nodes(farm, folder / "nodes.json")
+        for lab, place, nodes in (
+            (manager, here, [without_gpu("cpu-1")]),
+            (farm, folder, [node(f"a30-{number}", "rack-1") for number in range(2)]),
+        ):
+            (place / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+            install.nodes(lab, place / "nodes.json")
         made = Two(env, farm)
         # Neither has the platform: teams, queues and runs need none.
         config(env, **STACK, patches=yaml.safe_load(shown("kubernetes:context: farm"))["config"]["modelyard:patches"])
@@ -142,13 +166,38 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
 
         def ready(stack: str, lab: Lab) -> None:
             lab.start_operators("kueue")
-            lab.kubectl("create", "namespace", SPACE)
+            for name in (SPACE, NAMESPACE):
+                lab.kubectl("create", "namespace", name)
             env.modelyard("apply", stack, "--yes")
 
         with ThreadPoolExecutor(max_workers=2) as both:
             for done in [both.submit(ready, "dev", env.lab), both.submit(ready, "farm", farm)]:
                 done.result()
         yield made
+
+
+@pytest.fixture(scope="module")
+def connected(two: Two) -> Two:
+    """Kueue here reaches the other cluster, and has told so."""
+    two.connect()
+    path = f"{KUEUE}/multikueueclusters/cluster-farm"
+
+    def reached() -> bool:
+        conditions = two.env.lab.request("GET", path).body.get("status", {}).get("conditions", [])
+        return ("Active", "True") in [(one["type"], one["status"]) for one in conditions]
+
+    two.env.lab.wait("the other cluster", reached)
+    return two
+
+
+@pytest.fixture
+def running(connected: Two) -> str:
+    """The one run in the other cluster, which it has by now: what another test left there, or a new one."""
+    connected.clusters(None)
+    left = names(connected.farm).get("jobs")
+    run = left[0] if left else connected.submit("stays")
+    connected.reaches(run, "running")
+    return run
 
 
 def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_kubeconfig(two: Two) -> None:
@@ -168,21 +217,16 @@ def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_ku
     assert "nodes have room" not in said
     assert "is queued and has no pod" in two.told("logs", run, 1)
 
-    two.farm.kubectl("apply", "--filename", "-", stdin=shown("service-account-token"))
+    two.connect()
     as_kueue = ("--as=system:serviceaccount:kueue-system:multikueue", "--namespace=default")
     assert two.farm.kubectl("auth", "can-i", "watch", "jobs.batch", *as_kueue).stdout == "yes\n"
     assert two.farm.kubectl("auth", "can-i", "create", "jobs.batch", *as_kueue, check=False).stdout == "no\n"
-    secret = "/api/v1/namespaces/kueue-system/secrets/multikueue"
-    two.farm.wait("the account's token", lambda: "token" in two.farm.request("GET", secret).body.get("data", {}))
-    account = two.farm.request("GET", secret).body["data"]
-    text = shown("name: farm-kubeconfig").replace("https://farm.example.com:6443", two.farm.server)
-    text = text.replace("TOKEN", b64decode(account["token"]).decode()).replace(": CA}", f": {account['ca.crt']}}}")
-    two.env.lab.kubectl("apply", "--filename", "-", stdin=text)
     two.reaches(run, "running")
 
 
-def test_a_run_is_there_and_told_from_here(two: Two) -> None:
+def test_a_run_is_there_and_told_from_here(two: Two, running: str) -> None:
     (run,) = names(two.env.lab)["jobs"]
+    assert run == running
     here, there = job(two.env.lab, run), job(two.farm, run)
     assert here["spec"]["managedBy"] == "kueue.x-k8s.io/multikueue"
     assert "managedBy" not in there["spec"]
@@ -211,7 +255,27 @@ def test_a_run_is_there_and_told_from_here(two: Two) -> None:
     assert two.told("logs", run, 1).startswith(f"{pod['metadata']['name']}: no preferred addresses found")
 
 
-def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(two: Two) -> None:
+def test_what_serves_is_here_and_what_trains_is_there(two: Two, running: str) -> None:
+    deployment = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/resource-answers"
+    two.env.lab.wait(
+        "the pods that serve",
+        lambda: two.env.lab.request("GET", deployment).body.get("status", {}).get("readyReplicas") == 2,
+    )
+    assert two.farm.request("GET", deployment).status == 404
+
+    def placed(lab: Lab) -> list[tuple[str, str]]:
+        """What the pods of a cluster are for, and where they are."""
+        pods = lab.request("GET", "/api/v1/pods").body["items"]
+        of = [(pod["metadata"]["labels"], pod["spec"]["nodeName"]) for pod in pods]
+        return [(name.get("modelyard.dev/resource") or name["modelyard.dev/run"], where[:4]) for name, where in of]
+
+    assert placed(two.env.lab) == [("answers", "cpu-")] * 2
+    assert placed(two.farm) == [(running, "a30-")]
+
+
+def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(connected: Two) -> None:
+    two = connected
+    two.clusters("farm")
     run = two.submit("large")
     two.farm.wait("a reason", lambda: any("insufficient quota" in words for words in waiting(two.farm)))
     said = two.told("why", run)
@@ -226,31 +290,32 @@ def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(two: Two) -> Non
     two.env.modelyard("job", "cancel", "dev", run, "--yes")
 
 
-def test_cancelling_takes_runs_away_in_both_clusters(two: Two) -> None:
+def test_cancelling_takes_runs_away_in_both_clusters(two: Two, running: str) -> None:
     ray = two.submit("ray")
     two.farm.wait("the RayJob there", lambda: names(two.farm).get("rayjobs") == [ray])
-    (stays,) = names(two.farm)["jobs"]
-    for run in (ray, stays):
+    for run in (ray, running):
         assert f"{run} is cancelled" in two.env.modelyard("job", "cancel", "dev", run, "--yes").stdout
     two.farm.wait("nothing to be left there", lambda: names(two.farm) == {})
     two.env.lab.wait("nothing to be left here", lambda: names(two.env.lab) == {})
 
 
-def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(two: Two) -> None:
+def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(connected: Two) -> None:
+    two = connected
     late, run = two.submit("late"), two.submit("quick")
     two.reaches(run, "succeeded")
     two.reaches(late, "failed")
-    two.farm.wait("their copies to go", lambda: names(two.farm) == {})
+    two.farm.wait(
+        "their copies to go",
+        lambda: not [name for found in names(two.farm).values() for name in found if late in name or run in name],
+    )
     assert f"{run} has succeeded in farm, and Kueue deletes a run's pods there" in two.told("logs", run, 1)
     said = two.told("why", late)
     assert "it ran longer than its time limit" in said
     assert "it ran in farm, where Kueue deletes a run's pods as soon as it has ended" in said
 
 
-def test_as_long_as_a_run_is_there_a_destroy_leaves_what_ends_it(two: Two) -> None:
-    run = two.submit("stays")
-    two.reaches(run, "running")
-    two.clusters("farm")
+def test_as_long_as_a_run_is_there_a_destroy_leaves_what_ends_it(two: Two, running: str) -> None:
+    run = running
     config(two.env, workerClusters=[{"name": "cloud", "secret": "cloud-kubeconfig"}], teams=[OTHER])
     (found,) = [one for one in two.env.plan().findings if one.code == "QUE014"]
     assert found.summary == "cluster-farm is dropped, and 1 job of team-language may run there"

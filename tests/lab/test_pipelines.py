@@ -5,9 +5,13 @@ Nothing runs in the lab's pods, so the program that starts the stages runs here,
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +48,14 @@ PIPELINES: dict[str, Any] = {
         {"name": "clicks", "type": "dataset", "command": ["python", "prepare.py"], "team": "vision"},
         {"name": "fit", "type": "training", "resource": "deep", "command": ["python", "train.py"]},
         {"name": "slow", "type": "dataset", "command": ["sleep", "60"], "team": "vision", "timeLimit": "1s"},
+        {"name": "sweep", "type": "training", "command": ["python", "try.py"], "team": "vision", "trials": 2},
+        {
+            "name": "long",
+            "type": "training",
+            "resource": "deep",
+            "command": ["python", "train.py"],
+            "env": {"LAB_COMPLETE_AFTER": "1h"},
+        },
         {"name": "assistant", "type": "serving", "resource": "chat"},
     ],
     "pipelines": [
@@ -62,7 +74,12 @@ PIPELINES: dict[str, Any] = {
                 {"name": "slow", "job": "slow"},
                 {"name": "train", "job": "fit", "needs": ["slow"]},
                 {"name": "beside", "job": "clicks"},
+                {"name": "search", "job": "sweep"},
             ],
+        },
+        {
+            "name": "waiting",
+            "stages": [{"name": "train", "job": "long"}, {"name": "again", "job": "long", "needs": ["train"]}],
         },
     ],
 }
@@ -188,16 +205,77 @@ def test_stages_run_one_after_another_and_hold_nothing_while_they_wait(env: Envi
     assert after["metadata"]["generation"] == served["metadata"]["generation"]
 
 
+def lasts(env: Environment, job: str, time: str, **spec: int) -> None:
+    """Has the pods of a Job that waits last so long."""
+    pause = {"spec": {**spec, "template": {"metadata": {"annotations": {"lab.modelyard/complete-after": time}}}}}
+    env.lab.kubectl("patch", "job", job, "--namespace", SPACE, "--type=merge", f"--patch={json.dumps(pause)}")
+
+
 def test_a_failed_stage_stops_what_needs_it_and_nothing_else(env: Environment) -> None:
     run = submitted(env, "broken")
-    pause = {"spec": {"template": {"metadata": {"annotations": {"lab.modelyard/complete-after": "60s"}}}}}
-    env.lab.kubectl("patch", "job", f"{run}-slow", "--namespace", SPACE, "--type=merge", f"--patch={json.dumps(pause)}")
+    lasts(env, f"{run}-slow", "60s")
+    # One trial of the search fails, and the other goes on.
+    lasts(env, f"{run}-search-0", "60s", activeDeadlineSeconds=1)
+    lasts(env, f"{run}-search-1", "6s")
     done = stages(env, run)
     assert done.returncode == 42, done.stdout + done.stderr
-    assert {"slow: failed", "train: skipped", "beside: succeeded"} <= set(done.stdout.splitlines())
+    assert {"slow: failed", "train: skipped", "beside: succeeded", "search: failed"} <= set(done.stdout.splitlines())
+    # What starts the stages has not ended before any of them.
+    trial = env.lab.request("GET", f"/apis/batch/v1/namespaces/{SPACE}/jobs/{run}-search-1").body
+    assert trial["status"].get("succeeded") == 1
     train = found(env, "jobs", run)["train"]
     assert train["spec"]["suspend"] is True
     assert not [name for name in pods(env, run) if name.startswith(f"{run}-train")]
+
+
+def told(env: Environment, run: str) -> dict[str, Any]:
+    """A run as ``job list`` has it."""
+    runs = json.loads(env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
+    (found,) = [one for one in runs if one["name"] == run]
+    return dict(found)
+
+
+def test_a_run_is_told_as_its_stages_are(env: Environment) -> None:
+    """The Job that starts the stages has ended here before them: its simulated pod lasts a second."""
+    holder = json.loads(env.modelyard("job", "submit", "dev", "long", "--json").stdout)["run"]
+    run = submitted(env, "waiting")
+    leader = f"/apis/batch/v1/namespaces/{SPACE}/jobs/{run}"
+    env.lab.wait("the end", lambda: env.lab.request("GET", leader).body["status"].get("succeeded") == 1)
+    assert [told(env, run)[key] for key in ("state", "team")] == ["held", "vision"]
+    assert "has succeeded, so nothing starts them" in env.modelyard("job", "why", "dev", run).stdout
+
+    # Its turn comes some seconds after the submission.
+    env.lab.wait("the holder", lambda: told(env, holder)["state"] == "running")
+    time.sleep(3)
+    with ThreadPoolExecutor(1) as pool:
+        starter = pool.submit(stages, env, run)
+        env.lab.wait("Kueue's words", lambda: "insufficient" in env.modelyard("job", "why", "dev", run).stdout)
+        waits = told(env, run)
+        assert waits["state"] == "queued"
+        (waiter,) = json.loads(env.modelyard("gpus", "--live", "dev", "--json").stdout)["waiting"]
+        assert (waiter["owner"]["name"], waiter["owner"]["stage"]) == (run, "train")
+        since = datetime.fromisoformat(waiter["since"])
+        assert (since - datetime.fromisoformat(waits["created"])).total_seconds() >= 3
+        age = int((datetime.now(UTC) - since).total_seconds())
+        # The stage's own name finds its run.
+        (head, *_) = env.modelyard("job", "why", "dev", f"{run}-train").stdout.splitlines()
+        said = re.fullmatch(rf"{run} waits for its GPUs for (\d+)s \(1 stage\)", head)
+        assert said is not None, head
+        assert age <= int(said[1]) <= age + 3
+        asked = env.modelyard("job", "cancel", "dev", run, check=False)
+        assert "which is queued and has no GPU yet." in asked.stderr
+
+        assert "1 GPU of it comes free" in ended(env, holder)
+        env.lab.wait("the stage", lambda: told(env, run)["state"] == "running")
+        assert f"{run} (stage train)" in env.modelyard("gpus", "--live", "dev").stdout
+        assert "1 GPU of it comes free when its pods have stopped" in ended(env, run)
+        assert starter.result().returncode != 0
+    env.lab.wait("the end of its stages", lambda: not found(env, "jobs", run))
+
+
+def ended(env: Environment, run: str) -> str:
+    """What is told where a run is cancelled."""
+    return env.modelyard("job", "cancel", "dev", run, "--yes").stdout
 
 
 def test_who_starts_the_stages_may_touch_nothing_else(env: Environment) -> None:

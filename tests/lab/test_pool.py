@@ -17,7 +17,7 @@ from tests.lab.notebooks import cell, write_notebook
 KARPENTER = Path(__file__).parent / "crds" / "karpenter.sh_nodepools.yaml"
 GROUP = "kueue.x-k8s.io/v1beta2"
 POOL: dict[str, Any] = {
-    "modelyard:flavors": [
+    "flavors": [
         {
             "name": "a10",
             "gpu": "A10",
@@ -25,7 +25,7 @@ POOL: dict[str, Any] = {
             "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
         }
     ],
-    "modelyard:teams": [
+    "teams": [
         {
             "name": "vision",
             "cohort": "research",
@@ -41,8 +41,8 @@ POOL: dict[str, Any] = {
             "quotas": [{"flavor": "a10", "cpu": "500m", "memory": "1024Mi", "gpus": 1}],
         },
     ],
-    "modelyard:workerClusters": [{"name": "farm", "secret": "farm-kubeconfig"}],
-    "modelyard:priorities": [{"name": "urgent", "value": 1000, "description": 'for "production"'}],
+    "workerClusters": [{"name": "farm", "secret": "farm-kubeconfig"}],
+    "priorities": [{"name": "urgent", "value": 1000, "description": 'for "production"'}],
 }
 OBJECTS = {
     ("ResourceFlavor", "", "a10"),
@@ -104,6 +104,12 @@ def _as_server(env: Environment, folder: Path, space: str) -> dict[str, str]:
     return {"KUBECONFIG": str(file)}
 
 
+def know_node_pools(env: Environment) -> None:
+    """Gives the API server Karpenter's kind of node pools; no Karpenter runs."""
+    env.lab.kubectl("apply", "--server-side", "--filename", str(KARPENTER))
+    env.lab.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodepools.karpenter.sh")
+
+
 def pool(plan: Plan) -> dict[tuple[str, str, str], Any]:
     """The targets that belong to the pool."""
     return {target.key[1:]: target for target in plan.targets if target.key.api_version == GROUP}
@@ -119,8 +125,21 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         yield made
 
 
+def applied(env: Environment) -> None:
+    """Applies the stack, if there is anything to do."""
+    if env.plan().changed:
+        env.modelyard("apply", "dev", "--yes")
+
+
+@pytest.fixture
+def shared(env: Environment) -> None:
+    """The pool as ``POOL`` has it, whatever another test left of it."""
+    config(env, **POOL)
+    applied(env)
+
+
 def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
-    config(env, **{name.partition(":")[2]: value for name, value in POOL.items()})
+    config(env, **POOL)
     plan = env.plan()
     assert not plan.blocked
     found = pool(plan)
@@ -137,10 +156,11 @@ def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
     assert "as it was applied" in env.modelyard("drift", "dev").stdout
 
 
+@pytest.mark.usefixtures("shared")
 def test_the_offline_plan_says_the_same(env: Environment) -> None:
     env.modelyard("record", "dev")
     assert (env.folder / "stacks/recorded/dev/clusterqueue.team-vision.json").is_file()
-    config(env, teams=[{**POOL["modelyard:teams"][0], "within": "never"}, POOL["modelyard:teams"][1]])
+    config(env, teams=[{**POOL["teams"][0], "within": "never"}, POOL["teams"][1]])
     offline = json.loads(env.modelyard("plan", "dev", "--json").stdout)
     live = json.loads(env.modelyard("plan", "dev", "--live", "--json").stdout)
     told = [
@@ -149,12 +169,13 @@ def test_the_offline_plan_says_the_same(env: Environment) -> None:
     ]
     assert told[0] == told[1]
     assert [name for name, _ in told[0]] == ["team-vision"]
-    config(env, teams=POOL["modelyard:teams"])
+    config(env, teams=POOL["teams"])
 
 
+@pytest.mark.usefixtures("shared")
 def test_a_quota_changes_and_somebody_elses_change_is_told_and_taken_back(env: Environment) -> None:
-    quotas = [{**POOL["modelyard:teams"][0]["quotas"][0], "gpus": 2}]
-    config(env, teams=[{**POOL["modelyard:teams"][0], "quotas": quotas}, POOL["modelyard:teams"][1]])
+    quotas = [{**POOL["teams"][0]["quotas"][0], "gpus": 2}]
+    config(env, teams=[{**POOL["teams"][0], "quotas": quotas}, POOL["teams"][1]])
     (target,) = env.plan().changed
     assert (target.name, target.action) == ("team-vision", "update")
     env.modelyard("apply", "dev", "--yes")
@@ -188,6 +209,7 @@ def _lacking(plan: Plan) -> set[tuple[str, str]]:
     return {(found[1], found[2]) for found in told if found}
 
 
+@pytest.mark.usefixtures("shared")
 def test_notebook_servers_are_as_planned_and_may_submit_and_nothing_else(env: Environment, tmp_path: Path) -> None:
     users = [{"name": "ada", "team": "vision"}, {"name": "bob", "team": "speech"}, {"name": "eve", "team": "vision"}]
     servers = {"image": "images.example.com/jupyter:4.4.3", "login": "jupyter-login", "users": users}
@@ -247,8 +269,9 @@ def test_notebook_servers_are_as_planned_and_may_submit_and_nothing_else(env: En
     env.lab.kubectl("delete", "job", done["job"], "--namespace=vision")
 
 
+@pytest.mark.usefixtures("shared")
 def test_a_team_that_is_dropped_goes_with_its_queues(env: Environment) -> None:
-    config(env, teams=POOL["modelyard:teams"][1:])
+    config(env, teams=POOL["teams"][1:])
     gone = {key: target for key, target in pool(env.plan()).items() if target.action == "delete"}
     assert set(gone) == {("ClusterQueue", "", "team-vision"), ("LocalQueue", "vision", "vision")}
     env.modelyard("apply", "dev", "--yes")
@@ -261,8 +284,7 @@ def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None
     (missing,) = [finding for finding in env.plan().findings if finding.blocks]
     assert (missing.code, missing.target) == ("OWN009", "a10g")
     assert "the cluster has no NodePool in karpenter.sh/v1" in missing.detail
-    env.lab.kubectl("apply", "--server-side", "--filename", str(KARPENTER))
-    env.lab.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodepools.karpenter.sh")
+    know_node_pools(env)
     nodes = {"name": "a10g", "gpu": "A10G", "gpus": 8, "nodeClass": "gpu", "zones": ["us-east-1a"], "idle": "20m"}
     large = {"name": "h200", "gpu": "h200-sxm-141gb", "gpus": 16, "nodeClass": "gpu", "capacity": "any", "taint": False}
     config(env, nodePools=[{**nodes, "labels": {"example.kubernetes.io/team": "a"}}])
@@ -286,8 +308,11 @@ def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None
 
 
 def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
-    made = ("NodePool", *{kind for kind, _, _ in OBJECTS})
-    keys = [target.key for target in env.plan().targets if target.key.kind in made]
-    assert len(keys) == 8
+    know_node_pools(env)
+    config(env, **POOL, nodePools=[{"name": "a10g", "gpu": "A10G", "gpus": 8, "nodeClass": "gpu"}])
+    applied(env)
+    made = {*OBJECTS, ("NodePool", "", "a10g")}
+    keys = [target.key for target in env.plan().targets if target.key[1:] in made]
+    assert {key[1:] for key in keys if env.get(key)} == made
     env.modelyard("destroy", "dev", "--yes")
-    assert [env.get(key) for key in keys] == [None] * 8
+    assert [env.get(key) for key in keys] == [None] * len(made)

@@ -84,6 +84,25 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
         yield made
 
 
+def rendered(env: Environment, form: str) -> Any:
+    """What a rendering in a form says; its files are in the folder of that name."""
+    done = env.modelyard("render", "dev", "--live", "--format", form, "--out", f"out/{form}", "--json")
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def applied(two: Two) -> Two:
+    """The stack is in both clusters, and its files are as they were rendered before."""
+    two.resource()
+    plan = two.env.plan()
+    if any(one.changed for one in (plan, *plan.remotes)):
+        for form in RENDERED:
+            rendered(two.env, form)
+        two.env.modelyard("apply", "dev", "--yes")
+        two.env.settle()
+    return two
+
+
 def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(two: Two) -> None:
     env = two.env
     planned = env.modelyard("plan", "dev", "--live").stdout
@@ -93,8 +112,7 @@ def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(tw
     assert {target.action for target in first.targets} == {"create"}
     assert first.cluster != env.plan().cluster
     for form in RENDERED:
-        done = env.modelyard("render", "dev", "--live", "--format", form, "--out", f"out/{form}", "--json")
-        ((remote,),) = [stack["remotes"] for stack in json.loads(done.stdout)["stacks"]]
+        ((remote,),) = [stack["remotes"] for stack in rendered(env, form)["stacks"]]
         assert remote == {"name": "far", "context": "farm", "namespace": SPACE, "folder": "remotes/far"}
     env.modelyard("apply", "dev", "--yes")
     env.settle()
@@ -111,6 +129,7 @@ def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(tw
     assert env.up().changed == []
 
 
+@pytest.mark.usefixtures("applied")
 @pytest.mark.parametrize("form", RENDERED)
 def test_what_was_rendered_for_it_is_what_the_apply_put_there(two: Two, form: str) -> None:
     """To the API server, sending the files that were rendered before the apply changes nothing."""
@@ -120,6 +139,7 @@ def test_what_was_rendered_for_it_is_what_the_apply_put_there(two: Two, form: st
     two.farm.kubectl("diff", "--server-side", "--force-conflicts", "--field-manager=modelyard", option, there)
 
 
+@pytest.mark.usefixtures("applied")
 def test_a_rule_that_it_breaks_stops_every_way_there_under_its_name(two: Two) -> None:
     env, before = two.env, two.env.stack_file.read_text()
     with_policies(env)
@@ -142,6 +162,7 @@ def test_a_rule_that_it_breaks_stops_every_way_there_under_its_name(two: Two) ->
     shutil.rmtree(env.folder / "policies")
 
 
+@pytest.mark.usefixtures("applied")
 def test_a_job_of_it_is_submitted_there(two: Two) -> None:
     done = json.loads(two.env.modelyard("job", "submit", "dev", "churn", "--json").stdout)
     (made,) = done["objects"]
@@ -160,6 +181,7 @@ def test_a_job_of_it_is_submitted_there(two: Two) -> None:
     assert told.count(" --remote far") == 2
 
 
+@pytest.mark.usefixtures("applied")
 def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:
     assert "dev on far: as it was applied (5 objects)" in two.env.modelyard("drift", "dev").stdout
     change = '--patch={"spec": {"queueingStrategy": "StrictFIFO"}}'
@@ -174,6 +196,7 @@ def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:
     two.env.modelyard("drift", "dev")
 
 
+@pytest.mark.usefixtures("applied")
 def test_a_plan_is_stale_when_that_cluster_moved(two: Two) -> None:
     two.resource(quota={**QUOTA, "gpus": 4})
     saved = two.env.folder / "plan.json"
@@ -188,6 +211,7 @@ def test_a_plan_is_stale_when_that_cluster_moved(two: Two) -> None:
     two.env.modelyard("apply", "dev", "--yes")
 
 
+@pytest.mark.usefixtures("applied")
 def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
     two.resource(context="dev")
     wrong = two.env.modelyard("plan", "dev", "--live", check=False)
@@ -209,6 +233,7 @@ def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
     assert two.env.plan().changed == ()
 
 
+@pytest.mark.usefixtures("applied")
 def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Two) -> None:
     env, alone = two.env, {"KUBECONFIG": two.env.env["KUBECONFIG"].partition(":")[0]}
     env.lab.kubectl(
@@ -244,6 +269,7 @@ def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Tw
     assert env.up().changed == []
 
 
+@pytest.mark.usefixtures("applied")
 def test_offline_it_starts_from_its_own_recording(two: Two) -> None:
     two.env.modelyard("record", "dev")
     assert (two.env.folder / "stacks/recorded/dev@far/clusterqueue.remote-far.json").is_file()
@@ -253,6 +279,7 @@ def test_offline_it_starts_from_its_own_recording(two: Two) -> None:
     assert far["cluster"]["identity"] != document["cluster"]["identity"]
 
 
+@pytest.mark.usefixtures("applied")
 def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in_either(two: Two) -> None:
     (far,) = two.env.plan().remotes
     document = two.env.stack_file.read_text()

@@ -1,6 +1,7 @@
 """Teams share GPUs on the real Kueue: quotas, borrowing, gangs, places, searches, Ray clusters; all from a stack file.
 
-Four nodes with one GPU each, in two racks, for two teams with two GPUs each; a third team counts CPU and memory apart.
+Four nodes with one GPU each, in two racks; one GPU is of one team and three are of another; a third team counts CPU and
+memory apart.
 """
 
 import json
@@ -22,7 +23,14 @@ HOST = "kubernetes.io/hostname"
 TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 STAYS = {"env": {"LAB_COMPLETE_AFTER": "1h"}, "type": "training"}
 ROOM = {"flavor": "any", "cpu": 16, "memory": "64Gi"}
-SHARED = {"cohort": "research", "quotas": [{"flavor": "a30", "cpu": 8, "memory": "64Gi", "gpus": 2}, ROOM]}
+
+
+def sharing(name: str, gpus: int, flavor: str = "a30") -> dict[str, Any]:
+    """A team with GPUs of its own, which others of its cohort may use while they are free."""
+    own = {"flavor": flavor, "cpu": 8, "memory": "64Gi", "gpus": gpus}
+    return {"name": name, "cohort": "research", "quotas": [own, ROOM]}
+
+
 STACK: dict[str, Any] = {
     "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
     "flavors": [
@@ -31,8 +39,8 @@ STACK: dict[str, Any] = {
         {"name": "any"},
     ],
     "teams": [
-        {"name": "vision", **SHARED},
-        {"name": "speech", **SHARED},
+        sharing("vision", 1),
+        sharing("speech", 3),
         {"name": "robots", "quotas": [{"flavor": "a10", "gpus": 1}, ROOM]},
     ],
     "resources": [
@@ -123,14 +131,26 @@ def nodes_of(lab: Lab, *runs: str) -> list[str]:
     return sorted(pod["spec"]["nodeName"] for pod in pods(lab, *runs))
 
 
+def active(lab: Lab) -> bool:
+    """Whether every queue is open."""
+    conditions = [one.get("status", {}).get("conditions", []) for one in items(lab, f"{KUEUE}/clusterqueues")]
+    return all(any(each["type"] == "Active" and each["status"] == "True" for each in one) for one in conditions)
+
+
+def waits(lab: Lab, run: str) -> list[str]:
+    """Of each workload of a run, why Kueue does not admit it; empty when it does, or has not looked at one like it."""
+    found = []
+    for one in items(lab, f"{KUEUE}/workloads"):
+        conditions = one.get("status", {}).get("conditions", [])
+        words = [each["message"] for each in conditions if (each["type"], each["status"]) == ("QuotaReserved", "False")]
+        if one["metadata"]["ownerReferences"][0]["name"].startswith(run):
+            found.append("".join(words))
+    return found
+
+
 def waiting(lab: Lab, run: str) -> str:
     """Why Kueue does not admit a run; empty when it does."""
-    for one in items(lab, f"{KUEUE}/workloads"):
-        owner = one["metadata"]["ownerReferences"][0]["name"]
-        for each in one.get("status", {}).get("conditions", []):
-            if owner == run and each["type"] == "QuotaReserved" and each["status"] == "False":
-                return str(each["message"])
-    return ""
+    return "".join(waits(lab, run))
 
 
 class Runs:
@@ -162,8 +182,19 @@ def nodes_on(lab: Lab, run: str) -> int:
     return sum(name.startswith("a30-") for name in nodes_of(lab, run))
 
 
+@pytest.fixture(scope="module")
+def shared(env: Environment) -> Environment:
+    """The stack's queues are there and active."""
+    config(env, **STACK)
+    if env.plan().changed:
+        env.modelyard("apply", "dev", "--yes")
+    env.lab.wait("the queues to be active", lambda: active(env.lab))
+    return env
+
+
 @pytest.fixture
-def runs(env: Environment) -> Iterator[Runs]:
+def runs(shared: Environment) -> Iterator[Runs]:
+    env = shared
     made = Runs(env)
     yield made
     for run in made.names:
@@ -190,12 +221,34 @@ def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
         )
     assert env.plan().changed == ()
     assert env.up().changed == []
+    env.lab.wait("the queues to be active", lambda: active(env.lab))
 
-    def active() -> bool:
-        conditions = [one.get("status", {}).get("conditions", []) for one in items(env.lab, f"{KUEUE}/clusterqueues")]
-        return all(any(each["type"] == "Active" and each["status"] == "True" for each in one) for one in conditions)
 
-    env.lab.wait("the queues to be active", active)
+def test_a_search_starts_with_one_gpu_and_grows_as_others_free_up(runs: Runs) -> None:
+    lab = runs.lab
+    single, pair = runs.submit("single"), runs.submit("pair")
+    # The other team has all of its three GPUs in use: one of the four is left.
+    runs.holds(single, 1)
+    runs.holds(pair, 2)
+    search = runs.submit("search")
+
+    def refused() -> bool:
+        said = waits(lab, search)
+        return len(said) == 6 and any("insufficient" in words for words in said)
+
+    lab.wait("its second trial to be refused", refused)
+    first = begun(runs, search, 1)
+    runs.end(single)
+    second = begun(runs, search, 2)
+    runs.end(pair)
+    # What grows stops nothing that runs.
+    assert first < second < begun(runs, search, 4)
+
+
+def begun(runs: Runs, search: str, gpus: int) -> set[str]:
+    """Waits until a search has so many GPUs, and says which pods have them."""
+    runs.holds(search, gpus)
+    return {pod["metadata"]["uid"] for pod in pods(runs.lab, search)}
 
 
 def test_a_search_grows_borrows_and_gives_back(env: Environment, runs: Runs) -> None:
@@ -203,7 +256,7 @@ def test_a_search_grows_borrows_and_gives_back(env: Environment, runs: Runs) -> 
     mine = runs.submit("single")
     runs.holds(mine, 1)
     search = runs.submit("search")
-    # Two of its own, and the one that the other team leaves free.
+    # One of its own, and the two that the other team leaves free.
     runs.holds(search, 3)
     # Each trial goes for itself: none takes the others along when it has ended and its time to be kept is over.
     trials = [one for one in items(lab, "/apis/batch/v1/namespaces/vision/jobs") if search in one["metadata"]["name"]]
@@ -212,7 +265,7 @@ def test_a_search_grows_borrows_and_gives_back(env: Environment, runs: Runs) -> 
     runs.end(mine)
     runs.holds(search, 4)
     pair = runs.submit("pair")
-    # Its team wants its own two back, and gets them.
+    # Its team wants two of its own back, and gets them.
     runs.holds(pair, 2)
     runs.holds(search, 2)
     evicted = [
@@ -360,16 +413,16 @@ def test_a_dropped_team_is_told_of_its_run_and_waits_for_it(env: Environment, ru
     config(env, **STACK)
 
 
-def test_what_kueue_never_changes_is_replaced(env: Environment) -> None:
+def test_what_kueue_never_changes_is_replaced(shared: Environment) -> None:
+    env = shared
     flavors = [{**STACK["flavors"][0], "labels": {"example.com/room": "a"}}, *STACK["flavors"][1:]]
     config(env, flavors=flavors)
     plan = env.plan()
     assert "QUE009" in {one.code for one in plan.findings}
     # The API server says so too.
     assert any("nodeLabels are immutable" in f"{one.summary} {one.detail}" for one in plan.findings)
-    quotas = [{**SHARED["quotas"][0], "flavor": "a30-2"}, ROOM]  # type: ignore[index,dict-item]
     flavors[0]["name"] = "a30-2"
-    teams = [{**team, "quotas": quotas} if "cohort" in team else team for team in STACK["teams"]]
+    teams = [sharing("vision", 1, "a30-2"), sharing("speech", 3, "a30-2"), STACK["teams"][2]]
     config(env, flavors=flavors, teams=teams)
     env.modelyard("apply", "dev", "--yes")
     assert env.plan().changed == ()

@@ -4,14 +4,11 @@ A pod of the lab runs nothing. Here each running pod of a training side has a pr
 pod that is told to stop loses it at once: whatever it did is lost then.
 """
 
-import fcntl
-import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -24,13 +21,12 @@ from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from lab import Lab
-from lab.build import cache_folder
-from tests.lab.environment import NAMESPACE, ROOT
+from tests.lab.environment import NAMESPACE
+from tests.lab.programs import programs
 from tests.lab.prometheus import free_port
 from tests.lab.rabbitmq import QUEUE
 from tests.servers import Quiet, listening
 
-REQUIREMENTS = ROOT / "requirements" / "jobs.txt"
 START = 120
 """Seconds until a program answers."""
 TASKS = """\
@@ -83,21 +79,6 @@ write("end")
 """
 
 
-def jobs_environment() -> Path:
-    """The folder of programs with Celery and Ray, made once for all clones."""
-    tag = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    folder = cache_folder() / f"jobs-{tag}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / "jobs.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "ready").exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-            pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, "--require-hashes", "-r", str(REQUIREMENTS)], check=True)
-            (folder / "ready").touch()
-    return folder / "bin"
-
-
 class Results:
     """What jobs wrote down: each begins in a file of its own, and ends there once it is released."""
 
@@ -124,7 +105,7 @@ class Celery:
     """The programs of Celery at a broker."""
 
     def __init__(self, folder: Path, broker: str, results: Results) -> None:
-        self._bin = jobs_environment()
+        self._bin = programs("jobs")
         self._folder = folder
         folder.mkdir()
         (folder / "tasks.py").write_text(TASKS)
@@ -146,7 +127,7 @@ class Ray:
     """The head of a Ray cluster with its dashboard, and nodes with one GPU each."""
 
     def __init__(self, folder: Path, results: Results) -> None:
-        self._bin = jobs_environment()
+        self._bin = programs("jobs")
         self._folder, self._results = folder, results
         folder.mkdir()
         (folder / "train.py").write_text(TRAIN)

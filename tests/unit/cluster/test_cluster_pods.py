@@ -7,10 +7,15 @@ import pytest
 from modelyard.cluster.pods import not_started
 
 
-def pod(phase: str, *, scheduled: str = "", waiting: dict[str, str] | None = None) -> dict[str, Any]:
+def pod(
+    phase: str, *, scheduled: str = "", first: dict[str, str] | None = None, waiting: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """``first`` is what its init container waits for."""
     conditions = [{"type": "PodScheduled", "status": "False", "message": scheduled}] if scheduled else []
     containers = [{"state": {"waiting": waiting}}] if waiting else []
     status = {"phase": phase, "conditions": conditions, "containerStatuses": containers}
+    if first:
+        status["initContainerStatuses"] = [{"state": {"waiting": first}}]
     return {"metadata": {"name": "build-1"}, "status": status}
 
 
@@ -21,6 +26,14 @@ def pod(phase: str, *, scheduled: str = "", waiting: dict[str, str] | None = Non
         (
             pod("Pending", waiting={"reason": "ImagePullBackOff", "message": "not found"}),
             "build-1: ImagePullBackOff not found",
+        ),
+        (
+            pod(
+                "Pending",
+                first={"reason": "ErrImagePull", "message": "not found"},
+                waiting={"reason": "PodInitializing"},
+            ),
+            "build-1: ErrImagePull not found",
         ),
         (pod("Pending", waiting={"reason": "ContainerCreating"}), ""),
         (pod("Pending"), ""),

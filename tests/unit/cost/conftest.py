@@ -88,21 +88,6 @@ def sites() -> Mapping[str, Site]:
     return {name: Site(*parts) for name, parts in environments().items()}
 
 
-@pytest.fixture
-def dev(sites: Mapping[str, Site]) -> Site:
-    return sites["dev"]
-
-
-@pytest.fixture
-def staging(sites: Mapping[str, Site]) -> Site:
-    return sites["staging"]
-
-
-@pytest.fixture
-def prod(sites: Mapping[str, Site]) -> Site:
-    return sites["prod"]
-
-
 @pytest.fixture(scope="session")
 def price() -> Callable[..., Price]:
     """A price with sensible parts."""

@@ -57,7 +57,7 @@ def test_a_month_has_730_hours_and_is_rounded_once() -> None:
 
 def test_gpu_hours() -> None:
     assert words.gpu_hours(Count(1, 1)) == "24 GPU-hours a day"
-    assert words.gpu_hours(Count(0, 8), "month") == "0–5,840 GPU-hours a month"
+    assert words.gpu_hours(Count(0, 8)) == "0–192 GPU-hours a day"
     assert words.gpu_hours(None) == "unknown GPU-hours a day"
 
 

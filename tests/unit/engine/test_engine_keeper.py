@@ -14,11 +14,13 @@ from modelyard.engine import keeper
 from modelyard.engine.keeper import INTERRUPT, KILL
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+# A signal just before a sleep begins is seen only after it: many short ones.
 PATIENT = """
 import time
 try:
     print("up", flush=True)
-    time.sleep(600)
+    while True:
+        time.sleep(0.1)
 except KeyboardInterrupt:
     raise SystemExit(7)
 """

@@ -63,6 +63,8 @@ def test_the_workers_of_the_resource_are_executors_and_the_driver_has_no_gpu(lib
     assert executor["gpu"] == {"name": "nvidia.com/gpu", "quantity": 1}
     assert (executor["memory"], executor["memoryOverhead"]) == ("10240m", "4096m")
     assert "gpu" not in driver
+    # Together 4Gi.
+    assert (driver["cores"], driver["memory"], driver["memoryOverhead"]) == (1, "2925m", "1171m")
     # Spark has no time limit of an application; with its driver everything ends.
     assert driver["template"]["spec"]["activeDeadlineSeconds"] == MAKE.time_limit
     assert "dynamicAllocation" not in spec

@@ -28,12 +28,12 @@ def test_a_notebook_is_read(tmp_path: Path) -> None:
     found = read(
         tmp_path, notebook(cell("# title", "markdown"), cell(["a = 1\n", "b"], tags=["parameters"]), cell(" "))
     )
-    assert found == Notebook("python3", 1, True, "a = 1\nb")
+    assert found == Notebook("python3", True, "a = 1\nb")
 
 
 def test_a_kernel_that_does_not_say_its_language_may_be_python(tmp_path: Path) -> None:
     metadata = {"kernelspec": {"name": "torch"}, "language_info": {"name": "python"}}
-    assert read(tmp_path, notebook(metadata=metadata)) == Notebook("torch", 1, False)
+    assert read(tmp_path, notebook(metadata=metadata)) == Notebook("torch", False)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "has more than" in read(tmp_path, notebook())[0].summary
 
 
-WITH, WITHOUT = Notebook("python3", 1, True, "rate = name = empty = a = 1"), Notebook("python3", 1, False)
+WITH, WITHOUT = Notebook("python3", True, "rate = name = empty = a = 1"), Notebook("python3", False)
 
 
 def test_parameters() -> None:

@@ -104,13 +104,13 @@ def test_a_value_reaches_a_variable_of_the_cell_or_one_that_has_no_other(
     ],
 )
 def test_a_parameter_that_nothing_reads_is_told(word: str, cell: str, summary: str, remedy: str) -> None:
-    _, (problem,) = parse_parameters([word], Notebook("python3", 1, True, cell), "x")
+    _, (problem,) = parse_parameters([word], Notebook("python3", True, cell), "x")
     assert summary in problem.summary
     assert problem.remedy.startswith(remedy)
 
 
 def test_each_of_them_is_told() -> None:
-    found, problems = parse_parameters(["epochs=1", "epoch=1", "rate=1"], Notebook("python3", 1, True, CELL), "x")
+    found, problems = parse_parameters(["epochs=1", "epoch=1", "rate=1"], Notebook("python3", True, CELL), "x")
     assert [one.summary.split(":")[0] for one in problems] == ["x has no parameter epoch", "x has no parameter rate"]
     assert "epochs" in found
 

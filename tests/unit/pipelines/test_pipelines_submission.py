@@ -168,6 +168,36 @@ def test_a_spark_stage_is_held_and_followed(library: Library) -> None:
     assert env["OUTPUT_MODEL"] == f"s3://acme-lake/pipelines/{RUN}/model"
 
 
+@pytest.mark.parametrize("engine", ["job", "ray", "spark"])
+def test_the_pods_of_a_stage_say_of_which_run_they_are(library: Library, engine: Any) -> None:
+    spark = {"command": ("local:///app/train.py",), "spark": Spark("3.5.7")} if engine == "spark" else {}
+    train = TRAIN._replace(engine=engine, **spark)
+    *_, body = [
+        one
+        for one in made(library, stack(jobs=(LOAD, train, ASSISTANT))).objects
+        if one["metadata"]["name"] == f"{RUN}-train" and one["kind"] != "Service"
+    ]
+    spec = body["spec"]
+    match engine:
+        case "ray":
+            cluster = spec["rayClusterSpec"]
+            pods = [group["template"]["metadata"] for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"])]
+        case "spark":
+            pods = [spec["driver"], spec["executor"]]
+        case _:
+            pods = [spec["template"]["metadata"]]
+    for one in (*pods, body["metadata"]):
+        labels = {name.partition("/")[2]: value for name, value in one["labels"].items()}
+        assert (labels["run"], labels["pipeline-run"], labels["stage"]) == (f"{RUN}-train", RUN, "train")
+    # It stands in no queue that is there, and says which it goes into.
+    assert body["metadata"]["annotations"]["modelyard.dev/queue"] == "vision"
+
+
+def test_the_workers_of_a_stage_find_each_other_by_their_run(library: Library) -> None:
+    (service,) = [one for one in made(library).objects if one["kind"] == "Service"]
+    assert service["spec"]["selector"] == {"modelyard.dev/run": f"{RUN}-train"}
+
+
 def test_a_spark_job_that_cannot_run_keeps_its_pipeline_back(library: Library) -> None:
     spark = TRAIN._replace(engine="spark", command=("local:///app/train.py",))
     submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))

@@ -76,18 +76,3 @@ class Site(NamedTuple):
 def sites() -> Mapping[str, Site]:
     """The three environments."""
     return {name: Site(*parts) for name, parts in environments().items()}
-
-
-@pytest.fixture
-def dev(sites: Mapping[str, Site]) -> Site:
-    return sites["dev"]
-
-
-@pytest.fixture
-def staging(sites: Mapping[str, Site]) -> Site:
-    return sites["staging"]
-
-
-@pytest.fixture
-def prod(sites: Mapping[str, Site]) -> Site:
-    return sites["prod"]

@@ -75,6 +75,8 @@ def test_nobody_is_asked_offline(dev: Site) -> None:
             ["ConfigMap b", "Secret a"],
         ),
         ({"volumes": [{"name": "v", "emptyDir": {}}]}, []),
+        # Nobody has validated an object whose namespace is yet to be made.
+        ({"volumes": [{"name": "v", "persistentVolumeClaim": {"readOnly": True}}]}, []),
         ({"serviceAccountName": "a"}, ["ServiceAccount a"]),
         ({"serviceAccountName": "default"}, []),
         ({"initContainers": [{"name": "i", "image": "i", "envFrom": [{"secretRef": {"name": "a"}}]}]}, ["Secret a"]),

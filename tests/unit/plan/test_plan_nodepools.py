@@ -119,6 +119,12 @@ def test_boards_of_one_card_that_a_cloud_does_not_tell_apart_are_not_guessed() -
             "nodePools[0].zones[1]",
             "zone moon-1a of node pool a10g is not in a region of aws",
         ),
+        (
+            {"cloud": "gcp", "gpu": "L4", "region": "europe-west1", "zones": ("europe-west1-b", "europe-west10-a")},
+            "QUE020",
+            "nodePools[0].zones[1]",
+            "zone europe-west10-a of node pool a10g is not in europe-west1",
+        ),
         ({"types": ("g6.xlarge",)}, "QUE020", "nodePools[0].types[0]", "has L4, not A10G"),
         ({"types": ("g2-standard-4",)}, "QUE020", "nodePools[0].types[0]", "is a machine of gcp"),
         ({"gpu": "A100"}, "QUE021", "nodePools[0].gpu", "nodes call the A100 by 4 names, and a pool has one"),

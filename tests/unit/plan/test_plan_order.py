@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from modelyard.stack.jobs import Job, Resource, Scale
+
 ROUTE, HEAD, RAY, CELERY = (
     "deployment-api-server",
     "deployment-ray-head",
@@ -23,6 +25,23 @@ def names(plan: Any) -> list[str]:
 
 def without_drain(site: Any) -> Any:
     return site.asking(drain=site.stack.config.drain._replace(enabled=False))
+
+
+def test_what_has_the_name_of_a_deployment_that_stays_has_a_turn(dev: Any) -> None:
+    def site(most: int) -> Any:
+        scale = Scale(most, query="sum(up) or vector(0)", each="8")
+        return dev.asking(
+            autoscaling=dev.stack.config.autoscaling._replace(prometheus="http://prometheus:9090"),
+            resources=(Resource("answers", "serving", image="images.example.com/answers:1", scale=scale),),
+            jobs=(Job("serve", "serving", resource="answers", request_rate="20", request_time="50m"),),
+        )
+
+    plan = site(6)._replace(state=site(4).applied().state).plan()
+    (changed,) = plan.changed
+    assert (changed.key.kind, changed.name) == ("ScaledObject", "resource-answers")
+    (step,) = plan.steps
+    assert step.target == "resource-answers"
+    assert step.why == "KEDA may start up to 6 pods of resource-answers from now on, as there is work and room"
 
 
 def test_with_gpus_for_both_sides_the_new_one_comes_up_before_the_old_one_goes_down(dev: Any) -> None:

@@ -1,9 +1,11 @@
 """The pool that teams share: what its objects come out as, and what is wrong with it."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from modelyard.cluster import Node
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.workloads import node_labels
 
@@ -176,9 +178,10 @@ def test_quotas_of_more_gpus_than_there_are(dev: Any) -> None:
 
 
 def test_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
-    def told(*flavors: Flavor, gpus: int = 1) -> list[tuple[str, str]]:
+    def told(*flavors: Flavor, gpus: int = 1, more: tuple[Node, ...] = ()) -> list[tuple[str, str]]:
         quotas = tuple(VISION.quotas[0]._replace(flavor=one.name, gpus=gpus) for one in flavors)
         site = pool(dev, VISION._replace(quotas=quotas), flavors=flavors)
+        site = site._replace(state=site.state._replace(nodes=(*site.state.nodes, *more)))
         return [(one.field, one.summary) for one in site.plan().findings if one.code == "QUE006"]
 
     again, third = A10._replace(name="again"), A10._replace(name="third")
@@ -188,6 +191,13 @@ def test_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
     words = "share nodes: teams have quotas of 3 GPUs of them, and the nodes have 2"
     assert told(A10, again, third) == [("flavors[2]", f"flavors a10, again and third {words}")]
     assert told(A10, again, other) == [("flavors[2]", f"flavors a10, again and first-node {words}")]
+    # Its node with many GPUs does not stand for theirs: what it shares with them has none.
+    (gpu,) = [node for node in pool(dev, VISION).state.nodes if node.name == "dev-gpu-1"]
+    zone = {"topology.kubernetes.io/zone": "a"}
+    large = gpu._replace(name="large", labels=zone, allocatable={"nvidia.com/gpu": Fraction(8)})
+    bare = gpu._replace(name="bare", labels={**gpu.labels, **zone}, allocatable={"cpu": Fraction(8)})
+    beside = Flavor("beside", labels=zone)
+    assert told(A10, again, third, beside, more=(large, bare)) == told(A10, again, third)
     # Of one that alone is too much nothing more is told.
     assert [field for field, _ in told(A10, again, gpus=3)] == ["flavors[0]", "flavors[1]"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.gathered import RunObjects
-from modelyard.pool.logs import sources
+from modelyard.pool.logs import of_part, sources
 from modelyard.pool.runs import Run, near_runs, runs_of
 from tests.pool import LONG_AGO, RECENTLY, condition, job, pod, spec
 
@@ -153,14 +153,17 @@ def stage(name: str, *, state: str = "", **more: Any) -> dict[str, Any]:
             del body["metadata"]["labels"][f"modelyard.dev/{label}"]
         del body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
         body["spec"]["template"]["spec"] = spec(0)
+    if state:
+        body["metadata"]["annotations"] = {"modelyard.dev/queue": "vision"}
     if state == "queued":
-        body["metadata"]["annotations"] = {"modelyard.dev/released": "nightly-1"}
+        body["metadata"]["annotations"]["modelyard.dev/released"] = "nightly-1"
     return body
 
 
 DONE = {"conditions": [condition("Complete")]}
 FAILED = {"conditions": [condition("Failed", reason="PodFailurePolicy")]}
 UP = {"active": 1, "ready": 1, "startTime": LONG_AGO}
+BEGINS = {"active": 1, "ready": 0, "startTime": LONG_AGO}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +173,14 @@ UP = {"active": 1, "ready": 1, "startTime": LONG_AGO}
         (UP, stage("prepare", state="queued", suspend=True), "queued"),
         (UP, stage("prepare", state="on", **DONE), "running"),
         (FAILED, stage("prepare", state="on", **FAILED), "failed"),
-        (DONE, stage("prepare", state="on", **DONE), "succeeded"),
+        # What starts the stages has ended before them.
+        (FAILED, stage("prepare", state="on", **UP), "running"),
+        (FAILED, stage("prepare", state="on", **BEGINS), "starting"),
+        (FAILED, stage("prepare", state="queued", suspend=True), "queued"),
+        (DONE, stage("prepare", state="on", **UP), "running"),
+        (FAILED, stage("prepare", state="on", **DONE), "failed"),
+        # It has not done its work, and nothing else does.
+        (DONE, stage("prepare", state="on", **DONE), "held"),
     ],
 )
 def test_a_pipelines_run_is_one(leader: dict[str, Any], first: dict[str, Any], state: str) -> None:
@@ -180,6 +190,31 @@ def test_a_pipelines_run_is_one(leader: dict[str, Any], first: dict[str, Any], s
     # Whoever cancels it deletes what starts stages before the stages.
     assert run.parts[0].stage == ""
     assert (run.gpus, run.noun, run.count("held")) == (3, "stage", 1)
+
+
+def test_a_pipelines_run_is_over_when_its_stages_are() -> None:
+    train = stage("train", state="on", **UP)
+    for leader in (DONE, FAILED):
+        (run,) = runs(stage("prepare", state="on", **DONE), train, stage("", **leader))
+        assert (run.over, run.holds, run.reason, run.ended) == (False, 1, "", "")
+    (run,) = runs(stage("prepare", state="on", **DONE), stage("train", state="on", **DONE), stage("", **DONE))
+    assert (run.over, run.state, run.holds) == (True, "succeeded", 0)
+    (run,) = runs(stage("prepare", state="on", **FAILED), stage("train", state="held", suspend=True), stage("", **DONE))
+    assert (run.over, run.state) == (True, "failed")
+
+
+def test_the_team_of_stages_that_are_all_held_is_that_of_the_queue_they_go_into() -> None:
+    (run,) = runs(stage("prepare", state="held", suspend=True), stage("", **UP))
+    assert (run.team, run.state) == ("vision", "running")
+    # Its pod has to be there before the run runs.
+    assert runs(stage("prepare", state="held", suspend=True), stage("", **BEGINS))[0].state == "starting"
+    # Where Kueue manages jobs without a queue, what starts the stages is in the namespace's own.
+    leader = stage("", **UP)
+    leader["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "default"
+    assert runs(leader, stage("prepare", state="held", suspend=True))[0].team == "vision"
+    plain = stage("prepare", state="held", suspend=True)
+    del plain["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], plain["metadata"]["annotations"]
+    assert runs(stage("", **UP), plain)[0].team is None
 
 
 def test_what_makes_an_environment_is_no_run() -> None:
@@ -243,6 +278,23 @@ def test_rays_own_pods_come_before_its_workers() -> None:
         (0, "0", "w1"),
         (1, "1", "w2"),
     ]
+
+
+def test_a_runs_stages_and_trials_are_found_by_their_own_names() -> None:
+    (run,) = runs(stage("train", state="on"), stage("", **UP))
+    assert [run.has(name) for name in ("nightly-1-train", "nightly-1", "train")] == [True, False, False]
+    trials = [stage("train", state="on", run="nightly-1-train") for _ in range(2)]
+    for at, trial in enumerate(trials):
+        trial["metadata"]["name"] += f"-{at}"
+    (run,) = runs(*trials, stage("", **UP))
+    pods = [
+        worker("a", "0", owner="nightly-1-train-0", **{"modelyard.dev/run": "nightly-1-train"}),
+        worker("b", "0", owner="nightly-1-train-1", **{"modelyard.dev/run": "nightly-1-train"}),
+        worker("s", "", owner="nightly-1"),
+    ]
+    assert [run.has(name) for name in ("nightly-1-train", "nightly-1-train-1")] == [True, True]
+    assert of_part(run, "nightly-1-train", pods) == pods[:2]
+    assert of_part(run, "nightly-1-train-1", pods) == pods[1:2]
 
 
 def sparks(name: str, role: str, number: str = "") -> dict[str, Any]:

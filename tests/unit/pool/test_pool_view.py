@@ -199,6 +199,38 @@ def test_what_waits_for_quota_has_its_place_and_what_waits_for_a_node_its_reason
     assert (ours.quotas[0].nominal, ours.quotas[0].used, ours.quotas[0].borrow) == (2, 2, 1)
 
 
+def test_a_stage_is_told_with_its_run_and_waits_since_its_turn_came(view: Any) -> None:
+    """The labels of its pods say whose it is; its Workload is as old as the run."""
+    first, second = job("night-1-a"), job("night-1-b", suspend=True)
+    for name, body in (("a", first), ("b", second)):
+        body["spec"]["template"]["metadata"]["labels"] |= {
+            "modelyard.dev/pipeline-run": "night-1",
+            "modelyard.dev/stage": name,
+        }
+    runs = pod("x", "n", run="night-1-a", owner=("Job", "night-1-a", "uid-of-night-1-a"))
+    runs["metadata"]["labels"] |= first["spec"]["template"]["metadata"]["labels"]
+    waiting = workload(second, waits("insufficient unused quota"))
+    waiting["metadata"]["managedFields"] = [{"time": RECENTLY, "fieldsV1": {"f:spec": {"f:queueName": {}}}}]
+    found = view(
+        nodes=[node("n")],
+        pods=[runs],
+        workloads=[workload(first, queue="team-vision"), waiting, workload(job("late-1", since=RECENTLY), waits("no"))],
+        queues=[cluster_queue("team-vision", 1, 1)],
+        local_queues=[local_queue()],
+        kueue=True,
+    )
+    (taker,) = found.takers
+    assert (taker.owner.name, taker.owner.stage, taker.owner.team) == ("night-1", "a", "vision")
+    # Kueue counts its place from when the Workload was made.
+    assert [(one.owner.name, one.owner.stage, one.place, one.since) for one in found.waiters] == [
+        ("night-1", "b", 1, RECENTLY),
+        ("late-1", None, 2, RECENTLY),
+    ]
+    text = "\n".join(pool_text(found, Asked("dev", NOW, None)))
+    for row in ("vision  night-1 (stage a)  1", "vision  night-1 (stage b)  1     2m"):
+        assert row in text
+
+
 def test_a_part_says_how_much_of_the_pool_is_queued_as_its_products_do(view: Any) -> None:
     waiting = job("first-aaaaa", suspend=True)
     found = view(

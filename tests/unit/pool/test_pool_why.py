@@ -26,7 +26,7 @@ from tests.pool import (
     workload,
 )
 from tests.unit.environments import environments
-from tests.unit.pool.test_pool_runs import spark
+from tests.unit.pool.test_pool_runs import DONE, FAILED, UP, spark, stage
 
 SHORT = (
     "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a10, 1 more needed"
@@ -629,13 +629,89 @@ def test_what_runs_or_has_succeeded_has_nothing_wrong(ask: Any) -> None:
     assert ask(done).summary == "has succeeded after 2h58m"
 
 
-def test_stages_that_nothing_starts_any_more(ask: Any) -> None:
-    stage = job("nightly-1-train", queue="modelyard-held", suspend=True)
-    stage["metadata"]["labels"] |= {
-        "modelyard.dev/pipeline": "nightly",
-        "modelyard.dev/pipeline-run": "nightly-1",
+@pytest.mark.parametrize(
+    ("leader", "first", "summary", "said"),
+    [
+        ([], "held", "waits for ever", "is gone, so nothing starts them"),
+        ([stage("", **DONE)], "held", "waits for ever", "has succeeded, so nothing starts them"),
+        ([stage("", **FAILED)], "on", "runs for 3h", "has failed, so nothing starts 1 stage"),
+        ([stage("", **FAILED)], "queued", "waits for its GPUs (1 stage)", "has failed, so nothing starts 1 stage"),
+    ],
+)
+def test_stages_that_nothing_starts_any_more(ask: Any, leader: Any, first: Any, summary: str, said: str) -> None:
+    found = ask(
+        stage("prepare", state=first, suspend=first != "on", **UP),
+        trials=[*leader, stage("train", state="held", suspend=True)],
+    )
+    assert found.summary == summary
+    assert found.helps[-1] == "submit it again: modelyard pipeline submit dev nightly"
+    assert f"the Job that starts its stages {said}" in words(found)
+
+
+def test_nothing_is_given_up_while_the_stages_are_being_started(ask: Any) -> None:
+    held = stage("train", state="held", suspend=True)
+    assert ask(stage("prepare", state="on", **UP), trials=[held, stage("", **UP)]).causes == ()
+    begins = ask(held, trials=[stage("", active=1, ready=0)])
+    # Its pod has no quota: nothing queues it.
+    assert begins.summary == "does not run yet"
+    assert "none of its 1 pod has been made yet" in words(begins)
+
+
+RELEASED, RUNS = "2026-11-22T11:55:00Z", stage("", **UP)
+
+
+def released(body: dict[str, Any], *path: str) -> dict[str, Any]:
+    """The same with a field that somebody wrote five minutes ago, and one of another time that nobody asks for."""
+    first, second = ({f"f:{name}": {} for name in (name,)} for name in (path[-1], "other"))
+    for name in reversed(path[:-1]):
+        first, second = {f"f:{name}": first}, {f"f:{name}": second}
+    body["metadata"]["managedFields"] = [
+        {"manager": "a", "time": RELEASED, "fieldsV1": first},
+        {"manager": "b", "time": RECENTLY, "fieldsV1": second},
+    ]
+    return body
+
+
+def test_a_stage_waits_since_its_turn_came_and_not_since_the_run_was_submitted(ask: Any) -> None:
+    train = stage("train", state="queued", suspend=True)
+    # Kueue made its Workload with the run, three hours ago.
+    train["spec"]["template"]["metadata"]["labels"]["modelyard.dev/stage"] = "train"
+    work = released(workload(train, waits(SHORT)), "spec", "queueName")
+    queues = [cluster_queue("team-vision", 2, 2)]
+    found = ask(train, trials=[RUNS], workloads=[work], queues=queues)
+    assert found.summary == "waits for its GPUs for 5m (1 stage)"
+    # Kueue has not looked at it yet.
+    path = ("metadata", "annotations", "modelyard.dev/released")
+    assert ask(released(train, *path), trials=[RUNS]).summary == "waits for its GPUs for 5m (1 stage)"
+    # Of any other run the queue's name is as old as the run, whatever else was written.
+    alone = job("late-bcd23", suspend=True)
+    again = released(workload(alone, waits(SHORT)), "spec", "queueName")
+    assert ask(alone, workloads=[again], queues=queues).summary == "waits for its GPUs for 3h"
+
+
+def test_a_run_that_lost_its_quota_waits_since_then(ask: Any) -> None:
+    body = job("late-bcd23", suspend=True)
+    evicted = condition("Evicted", reason="Preempted", message="Preempted") | {"lastTransitionTime": RECENTLY}
+    found = ask(body, workloads=[workload(body, waits(SHORT), evicted)], queues=[cluster_queue("team-vision", 2, 2)])
+    assert found.summary == "waits for its GPUs for 2m"
+
+
+def test_a_stage_that_holds_the_quota_is_told_with_its_run(ask: Any) -> None:
+    ours, theirs = job("late-bcd23", suspend=True), job("nightly-2-train")
+    theirs["spec"]["template"]["metadata"]["labels"] |= {
+        "modelyard.dev/pipeline-run": "nightly-2",
         "modelyard.dev/stage": "train",
     }
-    found = ask(stage)
-    assert found.helps == ("submit it again: modelyard pipeline submit dev nightly",)
-    assert "the Job that starts its stages is gone" in str(found.causes)
+    works = [workload(theirs, queue="team-vision"), workload(ours, waits(SHORT))]
+    found = ask(ours, workloads=works, queues=[cluster_queue("team-vision", 1, 1)])
+    assert "its queue is held by nightly-2 (stage train) of vision (1 GPU" in words(found)
+    assert "modelyard job cancel dev nightly-2" in found.helps[-1].split(": ")
+
+
+def test_a_pipeline_is_submitted_again_as_one(ask: Any) -> None:
+    train = stage("train", state="queued", suspend=True)
+    work = workload(train, waits(SHORT))
+    work["spec"]["active"] = False
+    assert ask(train, trials=[RUNS], workloads=[work]).helps == (
+        "correct what kept it from starting, and submit it again: modelyard pipeline submit dev nightly",
+    )

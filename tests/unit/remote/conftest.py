@@ -6,17 +6,7 @@ import pytest
 
 from modelyard.stack import Stack, load_text
 
-TEXT = """config:
-  modelyard:platform: {release: "23.10", namespace: ml}
-  modelyard:gpu: {model: A10}
-  modelyard:providers:
-    - {name: lam, kind: lambda, credentialsSecret: lambda}
-    - {name: amazon, kind: aws, credentials: {secure: AAAA}}
-  modelyard:buckets:
-    - {name: lake, url: "s3://acme-lake", reachedBy: [platform, lam, amazon]}
-    - {name: pond, url: "gs://acme-pond", reachedBy: [platform, lam]}
-  modelyard:resources:
-    - name: far
+FAR = """    - name: far
       type: training
       cpu: 16
       memory: 64Gi
@@ -30,7 +20,22 @@ TEXT = """config:
         command: [train, "--note=it's $HOME"]
         data: {shared: {bucket: lake, prefix: datasets/churn}}
         model: {bucket: lake, prefix: models}
-    - name: away
+"""
+"""A resource that trains on a machine of AWS."""
+TEXT = (
+    """config:
+  modelyard:platform: {release: "23.10", namespace: ml}
+  modelyard:gpu: {model: A10}
+  modelyard:providers:
+    - {name: lam, kind: lambda, credentialsSecret: lambda}
+    - {name: amazon, kind: aws, credentials: {secure: AAAA}}
+  modelyard:buckets:
+    - {name: lake, url: "s3://acme-lake", reachedBy: [platform, lam, amazon]}
+    - {name: pond, url: "gs://acme-pond", reachedBy: [platform, lam]}
+  modelyard:resources:
+"""
+    + FAR
+    + """    - name: away
       type: runtime
       cpu: 4
       memory: 16Gi
@@ -48,6 +53,7 @@ TEXT = """config:
     - {name: churn, type: training, resource: far}
     - {name: own, type: runtime, resource: away}
 """
+)
 
 
 @pytest.fixture

@@ -157,3 +157,10 @@ def test_what_goes_back_and_what_is_deleted_say_so(dev: Plan) -> None:
     told = text(dev._replace(targets=(gone,), steps=()))
     assert f"\n- {WORKER}  deleted · pods 2 → 0 · GPUs 2 → 0\n" in told
     assert "notes which patches" not in told
+
+
+def test_of_an_object_that_said_no_number_only_the_new_one_is_told(dev: Plan) -> None:
+    target = next(one for one in dev.targets if one.name == WORKER)
+    made = text(dev._replace(targets=(target._replace(replicas=(None, 2)),), steps=()))
+    assert "2 pods from now on" in made
+    assert "None" not in made

@@ -95,6 +95,13 @@ CASES: list[Case] = [
         "autoscaling.prometheus is missing",
         "add `prometheus:",
     ),
+    (
+        'modelyard:resources: [{name: a, type: training, remote: {cluster: {controller: "https://me:pw@a:6443"}}}]',
+        codes.FORM,
+        82,
+        "resources[0].remote.cluster.controller has a user or a password in it",
+        "say context, credentialsSecret or credentials",
+    ),
     ("modelyard:autoscaling: {prometheus: prom:9090}", codes.FORM, 39, "autoscaling.prometheus", "http"),
     (
         "modelyard:autoscaling: {cooldownPeriod: 900h}",

@@ -1,0 +1,42 @@
+"""What is told while somebody waits for a Job."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cli.patience import Patience
+from modelyard.cluster.connection import connect
+from tests.apiserver import api_server
+
+JOB = {"metadata": {"name": "build", "namespace": "ml-platform"}}
+
+
+def pod(reason: str, message: str) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": "build-1",
+            "namespace": "ml-platform",
+            "labels": {"batch.kubernetes.io/job-name": "build"},
+        },
+        "status": {
+            "phase": "Pending",
+            "containerStatuses": [{"state": {"waiting": {"reason": reason, "message": message}}}],
+        },
+    }
+
+
+def test_each_reason_is_told_once_also_by_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server(tmp_path) as server:
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+        patience = Patience(connect("dev"), JOB)
+        # The kubelet tries, pauses, and tries again.
+        for reason, message in (("ErrImagePull", "not found"), ("ImagePullBackOff", "Back-off pulling image")) * 3:
+            server.objects["pods"] = [pod(reason, message)]
+            patience.look()
+    assert capsys.readouterr().err.splitlines() == [
+        "it waits: build-1: ErrImagePull not found",
+        "it waits: build-1: ImagePullBackOff Back-off pulling image",
+    ]

@@ -1,0 +1,21 @@
+"""The project's environments one by one; ``sites`` is the folder's own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def dev(sites: Mapping[str, Any]) -> Any:
+    return sites["dev"]
+
+
+@pytest.fixture
+def staging(sites: Mapping[str, Any]) -> Any:
+    return sites["staging"]
+
+
+@pytest.fixture
+def prod(sites: Mapping[str, Any]) -> Any:
+    return sites["prod"]
