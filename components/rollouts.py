@@ -87,7 +87,7 @@ class Rollouts:
                 raise pulumi.RunError(f"{target.name} has not rolled out in {patience} s: {state}")
             if not told:
                 told = state
-                pulumi.log.info(f"{target.name}{ROLLING} ({state})")
+                pulumi.log.info(f"{target.key.kind} {target.name}{ROLLING} ({state})")
             await asyncio.sleep(POLL)
 
     def _state(self, target: TargetPlan) -> str:

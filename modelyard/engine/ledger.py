@@ -191,7 +191,7 @@ def on_cluster(props: Mapping[str, Any], work: Any) -> None:
     except ClusterError as error:
         raise LedgerFailure(f"{error.summary}; {error.remedy}") from error
     if done.left:
-        sys.stdout.write(f"{record.key.name}: {left_text(done.left)}\n")
+        sys.stdout.write(f"{record.key.kind} {record.key.name}: {left_text(done.left)}\n")
         sys.stdout.flush()
 
 

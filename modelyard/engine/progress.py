@@ -6,6 +6,7 @@ from typing import Any
 
 from pulumi.automation import events
 
+from modelyard.cluster.kinds import KINDS
 from modelyard.drain.waiting import SAYS
 from modelyard.engine.unreached import unreached
 
@@ -27,11 +28,13 @@ _LEAVING_VERBS = {
     "/modelyard:Removal": {"create": "deleting", "update": "deleting"},
 }
 """By the end of the type, the verbs for what a run lets go of in its turn."""
+_CAPITALS = {kind.lower(): kind for _, kind in KINDS}
+"""The kinds in what the state keeps of an object, which are in small letters there; those of other kinds stay so."""
 LEFT = "left as others set them since: "
-"""Begins, behind the object's name, what an undo says of fields that it does not touch."""
+"""Begins, behind the object, what an undo says of fields that it does not touch."""
 
 ROLLING = ": Waiting for its rollout"
-"""Follows an object's name where a run waits for its pods."""
+"""Follows an object where a run waits for its pods."""
 
 
 class Progress:
@@ -44,9 +47,9 @@ class Progress:
         self.changes: Counter[str] = Counter()
         self.errors: list[str] = []
         self.done: list[str] = []
-        """Names of the objects that were changed."""
+        """The objects that were changed, by kind and name."""
         self.unfinished: list[str] = []
-        """Names of the objects whose change began, and did not end well or not yet."""
+        """The objects whose change began, and did not end well or not yet."""
         self.begun = False
         """Whether the engine has said anything: from then on it holds the state."""
         self.over = False
@@ -54,7 +57,7 @@ class Progress:
         self._report = report
         self._said: dict[str, str] = {}
         self._let_go: set[str] = set()
-        """Names of the objects that are put back or deleted already: the engine then only drops them from the state."""
+        """Objects that are put back or deleted already: the engine then only drops them from the state."""
 
     def on_event(self, event: events.EngineEvent) -> None:
         """Takes the engine's next event."""
@@ -67,7 +70,7 @@ class Progress:
                 self.changes[operation] += 1
             self._step(step, "done ", self._finished)
         elif event.res_op_failed_event is not None:
-            self._step(event.res_op_failed_event.metadata, "FAILED ", lambda _name: None)
+            self._step(event.res_op_failed_event.metadata, "FAILED ", lambda _target: None)
         elif event.diagnostic_event is not None:
             self._diagnostic(event.diagnostic_event)
         elif event.summary_event is not None:
@@ -78,18 +81,18 @@ class Progress:
         leaving = next((verbs for end, verbs in _LEAVING_VERBS.items() if step.type.endswith(end)), None)
         verbs = leaving or (_LEDGER_VERBS if ledger else _PATCH_VERBS if step.type.endswith("Patch") else _VERBS)
         if (leaving or ledger or _is_object(step)) and (verb := verbs.get(_operation(step))) is not None:
-            name = _name(step.urn).rpartition("/")[2]
+            target = _object(step.urn)
             if leaving:
-                self._let_go.add(name)
-            elif name in self._let_go and _operation(step) == "delete":
+                self._let_go.add(target.lower())
+            elif target.lower() in self._let_go and _operation(step) == "delete":
                 return
-            note(name)
-            self._report(f"{prefix}{verb} {name}")
+            note(target)
+            self._report(f"{prefix}{verb} {target}")
 
-    def _finished(self, name: str) -> None:
-        if name in self.unfinished:
-            self.unfinished.remove(name)
-        self.done.append(name)
+    def _finished(self, target: str) -> None:
+        if target in self.unfinished:
+            self.unfinished.remove(target)
+        self.done.append(target)
 
     def _diagnostic(self, diagnostic: Any) -> None:
         message = diagnostic.message.strip()
@@ -102,10 +105,10 @@ class Progress:
         ):
             self._report(message)
         elif diagnostic.severity.startswith("info") and "kubernetes:" in (diagnostic.urn or "") and message:
-            name = _name(diagnostic.urn)
-            if message.startswith("Waiting") and self._said.get(name) != message:
-                self._said[name] = message
-                self._report(f"{name}: {message}")
+            target = _object(diagnostic.urn)
+            if message.startswith("Waiting") and self._said.get(target) != message:
+                self._said[target] = message
+                self._report(f"{target}: {message}")
 
 
 def _is_object(step: events.StepEventMetadata) -> bool:
@@ -118,3 +121,10 @@ def _operation(step: events.StepEventMetadata) -> str:
 
 def _name(urn: str) -> str:
     return urn.rpartition("::")[2]
+
+
+def _object(urn: str) -> str:
+    """``Deployment ray-head``, whether the URN is of the object or of what the state keeps of it."""
+    kind, _, name = _name(urn).rpartition("/")
+    kind = _CAPITALS.get(kind, kind) or urn.rpartition("::")[0].rpartition(":")[2].removesuffix("Patch")
+    return f"{kind} {name}"

@@ -77,12 +77,12 @@ def test_a_rollout_that_the_controller_has_not_begun_is_waited_for(said: list[st
     looks = Looks(STALE, STARTING, head(), None)
     wait(Rollouts(looks))
     assert looks.seen == [None]
-    assert said == [f"{HEAD}: Waiting for its rollout (1 of 1 pods available)"]
+    assert said == [f"Deployment {HEAD}: Waiting for its rollout (1 of 1 pods available)"]
 
 
 def test_an_api_server_that_is_gone_for_a_moment_is_waited_for(said: list[str]) -> None:
     wait(Rollouts(Looks(ClusterError("refused", "look"), head())))
-    assert said == [f"{HEAD}: Waiting for its rollout (refused)"]
+    assert said == [f"Deployment {HEAD}: Waiting for its rollout (refused)"]
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_an_apply_that_was_killed_is_told_and_the_next_one_ends_it(tmp_path: Pat
     with environment("dev", tmp_path) as env:
         hold(env)
         with started(env, "apply", "dev", "--yes") as run:
-            run.until(f"patching {HEAD}")
+            run.until(f"patching Deployment {HEAD}")
             # Until then the engine may not have noted that the step begins.
             env.lab.wait(
                 "the patch", lambda: annotations_of(env.deployment(HEAD)).get("modelyard.dev/mode") == "existing"

@@ -15,7 +15,7 @@ from tests.lab.environment import NAMESPACE, PATIENCE, Environment, environment
 from tests.lab.started import started, tell
 
 HEAD = "deployment-ray-head"
-PATCHING = f"patching {HEAD}"
+PATCHING = f"patching Deployment {HEAD}"
 NEVER_READY = "lab.modelyard/never-ready"
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
@@ -83,7 +83,7 @@ def test_a_signal_ends_the_run_in_order(dev: Environment, number: signal.Signals
         assert run.running() == {}
     assert ended == code, said
     assert "stopping: the running step ends first; again to stop at once" in said
-    assert f"error: {name}: apply dev was stopped; not finished: {HEAD}" in words(said)
+    assert f"error: {name}: apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
     assert "→ modelyard apply dev does the rest" in words(said)
     assert "Traceback" not in said
     assert "Warning" not in said
@@ -102,7 +102,7 @@ def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
         assert run.running() == {}
     assert ended == 143, said
     assert "stopping at once" in said
-    assert f"apply dev was stopped; not finished: {HEAD}" in words(said)
+    assert f"apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
     assert "Warning" not in said
     assert locks(dev) == []
     goes_on(dev)

@@ -51,7 +51,8 @@ def test_an_approved_plan_is_applied_as_it_is(dev: Environment) -> None:
     assert document["outputs"]["headline"] == plan.headline
     lines = [line.split(maxsplit=2)[2] for line in done.stderr.splitlines()]
     for target in plan.targets:
-        assert lines.index(f"patching {target.name}") < lines.index(f"done patching {target.name}")
+        what = f"patching {target.key.kind} {target.name}"
+        assert lines.index(what) < lines.index(f"done {what}")
     dev.settle()
     for target in plan.targets:
         live = dev.get(target.key)
@@ -188,7 +189,7 @@ def test_destroy_gives_every_field_up(dev: Environment) -> None:
     document = json.loads(done.stdout)
     assert document["result"] == "succeeded"
     assert document["changes"] == {"delete": 5}
-    assert f"putting back {HEAD}" in done.stderr
+    assert f"putting back Deployment {HEAD}" in done.stderr
     for target in targets:
         live = dev.get(target.key)
         assert live is not None

@@ -54,7 +54,7 @@ def test_a_restore_is_a_target_and_comes_out_as_the_plan_said(dropped: tuple[Env
     done = env.modelyard("apply", "dev", "--yes")
     env.settle()
     assert comparable(env.deployment(HEAD)) == comparable(target.after) == comparable(before)
-    assert f"done putting back {HEAD}" in done.stderr
+    assert f"done putting back Deployment {HEAD}" in done.stderr
     assert done.stderr.count("putting back") == 2
     assert env.plan().changed == ()
     # What is left of it in the state goes with the next run, which has nothing to do.
@@ -207,7 +207,7 @@ def test_what_the_stack_made_is_deleted_in_its_turn(tmp_path: Path) -> None:
         assert env.deployment(HEAD)
         said.jobs = []
         done = env.modelyard("apply", "dev", "--yes")
-        assert done.stderr.count(f"done deleting {HEAD}") == 1
+        assert done.stderr.count(f"done deleting Deployment {HEAD}") == 1
         assert [env.get(target.key) for target in gone.values()] == [None] * len(gone)
         assert env.plan().changed == ()
         assert env.up().changed == []

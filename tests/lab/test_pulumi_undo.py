@@ -145,7 +145,9 @@ def test_what_somebody_changed_since_is_left_and_told(dev: Environment, platform
     assert "check kubernetes:context and KUBECONFIG" in refused.stdout + refused.stderr
     assert ours(dev.deployment(SERVICE))
     done = dev.modelyard("destroy", "dev", "--yes")
-    assert f"{SERVICE}: left as others set them since: spec.replicas (kubectl)" in " ".join(done.stderr.split())
+    assert f"Deployment {SERVICE}: left as others set them since: spec.replicas (kubectl)" in " ".join(
+        done.stderr.split()
+    )
     live = dev.deployment(SERVICE)
     assert live["spec"]["replicas"] == 3
     assert [owner.subresource for owner in owners(live, REPLICAS)] == ["scale"]

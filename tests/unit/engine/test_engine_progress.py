@@ -22,8 +22,11 @@ def event(**fields: Any) -> Any:
     return SimpleNamespace(**{**NOTHING, **fields})
 
 
-def step(operation: Any, kind: str = "kubernetes:apps/v1:DeploymentPatch") -> Any:
-    return SimpleNamespace(metadata=SimpleNamespace(op=operation, type=kind, urn=URN))
+def step(operation: Any, kind: str = "kubernetes:apps/v1:DeploymentPatch", of: str = "deployment") -> Any:
+    """One on an object, or, of a type of modelyard's own, on what the state keeps of one of the kind ``of``."""
+    name = "it" if kind.startswith("kubernetes:") else f"{of}/it"
+    urn = f"urn:pulumi:dev::p::modelyard:index:Platform${kind}::{name}"
+    return SimpleNamespace(metadata=SimpleNamespace(op=operation, type=kind, urn=urn))
 
 
 def said(*events: Any) -> tuple[list[str], Progress]:
@@ -37,10 +40,10 @@ def said(*events: Any) -> tuple[list[str], Progress]:
 @pytest.mark.parametrize(
     ("operation", "kind", "line"),
     [
-        (OpType.CREATE, "kubernetes:apps/v1:DeploymentPatch", "patching it"),
-        (OpType.UPDATE, "kubernetes:apps/v1:DeploymentPatch", "patching it"),
-        (OpType.CREATE, "kubernetes:apps/v1:Deployment", "creating it"),
-        (OpType.DELETE, "kubernetes:core/v1:Service", "deleting it"),
+        (OpType.CREATE, "kubernetes:apps/v1:DeploymentPatch", "patching Deployment it"),
+        (OpType.UPDATE, "kubernetes:apps/v1:DeploymentPatch", "patching Deployment it"),
+        (OpType.CREATE, "kubernetes:apps/v1:Deployment", "creating Deployment it"),
+        (OpType.DELETE, "kubernetes:core/v1:Service", "deleting Service it"),
     ],
 )
 def test_a_step_begins_and_ends(operation: OpType, kind: str, line: str) -> None:
@@ -57,13 +60,13 @@ def test_a_deleted_patch_is_only_dropped_and_its_ledger_puts_the_object_back() -
     lines, progress = said(
         *(each for one in (patch, ledger) for each in (event(resource_pre_event=one), event(res_outputs_event=one)))
     )
-    assert lines == ["putting back it", "done putting back it"]
+    assert lines == ["putting back Deployment it", "done putting back Deployment it"]
     assert progress.changes == {"delete": 1}
-    assert progress.done == ["it"]
+    assert progress.done == ["Deployment it"]
 
 
 def test_what_an_undo_leaves_is_told() -> None:
-    told = "deployment-ray-head: left as others set them since: spec.replicas (human)"
+    told = "Deployment deployment-ray-head: left as others set them since: spec.replicas (human)"
     lines, _ = said(diagnostic("info#err", told, None))
     assert lines == [told]
 
@@ -85,7 +88,7 @@ def test_what_a_person_need_not_follow(operation: OpType, kind: str, changes: di
 
 
 def test_a_failed_step() -> None:
-    assert said(event(res_op_failed_event=step(OpType.UPDATE)))[0] == ["FAILED patching it"]
+    assert said(event(res_op_failed_event=step(OpType.UPDATE)))[0] == ["FAILED patching Deployment it"]
 
 
 def diagnostic(severity: str, message: str, urn: str | None = URN) -> Any:
@@ -100,7 +103,7 @@ def test_what_a_rollout_waits_for_is_said_once() -> None:
         diagnostic("info", "Deployment initialization complete"),
         diagnostic("info", waiting.replace("0/1", "1/1")),
     )
-    assert lines == [f"it: {waiting}", f"it: {waiting.replace('0/1', '1/1')}"]
+    assert lines == [f"Deployment it: {waiting}", f"Deployment it: {waiting.replace('0/1', '1/1')}"]
 
 
 def test_errors_are_kept_with_the_object_they_are_of() -> None:
@@ -139,8 +142,8 @@ def test_a_wait_for_running_jobs_is_told() -> None:
 @pytest.mark.parametrize(
     ("kind", "then", "line"),
     [
-        ("Restore", "pulumi-python:dynamic/modelyard:Ledger", "putting back it"),
-        ("Removal", "kubernetes:apps/v1:Deployment", "deleting it"),
+        ("Restore", "pulumi-python:dynamic/modelyard:Ledger", "putting back Deployment it"),
+        ("Removal", "kubernetes:apps/v1:Deployment", "deleting Deployment it"),
     ],
 )
 def test_what_is_let_go_in_its_turn_is_told_once(kind: str, then: str, line: str) -> None:
@@ -155,3 +158,21 @@ def test_what_is_let_go_in_its_turn_is_told_once(kind: str, then: str, line: str
         )
     )
     assert lines == [line, f"done {line}"]
+
+
+def test_objects_of_one_name_and_of_two_kinds_are_two() -> None:
+    restored = step(OpType.CREATE, "pulumi-python:dynamic/modelyard:Removal", of="service")
+    kinds = ("core/v1:Service", "apps/v1:Deployment", "example.com/v1:Gadget")
+    gone = [step(OpType.DELETE, f"kubernetes:{kind}") for kind in kinds]
+    lines, progress = said(*(event(resource_pre_event=one) for one in (restored, *gone)))
+    assert lines == ["deleting Service it", "deleting Deployment it", "deleting Gadget it"]
+    assert progress.unfinished == ["Service it", "Deployment it", "Gadget it"]
+
+
+def test_a_kind_that_only_the_state_knows_is_dropped_without_a_word_too() -> None:
+    removal = step(OpType.CREATE, "pulumi-python:dynamic/modelyard:Removal", of="gadget")
+    lines, _ = said(
+        event(resource_pre_event=removal),
+        event(resource_pre_event=step(OpType.DELETE, "kubernetes:example.com/v1:Gadget")),
+    )
+    assert lines == ["deleting gadget it"]

@@ -36,8 +36,8 @@ def followed(*events: Any) -> Progress:
 
 def test_steps_end_well_or_not() -> None:
     progress = followed(begins("a"), begins("b"), begins("c"), ends("b"), event("res_op_failed_event", "c"))
-    assert progress.done == ["b"]
-    assert progress.unfinished == ["a", "c"]
+    assert progress.done == ["Deployment b"]
+    assert progress.unfinished == ["Deployment a", "Deployment c"]
 
 
 def test_what_stays_the_same_is_no_step() -> None:
@@ -55,9 +55,12 @@ def test_a_run_begins_with_the_first_word_of_the_engine_and_is_over_with_its_sum
     ("events", "far"),
     [
         ((), "nothing was changed"),
-        ((begins("a"),), "not finished: a"),
-        ((begins("a"), ends("a")), "done: a"),
-        ((begins("a"), begins("b"), begins("c"), ends("a"), ends("c")), "done: a, c; not finished: b"),
+        ((begins("a"),), "not finished: Deployment a"),
+        ((begins("a"), ends("a")), "done: Deployment a"),
+        (
+            (begins("a"), begins("b"), begins("c"), ends("a"), ends("c")),
+            "done: Deployment a, Deployment c; not finished: Deployment b",
+        ),
     ],
 )
 def test_a_stopped_run_tells_how_far_it_came(events: tuple[Any, ...], far: str) -> None:
