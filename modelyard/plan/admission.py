@@ -5,8 +5,8 @@ from datetime import date
 
 from modelyard.findings import Finding
 from modelyard.jobs import Submission
-from modelyard.plan.jobs import check_job_room
-from modelyard.plan.partitions import check_slice_quotas
+from modelyard.plan.checks.jobs import check_job_room
+from modelyard.plan.checks.partitions import check_slice_quotas
 from modelyard.sizing import sized
 from modelyard.stack import waive
 from modelyard.stack.config import Stack

@@ -9,9 +9,9 @@ from modelyard.cluster import Ask, ClusterState
 from modelyard.findings import Finding
 from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.plan.capacity import room_of
-from modelyard.plan.checks import object_findings, stack_findings
+from modelyard.plan.checking import object_findings, stack_findings
+from modelyard.plan.checks.needed import Absent, check_needed
 from modelyard.plan.drains import check_drains, drains
-from modelyard.plan.needed import Absent, check_needed
 from modelyard.plan.objects import planned_objects
 from modelyard.plan.order import order
 from modelyard.plan.places import place_in_patch, place_in_stack, places_in_stack

@@ -14,8 +14,8 @@ from modelyard.jobs import notebook_environment, submission
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook_facts, products_of
 from modelyard.plan.asks import Ask
-from modelyard.plan.jobs import check_pod_room
-from modelyard.plan.nodepools import possible_nodes
+from modelyard.plan.checks.jobs import check_pod_room
+from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.stack import Stack, apply_waivers
 
 _PASSING: Final = "node.kubernetes.io/"

@@ -9,10 +9,10 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import Room, fit
+from modelyard.plan.checks.quotas import pods_within
 from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.pods import grace_of, pods_of
-from modelyard.plan.quotas import pods_within
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.workloads import GPU_ROLES, Workload
 

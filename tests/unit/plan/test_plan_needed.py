@@ -83,7 +83,7 @@ def test_nobody_is_asked_offline(dev: Site) -> None:
     ],
 )
 def test_where_pods_name_what_they_need(dev: Site, part: dict[str, Any], names: list[str]) -> None:
-    from modelyard.plan.needed import named_by_new_pods
+    from modelyard.plan.checks.needed import named_by_new_pods
 
     (target, *_) = [one for one in dev.plan().targets if one.key.kind == "Deployment"]
     pods = {"containers": [{"name": "c", "image": "i"}], **part}

@@ -235,7 +235,7 @@ def test_pods_for_which_a_pool_may_add_a_node_stop_no_apply(dev: Any) -> None:
 
 def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
     """The limit of a pool is of all its nodes together: those that are there count, and no node comes beyond it."""
-    from modelyard.plan.nodepools import possible_nodes
+    from modelyard.plan.checks.nodepools import possible_nodes
 
     def told(replicas: int, *pool: NodePool, site: Any = dev, **more: Any) -> list[tuple[Severity, str]]:
         gpu = dev.stack.config.gpu._replace(model="L40S")
@@ -264,7 +264,7 @@ def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
 def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_there(dev: Any) -> None:
     """Karpenter holds a pod's node affinity against the pool: without the card's label there, it adds nothing."""
     from modelyard.plan.capacity import obstacle
-    from modelyard.plan.nodepools import possible_nodes
+    from modelyard.plan.checks.nodepools import possible_nodes
     from modelyard.plan.pods import pods_of
 
     site = pools(dev, L40S, gpu=dev.stack.config.gpu._replace(model="L40S"))

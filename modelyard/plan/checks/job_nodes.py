@@ -10,8 +10,8 @@ from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
 from modelyard.plan.capacity import MANY, left_of, obstacle, on_node
+from modelyard.plan.checks.queues import HOST
 from modelyard.plan.pods import Pods
-from modelyard.plan.queues import HOST
 from modelyard.stack.pool import Flavor
 from modelyard.stack.words import plural
 from modelyard.workloads import node_labels

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.plan.asks import Ask, ask_of
-from modelyard.plan.job_nodes import Kinds, Unplaced, unplaced
-from modelyard.plan.job_quotas import (
+from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
+from modelyard.plan.checks.job_quotas import (
     Short,
     check_bare_quotas,
     check_resource_quotas,

@@ -13,16 +13,16 @@ from modelyard.hardware import check
 from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.capacity import Room
-from modelyard.plan.dispatch import check_clusters
+from modelyard.plan.checks.dispatch import check_clusters
+from modelyard.plan.checks.placement import check_placement
+from modelyard.plan.checks.queues import check_deleted, check_fixed, check_queues
+from modelyard.plan.checks.quotas import check_quotas
+from modelyard.plan.checks.sizes import check_sizes
+from modelyard.plan.checks.versions import check_version
 from modelyard.plan.keda import check_keda, staying
 from modelyard.plan.objects import Objects
-from modelyard.plan.placement import check_placement
-from modelyard.plan.queues import check_deleted, check_fixed, check_queues
-from modelyard.plan.quotas import check_quotas
 from modelyard.plan.reach import check_reach
 from modelyard.plan.scalers import check_scalers
-from modelyard.plan.sizes import check_sizes
-from modelyard.plan.versions import check_version
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Workload
 from modelyard.workloads.nodepools import most_gpus
@@ -41,7 +41,7 @@ def stack_findings(stack: Stack, state: ClusterState, sizes: "tuple[Sized, ...]"
     yield from check_clusters(stack)
     if stack.config.node_pools:
         # The tables of machines are long.
-        from modelyard.plan.nodepools import check_node_pools
+        from modelyard.plan.checks.nodepools import check_node_pools
 
         yield from check_node_pools(stack, state.nodes)
 
@@ -71,15 +71,15 @@ def object_findings(
 def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]") -> Iterator[Finding]:
     """The findings about jobs, resources with their partitions and environments, pipelines, and notebook servers."""
     if stack.config.partitions:
-        from modelyard.plan.partitions import check_partitions
+        from modelyard.plan.checks.partitions import check_partitions
 
         yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources or stack.config.pipelines:
         # Most stacks have none, and the formulas are an import of their own.
         from modelyard.jobs import check_dispatch, check_images, check_spark
         from modelyard.pipelines import check_pipelines
-        from modelyard.plan.jobs import check_job_room
-        from modelyard.plan.partitions import check_slice_quotas
+        from modelyard.plan.checks.jobs import check_job_room
+        from modelyard.plan.checks.partitions import check_slice_quotas
         from modelyard.sizing import check_jobs
 
         yield from check_jobs(stack, everything)
@@ -90,7 +90,7 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
         yield from check_images(stack)
         yield from check_pipelines(stack, everything)
     if stack.config.notebooks.servers is not None:
-        from modelyard.plan.notebook_servers import check_notebook_servers
+        from modelyard.plan.checks.notebook_servers import check_notebook_servers
 
         yield from check_notebook_servers(stack)
     if stack.config.environments or _named_environments(stack.config):
@@ -107,7 +107,7 @@ def _growth(config: Config) -> tuple[Node, ...]:
     """The nodes that may be added, one of each kind."""
     if not config.node_pools:
         return ()
-    from modelyard.plan.nodepools import possible_nodes
+    from modelyard.plan.checks.nodepools import possible_nodes
 
     return possible_nodes(config.node_pools)
 
