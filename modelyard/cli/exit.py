@@ -23,7 +23,7 @@ class Exit(IntEnum):
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "fine",
-    Exit.FINDINGS: "findings of severity error, drift, a list without a lock, or a run that is refused or has no log",
+    Exit.FINDINGS: "findings of severity error, drift, a list without a lock, or a run refused or without a log",
     Exit.USAGE: "bad input or usage",
     Exit.UNREACHABLE: "cluster, engine, needed tool, package index or Prometheus server out of reach",
     Exit.STALE: "the plan is stale: inputs or starting state moved",
