@@ -329,7 +329,14 @@ def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in
     assert recording.is_dir()
     assert "remote cluster far is not planned any more" in words(two.env.modelyard("plan", "dev"))
     two.env.stack_file.write_text(document)
-    two.env.modelyard("destroy", "dev", "--yes")
+    # The stack file names another context by now, and the last apply's is in no kubeconfig any more.
+    renamed = two.env.folder / "renamed"
+    farm = json.loads(two.farm.kubeconfig.read_text())
+    (context,) = farm["contexts"]
+    renamed.write_text(json.dumps({**farm, "contexts": [{**context, "name": "barn"}], "current-context": "barn"}))
+    two.resource(context="barn")
+    own = two.env.env["KUBECONFIG"].partition(":")[0]
+    two.env.modelyard("destroy", "dev", "--yes", env={"KUBECONFIG": f"{own}:{renamed}"})
     two.env.settle()
     gone = [two.there(target.key) for target in far.targets]
     assert all(body is None or "deletionTimestamp" in body["metadata"] for body in gone)
