@@ -87,6 +87,15 @@ def state(env: Environment, run: str) -> str | None:
     return next((one["state"] for one in runs if one["name"] == run), None)
 
 
+@pytest.fixture
+def running(env: Environment) -> str:
+    """The one run that there is, and it runs: what another test left, or a new one."""
+    left = json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]
+    run = str(left[0]["name"]) if left else submit(env)
+    env.lab.wait("the run", lambda: state(env, run) == "running")
+    return run
+
+
 def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env: Environment) -> None:
     first = submit(env)
     env.lab.wait("the first run", lambda: state(env, first) == "running")
@@ -127,9 +136,9 @@ def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env
     assert env.lab.request("GET", f"/apis/batch/v1/namespaces/vision/jobs/{first}").status == 404
 
 
-def test_logs_come_from_the_nodes_through_the_api_server(env: Environment, tmp_path: Path) -> None:
+def test_logs_come_from_the_nodes_through_the_api_server(env: Environment, running: str, tmp_path: Path) -> None:
     """Nodes are simulated and their pods write nothing: what a kubelet would have of them stands in files."""
-    (run,) = [one["name"] for one in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]]
+    run = running
     pods = env.lab.request("GET", "/api/v1/namespaces/vision/pods").body["items"]
     ours = sorted(pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"].get("modelyard.dev/run") == run)
     nodes = sorted({pod["spec"]["nodeName"] for pod in pods})
@@ -151,8 +160,8 @@ def test_a_notebook_in_the_queue_gets_a_node_whose_taint_its_flavor_does_not_nam
     env: Environment, tmp_path: Path
 ) -> None:
     """The nodes have NVIDIA's taint, and the flavor only a card: as in a first stack of anybody."""
-    (run,) = [one["name"] for one in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]]
-    env.modelyard("job", "cancel", "dev", run, "--yes")
+    for left in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]:
+        env.modelyard("job", "cancel", "dev", left["name"], "--yes")
     for made in volume("workspace", "vision"):
         assert env.lab.request("POST", made.pop("path"), made).status == 201
     config(env, **POOL, notebooks={"image": "images.example.com/notebook:1", "path": str(tmp_path)})

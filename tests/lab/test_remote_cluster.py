@@ -316,6 +316,7 @@ def test_offline_it_starts_from_its_own_recording(two: Two) -> None:
 @pytest.mark.usefixtures("applied")
 def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in_either(two: Two) -> None:
     (far,) = two.env.plan().remotes
+    two.env.modelyard("record", "dev")
     document = two.env.stack_file.read_text()
     config(two.env, resources=[], jobs=[], buckets=[])
     told = two.env.modelyard("plan", "dev", "--live", "--notes", "--detailed-exitcode", check=False)
