@@ -61,7 +61,6 @@ def make_plan(
     if absent is not None:
         findings.extend(doubtful.without(check_needed(everything, absent)))
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
-    rank = {name: index for index, name in enumerate(arranged.targets)}
     return Plan(
         stack.name,
         stack.file,
@@ -73,7 +72,7 @@ def make_plan(
         state.source,
         state.identity,
         state.version,
-        tuple(sorted(everything, key=lambda target: rank[target.name])),
+        arranged.targets,
         arranged.steps,
         _without_echoes(apply_waivers(_placed(findings, stack, library, found.asked), stack, today), doubtful),
         _inputs(stack, chosen),

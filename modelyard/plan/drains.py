@@ -40,7 +40,7 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
             target
             for target in targets
             if _SIDES.get(target.role) == side
-            and (_stops(target, targets, awake, trained) or _stops_by_keda(scaled.get(target.name), awake))
+            and (_stops(target, targets, awake, trained) or _stops_by_keda(scaled.get(target.key), awake))
         ]
         # What the stack lets go may be of another Ray cluster than what it asks for.
         asked: dict[Source, list[TargetPlan]] = {}

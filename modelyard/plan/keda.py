@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from modelyard.cluster.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, Scaler, annotations_of
+from modelyard.cluster.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, ObjectKey, Scaler, annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.pods import grace_of, replicas_of
@@ -35,8 +35,8 @@ class Scaling(NamedTuple):
         return after < (now if before is None else max(before, now))
 
 
-def scalings(targets: Iterable[TargetPlan]) -> dict[str, Scaling]:
-    """KEDA's objects among a plan's targets, by name of the target."""
+def scalings(targets: Iterable[TargetPlan]) -> dict[ObjectKey, Scaling]:
+    """KEDA's objects among a plan's targets, by their keys: a Deployment may have the same name."""
     targets = tuple(targets)
     deployments = {target.key: target for target in targets}
     found = {}
@@ -45,7 +45,7 @@ def scalings(targets: Iterable[TargetPlan]) -> dict[str, Scaling]:
             continue
         reference = ((target.after or target.before or {}).get("spec") or {}).get("scaleTargetRef") or {}
         key = target.key._replace(api_version="apps/v1", kind="Deployment", name=str(reference.get("name", "")))
-        found[target.name] = Scaling(target, deployments.get(key), (_most(target.before), _most(target.after or None)))
+        found[target.key] = Scaling(target, deployments.get(key), (_most(target.before), _most(target.after or None)))
     return found
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
+from modelyard.cluster import ObjectKey
 from modelyard.drain import Drain, Unnamed, described
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
@@ -18,9 +19,9 @@ from modelyard.workloads import GPU_ROLES, Workload
 
 
 class Order(NamedTuple):
-    """Target names in the order of their changes, the steps between them, and what they would interrupt."""
+    """Targets in the order of their changes, the steps between them, and what they would interrupt."""
 
-    targets: tuple[str, ...]
+    targets: tuple[TargetPlan, ...]
     steps: tuple[Step, ...]
     findings: tuple[Finding, ...]
 
@@ -48,32 +49,30 @@ def order(
     idle. KEDA looks after pods from when they are as they should be, and lets go of them before anybody else sets their
     number.
     """
+    every = tuple(targets)
+    scaled = scalings(every)
+    dropped = [one.scaler for _, one in sorted(scaled.items()) if one.scaler.action == "delete"]
+    others = [target for target in every if not (target.action == "delete" and target.key in scaled)]
     # What changes has a turn. A Deployment comes before what may share its name, such as its disruption budget: it has
     # the pods.
-    every = sorted(targets, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
-    by_name = {target.name: target for target in every}
+    telling = sorted(others, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
+    by_name = {target.name: target for target in telling}
     sides = {workload.deployment: workload for workload in workloads if workload.role in GPU_ROLES}
     heads = [name for drain in drains for name in drain.targets if by_name[name].role == "rayHead"]
-    scaled = {name: one for name, one in scalings(every).items() if by_name[name] is one.scaler}
-    dropped = sorted(name for name in scaled if by_name[name].action == "delete")
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.
-    last = sorted(
-        name
-        for name, one in by_name.items()
-        if one.action == "delete" and one.key.kind != "Deployment" and name not in scaled
-    )
+    last = sorted(name for name, one in by_name.items() if one.action == "delete" and one.key.kind != "Deployment")
     ups = sorted(
         (name for name in by_name.keys() - heads if _phase(by_name[name]) == "up"),
-        key=lambda name: (name in scaled, name),
+        key=lambda name: (by_name[name].key in scaled, name),
     )
     downs = sorted(
-        (name for name in by_name.keys() - {*heads, *last, *dropped} if _phase(by_name[name]) == "down"),
-        key=lambda name: (_down_rank(scaled.get(name)), name),
+        (name for name in by_name.keys() - {*heads, *last} if _phase(by_name[name]) == "down"),
+        key=lambda name: (_down_rank(scaled.get(by_name[name].key)), name),
     )
     routes = sorted(name for name, target in by_name.items() if target.phase == "route")
     switches = _switches(by_name, ups, downs)
     ahead = _ahead(by_name, heads) if switches and any(by_name[name].role == "rayWorker" for name in ups) else ()
-    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads, *last, *dropped, *ahead})
+    normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads, *last, *ahead})
 
     spare = True
     why = ""
@@ -91,17 +90,17 @@ def order(
     if switches:
         switch = Switch(spare, why, *_longest_wait([by_name[name] for name in downs], drains, scaled))
     sequence = (
-        *dropped,
         *ahead,
         *routes,
         *normal,
         *_with_heads(ups + downs if spare else downs + ups, heads, drains),
         *last,
     )
-    steps = tuple(_steps([by_name[name] for name in sequence], switch, drains, ahead, scaled))
+    steps = tuple(_steps([*dropped, *(by_name[name] for name in sequence)], switch, drains, ahead, scaled))
     waiting = {name for drain in drains for name in drain.targets}
     killed = _killed((target for target in by_name.values() if target.name not in waiting), sides)
-    return Order(sequence, steps, tuple(killed))
+    rank = {name: index for index, name in enumerate(sequence)}
+    return Order((*dropped, *sorted(others, key=lambda target: rank[target.name])), steps, tuple(killed))
 
 
 def _down_rank(scaling: Scaling | None) -> int:
@@ -123,14 +122,14 @@ def _ahead(by_name: Mapping[str, TargetPlan], waiting: Sequence[str]) -> tuple[s
 
 
 def _longest_wait(
-    downs: Iterable[TargetPlan], drains: Sequence[Drain], scaled: Mapping[str, Scaling]
+    downs: Iterable[TargetPlan], drains: Sequence[Drain], scaled: Mapping[ObjectKey, Scaling]
 ) -> tuple[int, bool]:
     """Seconds until the old side's GPUs are free at the latest, and whether they are waited for."""
     limits = {name: drain.limit for drain in drains for name in drain.targets}
     # The pods of a Deployment that KEDA puts to sleep are waited for at KEDA's object.
-    for name, one in scaled.items():
-        if name in limits and one.scaled is not None:
-            limits.setdefault(one.scaled.name, limits[name])
+    for one in scaled.values():
+        if one.scaler.name in limits and one.scaled is not None:
+            limits.setdefault(one.scaled.name, limits[one.scaler.name])
     running = [target for target in downs if target.replicas[0]]
     waits = [limits.get(target.name, grace_of(target.before)) for target in running]
     return max(waits, default=0), bool(running) and all(target.name in limits for target in running)
@@ -150,7 +149,7 @@ def _steps(
     switch: Switch | None,
     drains: Sequence[Drain],
     ahead: Sequence[str],
-    scaled: Mapping[str, Scaling],
+    scaled: Mapping[ObjectKey, Scaling],
 ) -> Iterator[Step]:
     """Each changed target's turn, and before the first that waits for a side, the wait."""
     told: set[Drain] = set()
@@ -162,7 +161,7 @@ def _steps(
         if drain is not None and drain not in told:
             told.add(drain)
             yield Step(target.name, "drain", _why_drain(drain))
-        scaling = scaled.get(target.name)
+        scaling = scaled.get(target.key)
         why = _why(target, switch, drain) if scaling is None else _why_scaling(scaling, drain)
         yield Step(
             target.name, _phase(target), f"{why}; before requests are led to it" if target.name in ahead else why

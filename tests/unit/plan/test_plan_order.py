@@ -27,16 +27,26 @@ def without_drain(site: Any) -> Any:
     return site.asking(drain=site.stack.config.drain._replace(enabled=False))
 
 
-def test_what_has_the_name_of_a_deployment_that_stays_has_a_turn(dev: Any) -> None:
-    def site(most: int) -> Any:
-        scale = Scale(most, query="sum(up) or vector(0)", each="8")
-        return dev.asking(
-            autoscaling=dev.stack.config.autoscaling._replace(prometheus="http://prometheus:9090"),
-            resources=(Resource("answers", "serving", image="images.example.com/answers:1", scale=scale),),
-            jobs=(Job("serve", "serving", resource="answers", request_rate="20", request_time="50m"),),
-        )
+def serving(site: Any, most: int | None) -> Any:
+    """With a resource whose Deployment, Service and ScaledObject have one name; None: nothing scales it."""
+    scale = Scale(most, query="sum(up) or vector(0)", each="8") if most is not None else None
+    return site.asking(
+        autoscaling=site.stack.config.autoscaling._replace(prometheus="http://prometheus:9090"),
+        resources=(Resource("answers", "serving", image="images.example.com/answers:1", scale=scale),),
+        jobs=(Job("serve", "serving", resource="answers", request_rate="20", request_time="50m"),),
+    )
 
-    plan = site(6)._replace(state=site(4).applied().state).plan()
+
+def test_keda_lets_go_of_a_deployment_of_its_object_s_name_before_anybody_sets_its_number(dev: Any) -> None:
+    plan = serving(dev, None)._replace(state=serving(dev, 4).applied().state).plan()
+    first, second = ((one.key.kind, one.action) for one in plan.changed)
+    assert (first, second) == (("ScaledObject", "delete"), ("Deployment", "update"))
+    assert [step.target for step in plan.steps] == ["resource-answers", "resource-answers"]
+    assert plan.steps[0].why == "KEDA lets go of resource-answers, whose pods stay as they are"
+
+
+def test_what_has_the_name_of_a_deployment_that_stays_has_a_turn(dev: Any) -> None:
+    plan = serving(dev, 6)._replace(state=serving(dev, 4).applied().state).plan()
     (changed,) = plan.changed
     assert (changed.key.kind, changed.name) == ("ScaledObject", "resource-answers")
     (step,) = plan.steps
