@@ -79,9 +79,9 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
     """
     folder, stack = recorded_folder(root, name), stack_of_recorded(name)
     shown = f"stacks/recorded/{name}"
-    again = f"run: modelyard record {stack}"
+    remedy = again(stack)
     if not (folder / CLUSTER_FILE).is_file():
-        return None, (_error("CFG101", stack, shown, "no platform is recorded for this stack", again),)
+        return None, (_error("CFG101", stack, shown, "no platform is recorded for this stack", remedy),)
     findings: list[Finding] = []
     parsed: dict[str, Any] = {}
     for path in sorted(folder.glob("*.json")):
@@ -90,19 +90,19 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
             if not isinstance(parsed[path.name], dict):
                 raise ValueError("it is not an object")
         except (ValueError, OSError) as error:
-            findings.append(_error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read as JSON: {error}", again))
+            findings.append(_error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read as JSON: {error}", remedy))
     if findings:
         return None, tuple(findings)
     cluster = parsed.pop(CLUSTER_FILE)
     if cluster.get("formatVersion") != FORMAT_VERSION:
         words = f"formatVersion is {cluster.get('formatVersion')!r}, this modelyard reads {FORMAT_VERSION}"
-        return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", words, again),)
+        return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", words, remedy),)
     objects: dict[ObjectKey, dict[str, Any]] = {}
     for file, body in parsed.items():
         try:
             objects[key_of(body, "")] = body
         except (KeyError, TypeError, AttributeError) as error:
-            findings.append(_not_recorded(stack, f"{shown}/{file}", error, again))
+            findings.append(not_recorded(stack, f"{shown}/{file}", _words(error), remedy))
     if findings:
         return None, tuple(findings)
     try:
@@ -120,7 +120,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
             (),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        return None, (_not_recorded(stack, f"{shown}/{CLUSTER_FILE}", error, again),)
+        return None, (not_recorded(stack, f"{shown}/{CLUSTER_FILE}", _words(error), remedy),)
 
 
 def write_recorded(
@@ -173,9 +173,18 @@ def _object_file(key: ObjectKey) -> str:
     return ".".join((key.kind.lower(), *((key.namespace,) if key.namespace else ()), key.name, "json"))
 
 
-def _not_recorded(stack: str, file: str, error: Exception, again: str) -> Finding:
-    words = f"lacks {error}" if isinstance(error, KeyError) else f"is not what record writes: {error}"
-    return _error("CFG102", stack, file, f"the recorded platform {words}", again)
+def again(stack: str) -> str:
+    """What helps where the recording of a stack is not as it should be."""
+    return f"run: modelyard record {stack}"
+
+
+def not_recorded(stack: str, file: str, words: str, remedy: str) -> Finding:
+    """The finding about a file that is not what ``record`` writes: in which way."""
+    return _error("CFG102", stack, file, f"the recorded platform is not what record writes: {words}", remedy)
+
+
+def _words(error: Exception) -> str:
+    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _error(code: str, stack: str, file: str, summary: str, remedy: str) -> Finding:

@@ -68,8 +68,23 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     starts, wrong = recorded_remotes(platform or root, stack)
     left, unread = _left_recorded(platform or root, stack)
     wrong = (*wrong, *unread, *dropped_remotes(stack, left, ()))
-    plan = make_plan(stack, library_of(root), state, today, remotes=starts)
+    try:
+        plan = make_plan(stack, library_of(root), state, today, remotes=starts)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        if not (damage := _damage(platform or root, stack, starts)):
+            raise
+        return Planned(stack, None, (*findings, *damage))
     return Planned(stack, _with((*findings, *wrong), plan, stack, today), (), state, remotes=_states(starts))
+
+
+def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Finding, ...]:
+    """What is wrong with the recorded objects of a stack, why it cannot be planned."""
+    from modelyard.cluster.damaged import damaged
+    from modelyard.merge import MergeSchema
+
+    schema = MergeSchema.kubernetes(stack.config.kubernetes_version)
+    names = (stack.name, *(recorded_name(stack.name, start.remote.name) for start in starts))
+    return tuple(finding for name in names for finding in damaged(root, name, schema))
 
 
 def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "Held"]], list[Finding]]:

@@ -264,6 +264,26 @@ def test_a_recorded_platform_that_cannot_be_read(project: Any, refused: Any, con
     assert "stacks/recorded/dev/cluster.json" in result.text
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('"template": {', '"template": 5, "was": {', "spec.template"),
+        ('"f:metadata": {', '"f:metadata": 5, "f:was": {', "fieldsV1 is no set of fields"),
+    ],
+)
+def test_a_recorded_object_that_is_none_of_its_kind(
+    project: Any, refused: Any, before: str, after: str, words: str
+) -> None:
+    file = "stacks/recorded/dev/deployment.ml-platform.deployment-ray-head.json"
+    text = (project.root / file).read_text()
+    assert before in text
+    (project.root / file).write_text(text.replace(before, after, 1))
+    result = refused("plan", "dev", code=2)
+    assert result.errors == ["CFG102"]
+    assert words in result.words
+    assert file in result.text
+
+
 def test_a_missing_stack(refused: Any) -> None:
     result = refused("plan", "stagin", code=2)
     assert result.words == (

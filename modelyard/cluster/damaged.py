@@ -1,0 +1,47 @@
+"""Whether the files of a recorded cluster are what ``modelyard record`` writes: whole objects of their kinds.
+
+It takes a look at every field, so only who cannot go on with a recording asks.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from modelyard.cluster.recorded import CLUSTER_FILE, again, not_recorded, recorded_folder, stack_of_recorded
+from modelyard.findings import Finding
+from modelyard.merge import MergeSchema, validate
+
+
+def damaged(root: Path, name: str, schema: MergeSchema) -> Iterator[Finding]:
+    """The finding about each file of a recorded cluster, that can be read, with what does not fit its kind.
+
+    Args:
+        root: the project's folder.
+        name: that the cluster is recorded under.
+        schema: of its Kubernetes version.
+    """
+    stack = stack_of_recorded(name)
+    for path in sorted(recorded_folder(root, name).glob("*.json")):
+        body = json.loads(path.read_bytes())
+        bodies = body["nodes"] if path.name == CLUSTER_FILE else [body]
+        if wrong := next((words for one in bodies for words in _wrong(one, schema)), ""):
+            yield not_recorded(stack, f"stacks/recorded/{name}/{path.name}", wrong, again(stack))
+
+
+def _wrong(body: Mapping[str, Any], schema: MergeSchema) -> Iterator[str]:
+    """What does not fit the kind of an object, in words."""
+    kind = body.get("kind", "Node")
+    try:
+        fitting = schema.of(body.get("apiVersion", "v1"), kind)
+    except KeyError:
+        return  # Nobody has the schema of its kind.
+    found = validate(body, fitting)
+    yield from (f"{kind} {error}" for error in found)
+    for entry in () if found else (body.get("metadata") or {}).get("managedFields") or ():
+        if not _is_set(entry.get("fieldsV1") or {}):
+            yield f"{kind} metadata.managedFields: fieldsV1 is no set of fields"
+
+
+def _is_set(fields: Any) -> bool:
+    return isinstance(fields, dict) and all(map(_is_set, fields.values()))
