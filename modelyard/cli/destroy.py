@@ -110,7 +110,7 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.lists import run_objects
     from modelyard.pool import runs_of
-    from modelyard.pool.words import some
+    from modelyard.stack.words import few
     from modelyard.workloads.remote import queue_of, remote_clusters
 
     places = [("", stack.context, namespaces(stack))] if stack.config.teams else []
@@ -137,7 +137,7 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
     if held:
         remote = ", with --remote RESOURCE on a remote cluster" if len(places) > bool(stack.config.teams) else ""
         text = (
-            f"Still running: {some(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
+            f"Still running: {few(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
             f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
         _tell(text)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from modelyard.drain.values import Busy, Drain, Source, Unanswered, described, lag
 from modelyard.stack.durations import text
+from modelyard.stack.words import few
 
 SAYS: Final = "draining "
 """Begins every line of progress."""
@@ -81,10 +82,7 @@ def _out_of_time(so_far: Progress, now: float, terms: Terms, state: str, waited:
 
 
 def _named(seen: Busy) -> str:
-    if not seen.jobs:
-        return str(seen)
-    more = "" if len(seen.jobs) <= 3 else f" and {len(seen.jobs) - 3} more"
-    return f"{seen}: {', '.join(seen.jobs[:3])}{more}"
+    return f"{seen}: {few(seen.jobs)}" if seen.jobs else str(seen)
 
 
 def _sentence(error: Unanswered) -> str:

@@ -84,10 +84,10 @@ def _named(kind: str, body: Mapping[str, Any]) -> list[tuple[str, str]]:
     spec = body.get("spec") or {}
     if kind == "ClusterQueue":
         checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
-        return [("AdmissionCheck", str(check["name"])) for check in checks]
+        return [("AdmissionCheck", str(check.get("name"))) for check in checks]
     if kind == "AdmissionCheck":
         given = spec.get("parameters") or {}
-        return [(str(given["kind"]), str(given["name"]))] if given else []
+        return [(str(given.get("kind")), str(given.get("name")))]
     if kind == "MultiKueueConfig":
         return [(_CLUSTER, str(name)) for name in spec.get("clusters") or ()]
     return []

@@ -12,8 +12,8 @@ from modelyard.pool.kueue import Queues, Work, reason_of
 from modelyard.pool.objects import NOTHING, condition
 from modelyard.pool.runs import Part, Run
 from modelyard.pool.told import Known, Told
-from modelyard.pool.words import some
 from modelyard.stack.config import Config
+from modelyard.stack.words import few
 
 _PREFIX: Final = "cluster-"
 """Of the MultiKueueCluster of a stack's worker cluster, as patch team-queues names it."""
@@ -102,7 +102,7 @@ def tell_asked(work: Work, told: Told, known: Known) -> None:
     if not asked:
         told.cause("queue", "it has its quota here, and Kueue has asked no other cluster yet", *words)
         return
-    who = f"{asked[0]} has not" if len(asked) == 1 else f"none of {some(asked)} has"
+    who = f"{asked[0]} has not" if len(asked) == 1 else f"none of {few(asked)} has"
     reasons = {name: _reason_there(name, work, known) for name in asked}
     lines = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
     told.cause("queue", f"it has its quota here, and {who} taken it yet", *words, *lines)
@@ -114,13 +114,13 @@ def tell_there(run: Run, told: Told) -> None:
     if run.clusters and run.over:
         told.cause(
             "pods",
-            f"it ran in {some(run.clusters)}, where Kueue deletes a run's pods as soon as it has ended, "
+            f"it ran in {few(run.clusters)}, where Kueue deletes a run's pods as soon as it has ended, "
             "and their logs with them",
         )
     elif run.clusters and run.stages:
-        told.cause("pods", f"stages of it run in {some(run.clusters)}: their pods and logs are there")
+        told.cause("pods", f"stages of it run in {few(run.clusters)}: their pods and logs are there")
     elif run.clusters:
-        told.cause("pods", f"it runs in {some(run.clusters)}: its pods and their logs are there")
+        told.cause("pods", f"it runs in {few(run.clusters)}: its pods and their logs are there")
 
 
 def _reason_there(name: str, work: Work, known: Known) -> str:

@@ -5,8 +5,7 @@ from modelyard.pool.nodes import Floor, Places
 from modelyard.pool.objects import NOTHING, asks_for
 from modelyard.pool.told import Known, Told
 from modelyard.pool.view import with_flavors
-from modelyard.pool.words import some
-from modelyard.stack.words import plural
+from modelyard.stack.words import few, plural
 
 
 def tell_room(work: Work, told: Told, known: Known) -> None:
@@ -32,7 +31,7 @@ def floor_of(told: Told, known: Known) -> Floor | None:
 
 def tell_places(found: Places, count: int, told: Told) -> None:
     """What is short where not all of ``count`` pods find a place."""
-    lines = [f"{some(one.nodes)}: {one.reason}" for one in found.refuses]
+    lines = [f"{few(one.nodes)}: {one.reason}" for one in found.refuses]
     if found.room >= count:
         return
     told.cause("nodes", f"the nodes have room for {found.room} of {plural(count, 'worker')} now", *lines)

@@ -17,8 +17,8 @@ from modelyard.pool.runs import Part, Run
 from modelyard.pool.times import moment, seconds_since
 from modelyard.pool.told import Known, Told
 from modelyard.pool.values import Owner, QuotaUse
-from modelyard.pool.words import some, span
-from modelyard.stack.words import plural
+from modelyard.pool.words import span
+from modelyard.stack.words import few, plural
 
 _JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
 
@@ -72,7 +72,7 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stoppe
         place = waiting.index(work) + 1
         ahead = Counter(_named(one, queues) for one in waiting[: place - 1])
         names = [f"{name} ({many} workloads)" if many > 1 else name for name, many in ahead.items()]
-        before = f", behind {some(names)}" if names else ""
+        before = f", behind {few(names)}" if names else ""
         told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
     # Right after it has taken quota away Kueue says here why it did, which has been told.
@@ -118,7 +118,7 @@ def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
     if order:
         told.helps.append(
             f"it starts when quota comes free; {'its cohort' if len(cohort) > 1 else 'its queue'} is held by "
-            + some([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
+            + few([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
     if own:

@@ -18,9 +18,9 @@ from modelyard.pool.states import pod_sets
 from modelyard.pool.times import seconds_since
 from modelyard.pool.told import Known, Told, Why
 from modelyard.pool.waiting import tell_evicted, tell_waiting
-from modelyard.pool.words import some, span
+from modelyard.pool.words import span
 from modelyard.stack.config import Config
-from modelyard.stack.words import plural
+from modelyard.stack.words import few, plural
 
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
 
@@ -159,8 +159,8 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) 
         if found is not None:
             tell_places(found, len(homeless), told)
         if missing := _claims(homeless):
-            where = f" of {some(run.clusters)}" if run.clusters else ""
-            told.helps.append(f"make the PersistentVolumeClaim {some(missing)} in namespace {run.namespace}{where}")
+            where = f" of {few(run.clusters)}" if run.clusters else ""
+            told.helps.append(f"make the PersistentVolumeClaim {few(missing)} in namespace {run.namespace}{where}")
         elif not (run.clusters or run.remote) and (found is None or found.room < len(homeless)):
             told.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
     for pod in living:

@@ -1,16 +1,5 @@
 """Names and times in sentences."""
 
-from collections.abc import Sequence
-
-NAMED = 3
-"""Names of a list that are written out."""
-
-
-def some(names: Sequence[str], most: int = NAMED) -> str:
-    """The first names of a list, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
 
 def run_words(stack: str, run: str, remote: str = "") -> str:
     """What the verbs of runs take to find one; ``remote`` is the resource in whose remote cluster it is."""

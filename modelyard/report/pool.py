@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 
 from modelyard.names import GPU_RESOURCE
 from modelyard.pool import PoolView
-from modelyard.pool.times import seconds_since
+from modelyard.pool.times import age
 from modelyard.pool.usage import METRIC, Usage
 from modelyard.pool.values import Idle, NodeUse, Owner, QueueUse, QuotaUse, Taker, Waiter
-from modelyard.pool.words import some, span
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, table
-from modelyard.stack.words import plural
+from modelyard.stack.words import few, plural
 
 MOST_ROWS = 20
 """Of a table that nobody asked for whole."""
@@ -111,9 +110,9 @@ def _takers(takers: Iterable[Taker], asked: Asked) -> list[tuple[str, ...]]:
             _amount(one.gpus, one.resource),
             _idle(one.idle, one.gpus),
             _busy(one.idle, one.gpus),
-            _age(one.since, asked.now),
+            age(one.since, asked.now),
             one.product or "-",
-            some(one.nodes) if one.cluster is None else f"in {one.cluster}",
+            few(one.nodes) if one.cluster is None else f"in {one.cluster}",
         )
         for one in takers
     ]
@@ -148,7 +147,7 @@ def _waiters(waiters: Iterable[Waiter], asked: Asked) -> list[tuple[str, ...]]:
             one.owner.team or "-",
             _who(one.owner),
             ", ".join(_amount(count, name) for name, count in one.gpus),
-            _age(one.since, asked.now),
+            age(one.since, asked.now),
             "-" if one.place is None else str(one.place),
             one.on + (f": {one.reason}" if one.reason else ""),
         )
@@ -166,7 +165,7 @@ def _nodes(nodes: Iterable[NodeUse]) -> list[tuple[str, ...]]:
             str(one.free) if one.state == "ready" else one.state,
             _idle(one.idle, one.taken),
             _busy(one.idle, one.taken),
-            some([_who(owner) for owner in one.owners]) or "-",
+            few([_who(owner) for owner in one.owners]) or "-",
         )
         for one in nodes
     ]
@@ -211,11 +210,6 @@ def _idle(idle: Idle, taken: int) -> str:
 def _busy(idle: Idle, taken: int) -> str:
     found = idle.utilisation(taken)
     return "-" if found is None else f"{found}%"
-
-
-def _age(since: str, now: datetime) -> str:
-    seconds = seconds_since(since, now)
-    return "-" if seconds is None else span(seconds)
 
 
 def pool_document(view: PoolView, asked: Asked) -> dict[str, Any]:

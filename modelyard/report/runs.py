@@ -7,10 +7,10 @@ from typing import Any
 from modelyard.pool import Run, Why
 from modelyard.pool.stake import Stake
 from modelyard.pool.states import State
-from modelyard.pool.times import moment, seconds_since
-from modelyard.pool.words import some, span
+from modelyard.pool.times import age, moment
+from modelyard.pool.words import span
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
-from modelyard.stack.words import plural
+from modelyard.stack.words import few, plural
 
 
 def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidden: int = 0) -> list[str]:
@@ -26,7 +26,7 @@ def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidde
     if not runs:
         return ["no run waits or runs", *(more if hidden else [])]
     rows = [
-        (run.name, run.state, run.team or "-", _gpus(run), _age(run.created, now), _ran(run, now), _about(run))
+        (run.name, run.state, run.team or "-", _gpus(run), age(run.created, now), _ran(run, now), _about(run))
         for run in runs
     ]
     paint = {"failed": style.removed, "running": style.added, "queued": style.changed, "cancelled": style.dim}
@@ -44,11 +44,6 @@ def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidde
 def _gpus(run: Run) -> str:
     number = str(run.gpus) if run.over or run.holds in (0, run.gpus) else f"{run.holds} of {run.gpus}"
     return f"{number} {run.slice.removeprefix('nvidia.com/')}" if run.gpus and run.slice else number
-
-
-def _age(since: str, now: datetime) -> str:
-    seconds = seconds_since(since, now)
-    return "-" if seconds is None else span(seconds)
 
 
 def _ran(run: Run, now: datetime) -> str:
@@ -70,7 +65,7 @@ def _about(run: Run) -> str:
         trials = f"{plural(len(run.work), run.noun)}: " + ", ".join(
             f"{count} {state}" for count, state in counts if count
         )
-    there = f"in {some(run.clusters)}" if run.clusters else ""
+    there = f"in {few(run.clusters)}" if run.clusters else ""
     return "; ".join(filter(None, (there, run.reason, trials))) or "-"
 
 
