@@ -309,9 +309,9 @@ def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None
 
 def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
     know_node_pools(env)
-    config(env, **POOL, nodePools=[{"name": "a10g", "gpu": "A10G", "gpus": 8, "nodeClass": "gpu"}])
+    config(env, **POOL, nodePools=[{"name": "l40s", "gpu": "L40S", "gpus": 8, "nodeClass": "gpu"}])
     applied(env)
-    made = {*OBJECTS, ("NodePool", "", "a10g")}
+    made = {*OBJECTS, ("NodePool", "", "l40s")}
     keys = [target.key for target in env.plan().targets if target.key[1:] in made]
     assert {key[1:] for key in keys if env.get(key)} == made
     env.modelyard("destroy", "dev", "--yes")
