@@ -195,6 +195,7 @@ def shared(env: Environment) -> Environment:
 @pytest.fixture
 def runs(shared: Environment) -> Iterator[Runs]:
     env = shared
+    config(env, **STACK)
     made = Runs(env)
     yield made
     for run in made.names:
@@ -365,18 +366,20 @@ def test_a_job_on_ray_that_succeeds_gives_its_gpus_back(
             return dict(found)
 
         lab.wait("its id", lambda: bool(job().get("status", {}).get("jobId")))
-        # What its submitter's container does: nodes are simulated.
+        # What its submitter's container does, as nodes are simulated: it submits, and ends when the job has.
         ray.run(job()["status"]["jobId"], job()["spec"]["entrypoint"])
         runs.holds(run, 2)
         lab.wait("it to run", lambda: job()["status"].get("jobStatus") == "RUNNING")
         released.touch()
-        lab.wait("its end", lambda: job()["status"].get("jobDeploymentStatus") == "Complete")
+        lab.wait("its success", lambda: job()["status"]["jobStatus"] == "SUCCEEDED")
+        submitter = f"--selector=job-name={job()['metadata']['name']}"
+        lab.kubectl("annotate", "pods", submitter, "lab.modelyard/complete-after=0s", "--namespace=vision")
+        lab.wait("its end", lambda: job()["status"]["jobDeploymentStatus"] == "Complete")
         services.lead_to = ""
     lab.wait("the end of its pods", lambda: not pods(lab, run))
     lab.wait("the end of its cluster", lambda: not items(lab, "/apis/ray.io/v1/rayclusters"))
     listed = json.loads(env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
     assert [one["state"] for one in listed if one["name"] == run] == ["succeeded"]
-    config(env, jobs=STACK["jobs"])
 
 
 def test_who_needs_no_gpu_is_not_in_the_way(env: Environment, runs: Runs) -> None:
