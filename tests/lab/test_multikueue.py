@@ -321,7 +321,7 @@ def test_as_long_as_a_run_is_there_a_destroy_leaves_what_ends_it(two: Two, runni
     assert found.summary == "cluster-farm is dropped, and 1 job of team-language may run there"
     with started(two.env, "destroy", "dev", "--yes") as destroying:
         destroying.until(f"Still running: {run}")
-        destroying.until("deleting team-language")
+        destroying.until("deleting ClusterQueue team-language")
         left = two.env.lab.request("GET", f"{KUEUE}/multikueueclusters").body["items"]
         assert sorted(one["metadata"]["name"] for one in left) == ["cluster-cloud", "cluster-farm"]
         assert f"{run} is cancelled" in two.env.modelyard("job", "cancel", "dev", run, "--yes").stdout
