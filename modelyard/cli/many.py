@@ -12,8 +12,6 @@ Result = TypeVar("Result")
 
 WORTH_A_POOL = 48
 """Stacks from which on a second process saves more time than it takes to start."""
-CHUNK = 8
-"""Stacks that a process is given at a time."""
 
 
 def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Result]:
@@ -40,25 +38,18 @@ def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Resu
     try:
         # Executor.map would cancel what is left from this thread, while the pool's own thread may be ending the same
         # jobs because a worker died: it then dies of that, with a traceback.
-        chunks = [items[at : at + CHUNK] for at in range(0, len(items), CHUNK)]
-        jobs = deque(pool.submit(_all, work, chunk) for chunk in chunks)
-        number = 0
-        while jobs:
-            for result in jobs.popleft().result():
-                number += 1
-                if progress and number % 50 == 0:
-                    sys.stderr.write(f"\r{number} of {len(items)} stacks")
-                yield result
+        jobs = deque(pool.submit(work, item) for item in items)
+        for number in range(1, len(items) + 1):
+            result = jobs.popleft().result()
+            if progress and number % 50 == 0:
+                sys.stderr.write(f"\r{number} of {len(items)} stacks")
+            yield result
     finally:
         # What runs ends by itself. A multiprocessing.Pool would end it by a signal, and wait for ever for what one that
         # a signal reached first had locked.
         pool.shutdown(cancel_futures=True)
     if progress:
         sys.stderr.write("\r\x1b[K")
-
-
-def _all(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    return [work(item) for item in items]
 
 
 def _leave_signals_to_the_parent() -> None:

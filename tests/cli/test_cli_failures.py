@@ -295,7 +295,10 @@ def test_a_full_disk_is_told(project: Any, cli: Any) -> None:
 
 STARTED = """
 import sys
+from modelyard.catalog import templates
 from modelyard.cli import main
+# What is at work ends by itself.
+templates.SECONDS = 2.0
 print("started", flush=True)
 sys.exit(main())
 """

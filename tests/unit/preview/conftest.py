@@ -21,6 +21,9 @@ class Repository:
     def __init__(self, folder: Path, project: str = "") -> None:
         self.folder = folder
         self.root = folder / project
+
+    def begin(self) -> None:
+        """The project on main, and a branch for what is to come."""
         self.root.mkdir(parents=True, exist_ok=True)
         copied(self.root)
         self.git("init", "--quiet", "--initial-branch", "main")
@@ -66,9 +69,18 @@ class Repository:
         return preview(self.root, base, head, date(2026, 11, 21))
 
 
+@pytest.fixture(scope="session")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository to copy, which takes less time than to make one."""
+    made = Repository(tmp_path_factory.mktemp("repository"))
+    made.begin()
+    return made.folder
+
+
 @pytest.fixture
-def repository(tmp_path: Path) -> Iterator[Repository]:
+def repository(tmp_path: Path, begun: Path) -> Iterator[Repository]:
     found = Repository(tmp_path / "repository")
+    copytree(begun, found.folder, symlinks=True)
     yield found
     # Nothing is left of the other commit, neither in git nor on disk.
     assert found.git("worktree", "list").count("\n") == 1
@@ -77,4 +89,6 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
 @pytest.fixture
 def nested(tmp_path: Path) -> Repository:
     """The project in a folder of a larger repository."""
-    return Repository(tmp_path, "infra/ml")
+    made = Repository(tmp_path, "infra/ml")
+    made.begin()
+    return made
