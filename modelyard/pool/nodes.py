@@ -10,6 +10,9 @@ from modelyard.plan.capacity import obstacle, on_node
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.pool.objects import NOTHING
 
+_CORDON = "node.kubernetes.io/unschedulable"
+"""Key of the taint that a node gets when it is cordoned."""
+
 
 class Refuses(NamedTuple):
     """Nodes that take no such pod, for one reason."""
@@ -29,6 +32,8 @@ class Places(NamedTuple):
     """The same, if nothing else ran there."""
     refuses: tuple[Refuses, ...]
     """Nodes that take a pod later first, then those of the most nodes."""
+    cordoned: tuple[str, ...]
+    """Nodes that could hold one, were they not cordoned."""
 
 
 class Floor:
@@ -45,13 +50,17 @@ class Floor:
 
     def places(self, spec: Mapping[str, Any], most: int) -> Places:
         """Where pods of a spec could go; counted up to as many as are wanted."""
-        pods = pods_of({"spec": {"template": {"spec": spec}}})
-        wanted = {**pods.requests, "pods": Fraction(1)}
+        asked = pods_of({"spec": {"template": {"spec": spec}}})
+        wanted = {**asked.requests, "pods": Fraction(1)}
+        pods = Pods(spec, wanted, asked.gpus)
         room = empty = 0
         reasons: dict[tuple[str, bool], list[str]] = {}
+        cordoned = []
         for node in self.nodes:
-            if reason := obstacle(Pods(spec, wanted, pods.gpus), node):
+            if reason := obstacle(pods, node):
                 reasons.setdefault((reason, False), []).append(node.name)
+                if not node.schedulable and not obstacle(pods, _open(node)) and on_node(wanted, node, ())[0]:
+                    cordoned.append(node.name)
                 continue
             now, short = on_node(wanted, node, self._taken.get(node.name, ()))
             whole, never = on_node(wanted, node, ())
@@ -64,4 +73,10 @@ class Floor:
             min(room, most),
             min(empty, most),
             tuple(sorted(found, key=lambda one: (not one.later, -len(one.nodes), one.reason))),
+            tuple(cordoned),
         )
+
+
+def _open(node: Node) -> Node:
+    """The node as it would be, were it not cordoned."""
+    return node._replace(schedulable=True, taints=tuple(one for one in node.taints if one.get("key") != _CORDON))

@@ -36,6 +36,6 @@ def tell_places(found: Places, count: int, told: Told) -> None:
         return
     told.cause("nodes", f"the nodes have room for {found.room} of {plural(count, 'worker')} now", *lines)
     if found.empty < count:
-        told.helps.append(
-            f"the nodes hold {found.empty} of {plural(count, 'worker')} even when empty: add nodes, or ask for less"
-        )
+        held = f"the nodes hold {found.empty} of {plural(count, 'worker')} even when empty"
+        open_up = f"uncordon {few(found.cordoned)}, " if found.cordoned else ""
+        told.helps.append(f"{held}: {open_up}add nodes, or ask for less")

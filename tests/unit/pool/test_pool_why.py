@@ -287,6 +287,20 @@ def test_workers_that_no_node_could_ever_hold(ask: Any) -> None:
     assert "the nodes hold 0 of 1 worker even when empty" in words(found)
 
 
+def test_a_cordoned_node_that_could_hold_a_worker_is_to_be_uncordoned(ask: Any) -> None:
+    body = job("a-11111", suspend=True)
+    nodes = [node("n1"), node("n2", "NVIDIA-A30"), node("n3", gpus=0), node("n4")]
+    for one in nodes:
+        one["spec"] |= {
+            "unschedulable": True,
+            "taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}],
+        }
+    nodes[3]["spec"]["taints"].append({"key": "spot", "effect": "NoSchedule"})
+    work = [workload(body, waits(SHORT))]
+    found = ask(body, workloads=work, queues=[cluster_queue("team-vision", 4)], nodes=nodes)
+    assert "the nodes hold 0 of 1 worker even when empty: uncordon n1, add nodes, or ask for less" in words(found)
+
+
 def test_preempted_by_whom(ask: Any) -> None:
     body, other = job("a-11111", suspend=True), job("x-99999", queue="speech", namespace="speech")
     message = (
