@@ -21,6 +21,7 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         return
     where: Path = ("resources", index, "remote", "cluster")
     yield from _one_controller(stack, where, index, resource)
+    yield from _one_way(stack, where, index, resource.name, cluster)
     if cluster.quota is not None:
         yield from _within_quota(stack, (*where, "quota"), one, cluster.quota)
     jobs = remote_jobs(stack.config, resource)
@@ -62,6 +63,27 @@ def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -
                 "correct controller of one of them, or give each a context of its own",
             )
             return
+
+
+def _one_way(stack: Stack, where: Path, index: int, name: str, cluster: Cluster) -> Iterator[Finding]:
+    """Whether resources before it reach the same cluster as it does: the credentials of the first would be used."""
+    for other in stack.config.resources[:index]:
+        known = _cluster(other)
+        if known is None or known.place != cluster.place:
+            continue
+        if known.credentials_secret != cluster.credentials_secret:
+            ours, theirs = (
+                "encrypted credentials" if one.credentials_secret is None else f"Secret {one.credentials_secret}"
+                for one in (cluster, known)
+            )
+            yield stack.finding(
+                "REM012",
+                Severity.ERROR,
+                where,
+                f"{name} reaches its cluster by {ours}, and {other.name} reaches the same one by {theirs}",
+                "give both the same credentials; those of the first are used",
+            )
+        return
 
 
 def _cluster(resource: Resource) -> Cluster | None:

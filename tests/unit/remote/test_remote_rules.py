@@ -525,6 +525,29 @@ def test_there_is_one_way_to_a_remote_cluster_and_the_remedy_names_them_all(stac
         assert "REM012" not in {one.code for one in alone}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("credentialsSecret: site", "credentialsSecret: site", ""),
+        ("credentialsSecret: site", "credentialsSecret: other", "by Secret other, and first reaches the same one by"),
+        ("credentials: {secure: AAAA}", "credentialsSecret: other", "the same one by encrypted credentials"),
+        ("credentialsSecret: site", "credentials: {secure: AAAA}", "by encrypted credentials, and first"),
+        # Nobody can tell without the key.
+        ("credentials: {secure: AAAA}", "credentials: {secure: BBBB}", ""),
+        ("credentialsSecret: site", "credentialsSecret: other, namespace: elsewhere", ""),
+        ("credentialsSecret: site", "context: site", ""),
+    ],
+)
+def test_resources_of_one_cluster_reach_it_by_the_same_credentials(
+    stack: Make, first: str, second: str, told: str
+) -> None:
+    text = "{{name: {}, type: runtime, remote: {{cluster: {{controller: 'https://10.8.0.5:6443', {}}}}}}}"
+    both = f"modelyard:resources:\n    - {text.format('first', first)}\n    - {text.format('second', second)}\n"
+    found = [one for one in check_remote(stack(("modelyard:resources:\n", both))) if one.code == "REM012"]
+    assert [(one.field, one.blocks) for one in found] == ([("resources[1].remote.cluster", True)] if told else [])
+    assert all(told in one.summary and one.line > 1 for one in found)
+
+
 def test_a_deep_learning_model_is_remote_with_its_dataset(stack: Make) -> None:
     made = stack(("resource: far}", "resource: far, rows: 1M, columns: 9, model: {parameters: 1G}}"))
     assert not {"REM002", "REM003"} & {one.code for one in check_remote(made)}
