@@ -6,11 +6,13 @@ clients, 16 on cards below compute capability 7.5, which leaves the V100 with 16
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 from modelyard.hardware.cards import Card, Version, resolve
 from modelyard.hardware.mig import Profile, mig
 from modelyard.names import GPU_RESOURCE, SHARED_RESOURCE
+from modelyard.quantity import GB
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
 from modelyard.stack.partitions import Partition
@@ -37,10 +39,17 @@ class Slice(NamedTuple):
     resource: str
     """Its name, as nodes advertise it."""
     memory_gb: int | None
-    """GB of 10^9 bytes that a pod may take; None where nobody knows. Of time-slicing it is the whole card's."""
+    """Whole GB of 10^9 bytes that a pod may take; None where nobody knows. Of time-slicing it is the whole card's."""
     card: Card | None
     profile: Profile | None = None
     """With MIG."""
+
+    @property
+    def memory(self) -> Fraction | None:
+        """The same to the byte: with MPS a pod has an equal part, which need not be a whole number of GB."""
+        if self.partition.mode == "mps" and self.card is not None and self.partition.replicas:
+            return Fraction(self.card.memory_gb * GB, self.partition.replicas)
+        return None if self.memory_gb is None else Fraction(self.memory_gb * GB)
 
     @property
     def as_card(self) -> Card | None:

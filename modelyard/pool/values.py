@@ -75,6 +75,8 @@ class NodeUse(NamedTuple):
     taken: int
     idle: Idle
     owners: tuple[Owner, ...]
+    slices: bool
+    """Whether each is a part of a GPU: a MIG slice, or a share."""
 
     @property
     def free(self) -> int:
@@ -96,6 +98,8 @@ class ProductUse(NamedTuple):
     idle: Idle
     queued: int
     """GPUs that waiting work asks for and could get of these. What could take several kinds counts for each."""
+    slices: bool
+    """Whether each is a part of a GPU: a MIG slice, or a share."""
 
 
 class QuotaUse(NamedTuple):

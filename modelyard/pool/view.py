@@ -20,6 +20,8 @@ from modelyard.pool.values import Idle, NodeState, NodeUse, Owner, ProductUse, Q
 from modelyard.stack.config import Config
 
 _KUEUE_GATE = "kueue.x-k8s.io/"
+_MIG = "-MIG-"
+"""In the product of nodes whose GPUs are all cut into slices of one profile, which have the name of whole ones."""
 
 
 class PoolView(NamedTuple):
@@ -169,6 +171,7 @@ def _node_uses(nodes: Iterable[Node], ready: Mapping[str, bool], held: Iterable[
                     sum(one.gpus for one in ours),
                     _together(one.idle for one in ours),
                     tuple(sorted({one.owner for one in ours}, key=_by_name)),
+                    resource != GPU_RESOURCE or _is_shared(node) or _MIG in node.labels.get(PRODUCT_LABEL, ""),
                 )
             )
     return tuple(sorted(found, key=lambda use: (use.name, use.resource)))
@@ -189,6 +192,7 @@ def _products(uses: Iterable[NodeUse], queued: Mapping[tuple[str, str], int]) ->
             sum(max(0, use.gpus - use.taken) - use.free for use in ours),
             _together(use.idle for use in ours),
             queued.get((product, resource), 0),
+            all(use.slices for use in ours),
         )
         for (product, resource), ours in sorted(groups.items())
     )

@@ -1,6 +1,6 @@
 """The pool as tables and as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from modelyard.names import GPU_RESOURCE
 from modelyard.pool import PoolView
 from modelyard.pool.times import age
 from modelyard.pool.usage import METRIC, Usage
-from modelyard.pool.values import Idle, NodeUse, Owner, QueueUse, QuotaUse, Taker, Waiter
+from modelyard.pool.values import Idle, NodeUse, Owner, ProductUse, QueueUse, QuotaUse, Taker, Waiter
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, table
 from modelyard.stack.words import few, plural
@@ -75,14 +75,22 @@ def _summary(view: PoolView, asked: Asked, style: Style) -> str:
     waits = [f"{view.queued} queued"] if view.queued else []
     if not view.products:
         return style.bold(asked.stack) + ": " + ", ".join(["no node of the cluster has GPUs", *waits])
-    total = sum(one.gpus for one in view.products)
-    taken, free = sum(one.taken for one in view.products), sum(one.free for one in view.products)
-    closed = sum(one.closed for one in view.products)
-    idle = Idle(sum(one.idle.idle for one in view.products), sum(one.idle.unknown for one in view.products))
-    parts = [f"{taken} of {plural(total, 'GPU')} taken", f"{free} free"]
+    whole = [one for one in view.products if not one.slices]
+    slices = [one for one in view.products if one.slices]
+    parts = [_taken(products, noun) for products, noun in ((whole, "GPU"), (slices, "slice")) if products]
+    return style.bold(asked.stack) + ": " + ", ".join(["; ".join(parts), *waits])
+
+
+def _taken(products: Sequence[ProductUse], noun: str) -> str:
+    """How many of them are taken, free, out of reach and idle."""
+    taken = sum(one.taken for one in products)
+    closed = sum(one.closed for one in products)
+    idle, unknown = sum(one.idle.idle for one in products), sum(one.idle.unknown for one in products)
+    parts = [f"{taken} of {plural(sum(one.gpus for one in products), noun)} taken"]
+    parts += [f"{sum(one.free for one in products)} free"]
     parts += [f"{closed} on nodes that take no pods"] if closed else []
-    parts += [f"{idle.idle} idle"] if taken and idle.unknown < taken else []
-    return style.bold(asked.stack) + ": " + ", ".join([*parts, *waits])
+    parts += [f"{idle} idle"] if taken and unknown < taken else []
+    return ", ".join(parts)
 
 
 def _products(view: PoolView) -> list[tuple[str, ...]]:

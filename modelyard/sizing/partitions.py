@@ -131,27 +131,27 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
 
 def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:
     """Whether what the jobs need of GPU memory is there for one pod."""
-    needed, have, partition = one.need.gpu_memory, part.memory_gb, part.partition
+    needed, have, partition = one.need.gpu_memory, part.memory, part.partition
     if not needed or have is None:
         return
     jobs = ", ".join(job.name for job, _ in one.jobs)
     detail = f"jobs: {jobs}; modelyard size {stack.name} {one.resource.name} shows every number"
     words = f"the jobs of resource {one.resource.name} need {count(Fraction(needed, GB))} GB of GPU memory"
-    if needed > have * GB:
+    if needed > have:
         yield stack.finding(
             "PAR014",
             Severity.ERROR,
             (*where, "slice" if one.resource.slice else "partition"),
-            f"{words}, and a slice of partition {partition.name} has {have}",
+            f"{words}, and a slice of partition {partition.name} has {count(have / GB)}",
             "take a larger slice, or whole GPUs",
             detail=detail,
         )
-    elif partition.mode == "time-slicing" and needed * (partition.replicas or 1) > have * GB:
+    elif partition.mode == "time-slicing" and needed * (partition.replicas or 1) > have:
         yield stack.finding(
             "PAR014",
             Severity.WARNING,
             (*where, "partition"),
-            f"{words}, and {partition.replicas} pods of partition {partition.name} share {have}",
+            f"{words}, and {partition.replicas} pods of partition {partition.name} share {count(have / GB)}",
             "set fewer replicas, or let the pods take less; nothing stops one from taking all of it",
             detail=detail,
         )
