@@ -32,18 +32,20 @@ def run(args: Namespace) -> Exit:
         need_engine()
         if not args.yes and not _agreed(args.stack):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
-        ways = _look(root, args.stack, path)
+        ways, lost = _look(root, args.stack, path)
+        if lost and not args.yes and not agreed("Those jobs are lost.\n"):
+            raise Stop(Exit.USAGE, "nothing was changed", "let the jobs end, or answer yes")
         from modelyard.cli.running import run_engine
         from modelyard.engine import destroy
 
     return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping, ways))
 
 
-def _look(root: Path, name: str, path: Path) -> dict[str, str | None]:
+def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], bool]:
     """Ends the run where it would destroy less than was applied: in another cluster, or from a state with gaps.
 
     Returns:
-        The context of each cluster, of the platform's under an empty name.
+        The context of each cluster, of the platform's under an empty name; and whether runs of jobs are lost.
     """
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.handed import hand_over
@@ -60,7 +62,7 @@ def _look(root: Path, name: str, path: Path) -> dict[str, str | None]:
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}
-    left = []
+    left, lost = [], False
     try:
         applied = applied_stack(root, name)
         if contexts:
@@ -84,7 +86,7 @@ def _look(root: Path, name: str, path: Path) -> dict[str, str | None]:
                 )
             left += [key.name for key, body in there.items() if ours(body)]
         if not left:
-            tell_runs(stack, sides)
+            lost = tell_runs(stack, sides)
             tell_scaled(stack, applied)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
@@ -94,17 +96,20 @@ def _look(root: Path, name: str, path: Path) -> dict[str, str | None]:
             f"the engine has lost sight of {', '.join(left)}, which {name} made; a destroy would leave that behind",
             f"run modelyard apply {name}, which takes it up again, then destroy",
         )
-    return {far: context for far, (context, _) in sides.items()}
+    return {far: context for far, (context, _) in sides.items()}, lost
 
 
-def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
-    """Says which runs keep the queues: the engine waits for them without a word.
+def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
+    """Says which runs keep the queues, as the engine waits for them without a word, and which go with their namespace.
 
     Who may delete queues need not be somebody who may list jobs, so what cannot be read ends nothing.
 
     Args:
         stack: that is destroyed.
         sides: names of its remote clusters to which something was applied, and the platform's, which is empty.
+
+    Returns:
+        Whether there are runs that go with their namespace.
     """
     from modelyard.cli.runs import namespaces
     from modelyard.cluster.connection import ClusterError, connect
@@ -113,27 +118,32 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
     from modelyard.stack.words import few
     from modelyard.workloads.remote import queue_of, remote_clusters
 
-    places = [("", stack.context, namespaces(stack))] if stack.config.teams else []
+    # Whether there are queues, and whether the namespace is the stack's own and goes with it.
+    places = [("", stack.context, namespaces(stack), True, False)] if stack.config.teams else []
     places += [
-        (one.name, one.context, {one.cluster.namespace})
+        (one.name, one.context, {one.cluster.namespace}, queued, one.cluster.create_namespace)
         for one in remote_clusters(stack.config)
-        if one.name in sides and any(map(queue_of, one.resources))
+        if one.name in sides and ((queued := any(map(queue_of, one.resources))) or one.cluster.create_namespace)
     ]
-    held = []
-    for far, context, where in places:
+    held: list[str] = []
+    lost: list[str] = []
+    for far, context, where, queued, goes in places:
         try:
             runs = runs_of(run_objects(connect(context), where))
         except ClusterError as error:
             there = f" on {far}" if far else ""
-            sys.stderr.write(f"which runs keep the queues{there} is not known: {safe(error.summary)}\n")
+            what = "keep the queues" if queued else "are lost"
+            sys.stderr.write(f"which runs {what}{there} is not known: {safe(error.summary)}\n")
             continue
-        held += [
-            f"{run.name} on {far}" if far else run.name
-            for run in runs
-            if run.stack == stack.name
-            and run.team is not None
-            and any(part.state in ("starting", "running", "cancelled") for part in run.parts)
-        ]
+        for run in runs:
+            if run.stack != stack.name:
+                continue
+            name = f"{run.name} on {far}" if far else run.name
+            holds = any(part.state in ("starting", "running", "cancelled") for part in run.parts)
+            if queued and run.team is not None and holds:
+                held.append(name)
+            elif goes and not run.over:
+                lost.append(name)
     if held:
         remote = ", with --remote RESOURCE on a remote cluster" if len(places) > bool(stack.config.teams) else ""
         text = (
@@ -141,6 +151,9 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> None:
             f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
         _tell(text)
+    if lost:
+        _tell(f"Deleted with their namespace: {few(lost)}. What they have not written elsewhere is lost, logs too.")
+    return bool(lost)
 
 
 def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:

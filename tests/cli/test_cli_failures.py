@@ -226,6 +226,17 @@ def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, t
     assert "nothing was changed → answer yes, or give --yes where nobody can answer" in result.words
 
 
+def test_a_destroy_that_loses_jobs_asks_once_more(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)
+    monkeypatch.setattr("modelyard.cli.destroy._look", lambda *_words: ({}, True))
+    terminal = StringIO("yes\nno\n")
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr("sys.stdin", terminal)
+    result = refused("destroy", "dev", code=2)
+    assert "Those jobs are lost." in result.words
+    assert "nothing was changed → let the jobs end, or answer yes" in result.words
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [

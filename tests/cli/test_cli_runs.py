@@ -809,6 +809,43 @@ def test_a_destroy_names_the_runs_that_keep_queues_in_each_cluster(
     assert "Still running: churn-fgh56 on far." in blind
 
 
+@pytest.mark.parametrize(
+    ("settings", "suspended", "lost"),
+    [
+        ("", False, True),
+        ("", True, True),
+        (", createNamespace: false", False, False),
+        # The queue goes only when what runs has ended; what waits in it goes with the namespace.
+        (", quota: {cpu: 8, memory: 32Gi, gpus: 1}", False, False),
+        (", quota: {cpu: 8, memory: 32Gi, gpus: 1}", True, True),
+    ],
+)
+def test_a_destroy_names_the_runs_that_go_with_their_namespace(
+    farm: ApiServer,
+    project: Any,
+    capsys: pytest.CaptureFixture[str],
+    settings: str,
+    suspended: bool,
+    lost: bool,
+) -> None:
+    (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
+    text = FAR.format(controller=server["cluster"]["server"])
+    text = text.replace("namespace: far-jobs", f"namespace: far-jobs{settings}")
+    project.edit(("config:\n", f"config:{text}"))
+    stack, _ = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+    (body,) = farm.objects["jobs"]
+    if suspended:
+        body["spec"]["suspend"], body["status"] = True, {}
+        farm.objects["pods"].clear()
+    assert tell_runs(stack, ["", "far"]) is lost
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("Deleted with their namespace: churn-fgh56 on far." in said) is lost
+    body["status"] = {"conditions": [condition("Complete")]}
+    body["spec"]["suspend"] = False
+    assert tell_runs(stack, ["", "far"]) is False
+
+
 def test_a_remote_cluster_knows_no_team_even_one_of_a_resources_name(
     cluster: ApiServer, farm: ApiServer, project: Any, run: Any
 ) -> None:
