@@ -91,8 +91,9 @@ def launch_files(launch: Launch) -> dict[str, str]:
 
         made[f"{launch.job}/skypilot.yaml"] = task(launch)
     elif launch.launcher == "dstack":
-        from modelyard.remote.dstack import run
+        from modelyard.remote.dstack import fleet, run
 
+        made[f"{launch.job}/fleet.dstack.yml"] = fleet(launch)
         made[f"{launch.job}/task.dstack.yml"] = run(launch)
     if launch.data is not None:
         made[f"{launch.job}/read.rights.json"] = rights(launch.data, write=False)

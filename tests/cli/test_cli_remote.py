@@ -110,7 +110,15 @@ def test_files_that_launch_are_written_and_replaced(remote: Any, run: Any) -> No
     remote.edit(("kind: lambda,", "kind: lambda, launcher: dstack,"))
     assert run("remote", "dev", "--write", str(folder)).code == 0
     names = {path.name for path in (folder / "dev/churn").iterdir()}
-    assert names == {".modelyard", "job.sh", "task.dstack.yml", "read.rights.json", "write.rights.json", "import.sh"}
+    assert names == {
+        ".modelyard",
+        "job.sh",
+        "fleet.dstack.yml",
+        "task.dstack.yml",
+        "read.rights.json",
+        "write.rights.json",
+        "import.sh",
+    }
 
 
 def test_what_launched_another_job_stays(remote: Any, run: Any) -> None:

@@ -1,6 +1,7 @@
 """The documents that SkyPilot and dstack launch, and the rights that go with them."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,21 @@ def test_a_dstack_task_has_a_limit_and_leaves_no_idle_machine(stack: Make) -> No
     assert (task["backends"], task["regions"], task["instance_types"]) == (["lambda"], ["us-west-1"], ["gpu_1x_a10"])
     assert (task["max_duration"], task["idle_duration"], task["spot_policy"]) == ("5400s", "0s", "on-demand")
     assert task["env"][2:] == ["READ_ACCESS_TOKEN", "WRITE_ACCESS_TOKEN"]
+
+
+def test_dstack_has_a_fleet_for_the_task_that_is_empty_but_for_its_job(stack: Make) -> None:
+    on_dstack = stack(("kind: lambda, ", "kind: lambda, launcher: dstack, "))
+    fleet, task = (document(on_dstack, 1, f"{name}.dstack.yml") for name in ("fleet", "task"))
+    assert list(Draft202012Validator(FORMS["dstackFleet"]).iter_errors(fleet)) == []
+    assert task["fleets"] == [fleet["name"]]
+    assert (fleet["nodes"], fleet["idle_duration"]) == ("0..1", "0s")
+    # What the fleet may have and what the task asks for have to agree, or the run is ended.
+    shared = ("resources", "backends", "regions", "instance_types", "spot_policy", "idle_duration")
+    assert {key: task[key] for key in shared} == {key: fleet[key] for key in shared}
+    made = launch(on_dstack, 1)
+    said = re.findall("^# (dstack apply .*)$", launch_files(made)[f"{made.job}/task.dstack.yml"], re.MULTILINE)
+    assert [words.split()[-1] for words in said] == ["fleet.dstack.yml", "task.dstack.yml"]
+    assert list(Draft202012Validator(FORMS["dstackFleet"]).iter_errors({**fleet, "node": 1}))
 
 
 SERVING = (
