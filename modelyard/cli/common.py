@@ -223,12 +223,16 @@ def planned_target(plan: Plan, name: str) -> str:
 
 def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
     """Prints the findings that stop an apply to standard error, for verbs that show something else."""
-    errors = [finding for finding in findings if finding.blocks]
-    if errors:
+    say_findings([finding for finding in findings if finding.blocks], args)
+
+
+def say_findings(findings: Sequence[Finding], args: Namespace) -> None:
+    """Prints findings to standard error."""
+    if findings:
         from modelyard.cli.app import style_for
         from modelyard.report.finding import findings_text
 
-        sys.stderr.write("\n".join(findings_text(errors, style_for(args, sys.stderr))) + "\n")
+        sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
 
 
 def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from modelyard.cli.common import json_option, need_engine, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop
@@ -14,7 +14,11 @@ from modelyard.report.style import hanging, safe
 
 if TYPE_CHECKING:
     from modelyard.engine.applied import AppliedStack
+    from modelyard.pool import Run
     from modelyard.stack import Stack
+
+
+Fate = Literal["holds", "stays", "lost"]
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -119,41 +123,47 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
     from modelyard.workloads.remote import queue_of, remote_clusters
 
     # Whether there are queues, and whether the namespace is the stack's own and goes with it.
-    places = [("", stack.context, namespaces(stack), True, False)] if stack.config.teams else []
+    runs_here = bool(stack.config.teams) or any(job.command for job in stack.config.jobs)
+    places = [("", stack.context, namespaces(stack), bool(stack.config.teams), False)] if runs_here else []
     places += [
         (one.name, one.context, {one.cluster.namespace}, queued, one.cluster.create_namespace)
         for one in remote_clusters(stack.config)
         if one.name in sides and ((queued := any(map(queue_of, one.resources))) or one.cluster.create_namespace)
     ]
-    held: list[str] = []
-    lost: list[str] = []
+    told: dict[Fate, list[str]] = {"holds": [], "stays": [], "lost": []}
     for far, context, where, queued, goes in places:
         try:
             runs = runs_of(run_objects(connect(context), where))
         except ClusterError as error:
             there = f" on {far}" if far else ""
-            what = "keep the queues" if queued else "are lost"
+            what = "keep the queues" if queued else "are lost" if goes else "go on"
             sys.stderr.write(f"which runs {what}{there} is not known: {safe(error.summary)}\n")
             continue
         for run in runs:
-            if run.stack != stack.name:
-                continue
-            name = f"{run.name} on {far}" if far else run.name
-            holds = any(part.state in ("starting", "running", "cancelled") for part in run.parts)
-            if queued and run.team is not None and holds:
-                held.append(name)
-            elif goes and not run.over:
-                lost.append(name)
-    if held:
-        remote = ", with --remote RESOURCE on a remote cluster" if len(places) > bool(stack.config.teams) else ""
+            if run.stack == stack.name and (fate := _fate(run, queued=queued, goes=goes)) is not None:
+                told[fate].append(f"{run.name} on {far}" if far else run.name)
+    if held := told["holds"]:
+        remote = ", with --remote RESOURCE on a remote cluster" if len(places) > runs_here else ""
         text = (
             f"Still running: {few(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
             f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
         _tell(text)
-    if lost:
+    if stays := told["stays"]:
+        _tell(f"Not stopped, as they are in no queue: {few(stays)}. modelyard job cancel {stack.name} RUN ends a run.")
+    if lost := told["lost"]:
         _tell(f"Deleted with their namespace: {few(lost)}. What they have not written elsewhere is lost, logs too.")
     return bool(lost)
+
+
+def _fate(run: "Run", *, queued: bool, goes: bool) -> Fate | None:
+    """What a destroy does to a run: it is waited for, goes on, or goes with its namespace; None where it has ended."""
+    has_pods = any(part.state in ("starting", "running", "cancelled") for part in run.parts)
+    if queued and run.team is not None and has_pods:
+        return "holds"
+    if goes and not run.over:
+        return "lost"
+    return "stays" if has_pods else None
 
 
 def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:

@@ -7,11 +7,12 @@ again as soon as it has ended. A notebook's result is a new notebook beside it.
 import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
+from pathlib import Path
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import need_job
+from modelyard.cli.submitting import need_job, tell_unplaced
 from modelyard.jobs import Submission
 from modelyard.stack import Stack
 
@@ -54,7 +55,7 @@ def run(args: Namespace) -> Exit:
     need_job(stack, args.what)
     name, today = run_name(args.what), date.today()
     made = admitted(stack, job_submission(stack, library_of(root), args.what, name, today), {args.what}, today)
-    return send(stack, name, made, args)
+    return send(root, stack, name, made, args)
 
 
 def _is_file(word: str) -> bool:
@@ -62,7 +63,7 @@ def _is_file(word: str) -> bool:
     return "." in word or "/" in word
 
 
-def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
+def send(root: Path, stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
     """Creates what a submission makes, and tells what it is."""
     from modelyard.cli.environments import need_built
     from modelyard.cli.runs import client_there
@@ -79,6 +80,8 @@ def send(stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
         client = client_there(args, stack, made.remote)[0] if made.remote else connect(stack.context)
         for environment in made.environments:
             need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
+        if not made.remote:
+            tell_unplaced(client, root, stack, {args.what}, args, date.today())
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

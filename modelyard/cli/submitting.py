@@ -1,12 +1,17 @@
 """What the verbs about jobs and pipelines share: which one is meant, and printing what a run of it would be."""
 
 from argparse import Namespace
+from collections.abc import Collection
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import say, say_errors
+from modelyard.cli.common import say, say_errors, say_findings
 from modelyard.cli.exit import Exit, Stop
 
 if TYPE_CHECKING:
+    from lightkube import Client
+
     from modelyard.jobs import Submission
     from modelyard.stack import Stack
     from modelyard.stack.pipelines import Pipeline
@@ -33,6 +38,25 @@ def chosen_pipeline(stack: "Stack", name: str, stage: str | None = None) -> "Pip
     if stage is not None and stage not in stages:
         raise Stop(Exit.USAGE, f"pipeline {name} has no stage {stage!r}", instead(stage, stages, "stages"))
     return found
+
+
+def tell_unplaced(
+    client: "Client", root: Path, stack: "Stack", names: Collection[str], args: Namespace, today: date
+) -> None:
+    """Warns of jobs that no node could ever hold; where nodes may not be read, the recorded ones count.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    from modelyard.cluster import load_recorded
+    from modelyard.cluster.lists import nodes_with
+    from modelyard.plan.admission import never_placed
+
+    nodes = nodes_with(client, {})
+    if nodes is None:
+        state, _ = load_recorded(root, stack.name)
+        nodes = state.nodes if state is not None else ()
+    say_findings(never_placed(stack, names, nodes, today), args)
 
 
 def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> Exit:

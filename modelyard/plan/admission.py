@@ -1,11 +1,13 @@
-"""Runs that their team's queue would never admit, told before anything is submitted."""
+"""Runs that would wait for ever, for quota or for nodes, told before anything is submitted."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import date
 
+from modelyard.cluster.state import Node
 from modelyard.findings import Finding
 from modelyard.jobs import Submission
 from modelyard.plan.checks.jobs import check_job_room
+from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.plan.checks.partitions import check_slice_quotas
 from modelyard.sizing import sized
 from modelyard.stack import waive
@@ -37,3 +39,21 @@ def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[F
     found = (*check_job_room(stack, everything, ()), *check_slice_quotas(stack, everything))
     about = [one for one in found if one.blocks and one.field.partition(".")[0] in mine]
     return tuple(one for one in waive(about, stack, today)[0] if one.blocks)
+
+
+def never_placed(stack: Stack, names: Collection[str], nodes: Iterable[Node], today: date) -> tuple[Finding, ...]:
+    """The warnings about nodes that could never hold runs of jobs; without nodes nobody says what there is.
+
+    Args:
+        stack: whose jobs they are.
+        names: of the jobs that are to run.
+        nodes: of the cluster.
+        today: the day on which waivers are looked at.
+    """
+    config = stack.config
+    # Only what has a command is looked at.
+    jobs = tuple(job if job.name in names else job._replace(command=()) for job in config.jobs)
+    asked = config._replace(jobs=jobs)
+    found = check_job_room(stack._replace(config=asked), sized(asked), nodes, possible_nodes(config.node_pools))
+    told = waive([one for one in found if one.code == "RES212"], stack, today)[0]
+    return tuple(one for one in told if not one.waived)

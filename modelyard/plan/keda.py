@@ -14,6 +14,8 @@ from modelyard.stack.durations import text
 
 MOST_BY_DEFAULT = 100
 """Pods that KEDA may run where its object does not say how many."""
+_ANSWER = 6
+"""Seconds that KEDA waits for an answer at most: 3 (``KEDA_HTTP_DEFAULT_TIMEOUT``), and once more."""
 
 
 class Scaling(NamedTuple):
@@ -126,6 +128,7 @@ def check_keda(config: Config, targets: Iterable[TargetPlan], scalers: Iterable[
             continue
         yield from _others(one.scaler, one.scaled, scalers)
         yield from _killed(config, one.scaler, one.scaled)
+        yield from _unheard(config, one.scaler, one.scaled)
 
 
 def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -> Iterator[Finding]:
@@ -147,6 +150,31 @@ def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -
             detail="two autoscalers set spec.replicas by turns, and KEDA refuses what another one scales",
             remedy="delete that autoscaler first, or keep it and set autoscaling.mode to none or annotations",
         )
+
+
+def _unheard(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[Finding]:
+    """Whether KEDA can take errors for the end of work before its fallback takes over.
+
+    Until then it forgets its connection after each error, and a question that finds it gone counts as neither an error
+    nor work (KEDA 2.20.2, ``getScalerState`` of pkg/scaling/scale_handler.go, ``ErrCacheClosed``). The fallback counts
+    as work, from the failure on that follows ``failureThreshold`` others.
+    """
+    spec = scaler.after.get("spec") or {}
+    cooldown, fallback = config.autoscaling.cooldown_period, spec.get("fallback") or {}
+    failures = int(fallback.get("failureThreshold", 0)) + 1
+    longest = failures * (config.autoscaling.polling_interval + _ANSWER)
+    if not fallback or int(spec.get("minReplicaCount", 0)) > 0 or not _most(scaler.after) or cooldown >= longest:
+        return
+    yield Finding(
+        "AUT008",
+        Severity.WARNING,
+        f"while its metrics are lost KEDA may stop {scaled.name}: the fallback takes up to {text(longest)}, "
+        f"and cooldownPeriod is {text(cooldown)}",
+        target=scaler.name,
+        field="autoscaling.cooldownPeriod",
+        detail=f"{failures} failed questions, one every {text(config.autoscaling.polling_interval)}",
+        remedy=f"set cooldownPeriod to {text(longest)} or more, or a shorter pollingInterval",
+    )
 
 
 def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ def run(launch: Launch) -> str:
         # Forwarded to whoever attaches, and open to nobody.
         body["ports"] = [launch.port]
     head = (
-        f"# {FORM}, job {launch.job} of resource {launch.resource}. Once, for the fleet, which costs nothing while empty:\n"
+        f"# {FORM}, job {launch.job} of resource {launch.resource}. Once, for the fleet (free while empty):\n"
         "# dstack apply --yes --file fleet.dstack.yml\n"
         "# Then, with the secrets in the environment:\n"
         "# dstack apply --yes --detach --file task.dstack.yml\n"

@@ -1,10 +1,14 @@
 """``modelyard job``: what is said before any cluster is asked."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.apiserver import api_server
+from tests.pool import node
 
 JOBS = """
   modelyard:runtime: {image: "images.example.com/jobs:1"}
@@ -66,6 +70,34 @@ def test_what_no_quota_ever_holds_is_not_submitted(project: Any, run: Any, monke
         assert "asks for 4 GPUs at once, and team vision never has more than 2" in result.words
     project.edit(("workers: 4", "workers: 2"))
     assert run("job", "submit", "dev", "train").code == 3
+
+
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_what_no_node_could_ever_hold_is_told_before_it_is_submitted(
+    project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, forbidden: bool
+) -> None:
+    """An autoscaler may add such a node, so it is made all the same; the recorded nodes have one GPU."""
+    pipelines = "  modelyard:pipelines: [{name: nightly, stages: [{name: fit, job: train}]}]\n"
+    project.edit(("config:\n", f"config:{JOBS.replace('gpus: 1', 'gpus: 3')}{pipelines}"))
+    with api_server(tmp_path) as cluster:
+        monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+        monkeypatch.setenv("no_proxy", "*")
+        cluster.objects["nodes"] = [node("n1", gpus=2), node("n2", gpus=1)]
+        if forbidden:
+            cluster.forbidden.add("nodes")
+        for words in (("job", "submit", "dev", "train"), ("pipeline", "submit", "dev", "nightly")):
+            result = run(*words)
+            assert "RES212" in result.err
+            assert "job train can never run: no node takes a worker" in result.words
+            # It is asked for all the same, and this server makes nothing.
+            assert (result.code, "the API server answered 501" in result.err) == (1, True)
+        waiver = "  modelyard:waivers: [{code: RES212, reason: nodes come, expires: 2099-01-01, by: ada}]\n"
+        project.edit(("config:\n", f"config:\n{waiver}"))
+        assert "RES212" not in run("job", "submit", "dev", "train").err
+        project.edit((waiver, ""))
+        cluster.forbidden.clear()
+        cluster.objects["nodes"].append(node("n3", gpus=4))
+        assert "RES212" not in run("job", "submit", "dev", "train").err
 
 
 def test_a_run_is_printed_without_a_cluster(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

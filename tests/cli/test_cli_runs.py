@@ -846,6 +846,22 @@ def test_a_destroy_names_the_runs_that_go_with_their_namespace(
     assert tell_runs(stack, ["", "far"]) is False
 
 
+def test_a_destroy_names_the_runs_that_it_does_not_stop(
+    cluster: ApiServer, project: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack, _ = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+    space = stack.config.platform.namespace
+    alone = job("alone-abc12", queue="", namespace=space, active=1, ready=1)
+    assert "kueue.x-k8s.io/queue-name" not in alone["metadata"]["labels"]
+    cluster.objects["jobs"].append(alone)
+    assert tell_runs(stack, [""]) is False
+    assert "Not stopped, as they are in no queue: alone-abc12." in " ".join(capsys.readouterr().err.split())
+    alone["status"] = {"conditions": [condition("Complete")]}
+    tell_runs(stack, [""])
+    assert "Not stopped" not in capsys.readouterr().err
+
+
 def test_a_remote_cluster_knows_no_team_even_one_of_a_resources_name(
     cluster: ApiServer, farm: ApiServer, project: Any, run: Any
 ) -> None:

@@ -21,6 +21,8 @@ RAY, CELERY = (
 SCALERS = [ObjectKey("keda.sh/v1alpha1", "ScaledObject", NAMESPACE, f"{side}-training") for side in ("celery", "ray")]
 AUTOSCALERS = "apis/autoscaling/v2/…/horizontalpodautoscalers"
 COOLDOWN = 3
+LONG = 30
+"""Seconds: a cooldown that lasts until the fallback begins."""
 """Seconds."""
 WINDOW = "3s:1s"
 """In place of half an hour."""
@@ -179,20 +181,38 @@ def test_serving_grows_and_shrinks_with_its_load(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("ray")
-def test_training_goes_up_with_work_stays_without_metrics_and_goes_down(site: Site) -> None:
+def test_training_goes_up_with_work_and_down_without(site: Site) -> None:
     site.asks(1)
     site.wait_for(RAY, 1)
     site.env.lab.wait("the pod", lambda: len(site.env.pods("ray-model-training-worker")) == 1)
-    # The work is over, and nobody can tell.
-    os.kill(site.server.process.pid, signal.SIGSTOP)
+    site.asks(0)
+    site.wait_for(RAY, 0)
+    site.holds_what_was_planned()
+
+
+@pytest.mark.usefixtures("ray")
+def test_training_stays_while_its_metrics_are_lost(site: Site) -> None:
+    """Through the time in which KEDA counts failures, and longer than its cooldown after that."""
+    assert [one.target for one in site.env.plan().findings if one.code == "AUT008"] == ["ray-training"]
+    site.config(autoscaling=site.keda() | {"cooldownPeriod": LONG})
+    assert [one for one in site.env.plan().findings if one.code == "AUT008"] == []
+    site.env.modelyard("apply", "dev", "--yes")
     try:
-        site.asks(0)
-        end = time.monotonic() + 3 * COOLDOWN
-        while time.monotonic() < end:
-            assert site.replicas(RAY) == 1
-            time.sleep(0.2)
+        site.asks(1)
+        site.wait_for(RAY, 1)
+        # The work is over, and nobody can tell.
+        os.kill(site.server.process.pid, signal.SIGSTOP)
+        try:
+            site.asks(0)
+            end = time.monotonic() + 2 * LONG
+            while time.monotonic() < end:
+                assert site.replicas(RAY) == 1
+                time.sleep(0.2)
+        finally:
+            os.kill(site.server.process.pid, signal.SIGCONT)
     finally:
-        os.kill(site.server.process.pid, signal.SIGCONT)
+        site.config(autoscaling=site.keda())
+        site.env.modelyard("apply", "dev", "--yes")
     site.wait_for(RAY, 0)
     site.holds_what_was_planned()
 

@@ -227,6 +227,20 @@ def test_a_job_without_metrics_has_the_cooldown_and_its_grace(dev: Any) -> None:
     assert "and a job has 10m then" in one.summary
 
 
+def test_a_cooldown_lasts_until_the_fallback_begins(dev: Any) -> None:
+    def found(cooldown: int, polling: int = 30) -> list[Any]:
+        plan = keda(dev, cooldown_period=cooldown, polling_interval=polling).plan()
+        return [one for one in plan.findings if one.code == "AUT008"]
+
+    assert found(300) == []
+    # Four questions, 30 seconds apart, and each may wait twice 3 seconds for its answer.
+    assert found(144) == []
+    (one,) = found(143)
+    assert (one.severity, one.target, one.blocks) == (Severity.WARNING, "ray-training", False)
+    assert "the fallback takes up to 2m24s, and cooldownPeriod is 2m23s" in one.summary
+    assert [found(28, 1), len(found(27, 1))] == [[], 1]
+
+
 def with_queries(site: Any, *queries: str) -> Any:
     return keda(site).asking(patches=(PatchChoice("keda-ray", None, {"queries": list(queries)}),))
 
