@@ -48,15 +48,29 @@ class Floor:
                 wanted = pods_of({"spec": {"template": {"spec": pod["spec"]}}}).requests
                 self._taken.setdefault(node, []).append({**wanted, "pods": Fraction(1)})
 
-    def places(self, spec: Mapping[str, Any], most: int) -> Places:
-        """Where pods of a spec could go; counted up to as many as are wanted."""
+    def apart(self, label: str) -> dict[str, tuple[Node, ...]]:
+        """The nodes by the value that they have of a label, without those that have none."""
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            if label in node.labels:
+                found.setdefault(node.labels[label], []).append(node)
+        return {value: tuple(found[value]) for value in sorted(found)}
+
+    def places(self, spec: Mapping[str, Any], most: int, among: Iterable[Node] | None = None) -> Places:
+        """Where pods of a spec could go; counted up to as many as are wanted.
+
+        Args:
+            spec: of each pod.
+            most: pods that are wanted.
+            among: the nodes that count; None: all.
+        """
         asked = pods_of({"spec": {"template": {"spec": spec}}})
         wanted = {**asked.requests, "pods": Fraction(1)}
         pods = Pods(spec, wanted, asked.gpus)
         room = empty = 0
         reasons: dict[tuple[str, bool], list[str]] = {}
         cordoned = []
-        for node in self.nodes:
+        for node in self.nodes if among is None else among:
             if reason := obstacle(pods, node):
                 reasons.setdefault((reason, False), []).append(node.name)
                 if not node.schedulable and not obstacle(pods, _open(node)) and on_node(wanted, node, ())[0]:

@@ -1,11 +1,17 @@
 """Whether the nodes have room for a run's pods."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
 from modelyard.pool.kueue import Work
 from modelyard.pool.nodes import Floor, Places
 from modelyard.pool.objects import NOTHING, asks_for
 from modelyard.pool.told import Known, Told
 from modelyard.pool.view import with_flavors
 from modelyard.stack.words import few, plural
+
+_DOMAINS: Final = 6
+"""Values of a label that are told one by one."""
 
 
 def tell_room(work: Work, told: Told, known: Known) -> None:
@@ -15,8 +21,35 @@ def tell_room(work: Work, told: Told, known: Known) -> None:
         spec, count = (part.get("template") or NOTHING).get("spec") or NOTHING, int(part.get("count", 1))
         if floor is not None and asks_for(spec):
             specs = with_flavors(spec, work, known.queues)
-            best = max((floor.places(one, count) for one in specs), key=lambda one: (one.room, one.empty))
-            tell_places(best, count, told)
+            level = (part.get("topologyRequest") or NOTHING).get("required")
+            if level is None or not _tell_together(floor, specs, count, str(level), told):
+                tell_places(_best(floor.places(one, count) for one in specs), count, told)
+
+
+def _best(found: Iterable[Places]) -> Places:
+    return max(found, key=lambda one: (one.room, one.empty))
+
+
+def _tell_together(floor: Floor, specs: Sequence[Mapping[str, Any]], count: int, level: str, told: Told) -> bool:
+    """Whether the nodes that share a value of the label ``level`` are too few for all workers; if so, it is told."""
+    found = {
+        value: _best(floor.places(one, count, nodes) for one in specs) for value, nodes in floor.apart(level).items()
+    }
+    if not found or _best(found.values()).room >= count:
+        return False
+    order = sorted(found, key=lambda value: (-found[value].room, -found[value].empty, value))
+    lines = [f"{value}: {found[value].room} now, {found[value].empty} when empty" for value in order[:_DOMAINS]]
+    if len(order) > _DOMAINS:
+        lines.append(f"{len(order) - _DOMAINS} others have no more")
+    most = max(one.empty for one in found.values())
+    workers = plural(count, "worker")
+    told.cause("nodes", f"nodes with one {level} have room for {_best(found.values()).room} of {workers} now", *lines)
+    if most < count:
+        held = f"nodes with one {level} hold {most} of {workers} even when empty"
+        told.helps.append(f"{held}: drop together, ask for fewer or smaller workers, or add nodes there")
+    else:
+        told.helps.append(f"it starts when {workers} have room on nodes with one {level}, or without together")
+    return True
 
 
 def floor_of(told: Told, known: Known) -> Floor | None:

@@ -301,6 +301,38 @@ def test_a_cordoned_node_that_could_hold_a_worker_is_to_be_uncordoned(ask: Any) 
     assert "the nodes hold 0 of 1 worker even when empty: uncordon n1, add nodes, or ask for less" in words(found)
 
 
+@pytest.mark.parametrize(
+    ("workers", "busy", "now", "help_"),
+    [
+        (4, 0, "2 of 4 workers now left: 2 now, 2 when empty right: 2 now, 2 when empty", "hold 2 of 4 workers even"),
+        (2, 1, "1 of 2 workers now left: 1 now, 2 when empty right: 1 now, 2 when empty", "starts when 2 workers have"),
+        (2, 0, "", ""),
+    ],
+)
+def test_workers_together_want_room_on_nodes_with_one_value(
+    ask: Any, workers: int, busy: int, now: str, help_: str
+) -> None:
+    """Four GPUs are free in the first two cases, or two; the nodes without the label are nowhere."""
+    body = job("a-11111", suspend=True, workers=workers)
+    work = workload(body, waits('topology "racks" allows to fit only 2 out of 4 pod(s)'))
+    work["spec"]["podSets"][0]["topologyRequest"] = {"required": "example.com/rack"}
+    nodes = [node(f"{rack}-{number}", gpus=1) for rack in ("left", "right") for number in (1, 2)]
+    for one in nodes:
+        one["metadata"]["labels"]["example.com/rack"] = one["metadata"]["name"].partition("-")[0]
+    taken = [pod(f"x-{rack}", f"{rack}-1", spec(1)) for rack in ("left", "right")] if busy else []
+    found = ask(
+        body,
+        workloads=[work],
+        queues=[cluster_queue("team-vision", 8)],
+        nodes=[*nodes, node("nowhere", gpus=8)],
+        pods=tuple(taken),
+    )
+    said = words(found).replace("\n", " ")
+    assert ("nodes with one example.com/rack have room for" in said) is bool(now)
+    assert now in said
+    assert help_ in said
+
+
 def test_preempted_by_whom(ask: Any) -> None:
     body, other = job("a-11111", suspend=True), job("x-99999", queue="speech", namespace="speech")
     message = (
