@@ -37,14 +37,16 @@ def run(args: Namespace) -> Exit:
     stack = chosen_stack(root, args.stack)
     own = _own_prices(root, stack)
     chosen = _named(stack, args.name)
+    judged = apply_waivers(check_remote(stack, own), stack, date.today())
+    wrong = [finding for finding in judged if finding.blocks and finding.code in CODES]
     made = []
     for one in chosen:
         provider = provider_of(stack.config, one)
         jobs = tuple(job.name for job in remote_jobs(stack.config, one))
         launcher = provider.launched_by if provider is not None else ""
-        made.append(RemoteResource(one, jobs, offers(stack.config, one, own), launcher))
-    judged = apply_waivers(check_remote(stack, own), stack, date.today())
-    wrong = [finding for finding in judged if finding.blocks and finding.code in CODES]
+        place = f"resources[{stack.config.resources.index(one)}]"
+        codes = tuple(sorted({finding.code for finding in wrong if finding.field.partition(".")[0] == place}))
+        made.append(RemoteResource(one, jobs, offers(stack.config, one, own), launcher, codes))
     if args.write is not None:
         written = _write(stack, chosen, own, wrong, Path(args.write))
         if not wrong:

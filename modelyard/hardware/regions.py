@@ -10,6 +10,8 @@ from modelyard.hardware.cards import rows
 from modelyard.hardware.instances import Instance
 
 _EVERYWHERE = "(same in all regions)"
+_APART = ("us-gov", "us-iso", "cn-")
+"""Beginnings of regions that an ordinary account of AWS does not reach (its partitions aws-us-gov, aws-iso, aws-cn)."""
 
 
 class Row(NamedTuple):
@@ -45,6 +47,12 @@ class Offered(NamedTuple):
 def table() -> tuple[Row, ...]:
     """Every row, in the table's order."""
     return tuple(_row(row) for row in rows("regions.csv"))
+
+
+def begins(region: str, prefix: str) -> bool:
+    """Whether a region's name begins as asked. One of a partition of its own does only where the prefix names that."""
+    apart = next((one for one in _APART if region.startswith(one)), "")
+    return region.startswith(prefix) and prefix.startswith(apart)
 
 
 def region_names(cloud: str) -> tuple[str, ...]:

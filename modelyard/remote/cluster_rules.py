@@ -22,6 +22,14 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     where: Path = ("resources", index, "remote", "cluster")
     yield from _one_controller(stack, where, index, resource)
     yield from _one_way(stack, where, index, resource.name, cluster)
+    if cluster.context is None and cluster.controller.startswith("http://"):
+        yield stack.finding(
+            "REM012",
+            Severity.WARNING,
+            (*where, "controller"),
+            f"the credentials of {resource.name} would go to {cluster.controller} unencrypted",
+            "give the address that begins with https://",
+        )
     if cluster.quota is not None:
         yield from _within_quota(stack, (*where, "quota"), one, cluster.quota)
     jobs = remote_jobs(stack.config, resource)

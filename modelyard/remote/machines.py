@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.instances import Instance
-from modelyard.hardware.regions import region_names
+from modelyard.hardware.regions import begins, region_names
 from modelyard.hardware.rented import provider_of, types
 from modelyard.hardware.verdict import verdict
 from modelyard.quantity import GI
@@ -105,7 +105,7 @@ def _region(
 ) -> Iterator[Finding]:
     assert resource.remote is not None
     prefix = resource.remote.region_prefix or ""
-    names = [name for name in region_names(cloud) if name.startswith(prefix)]
+    names = [name for name in region_names(cloud) if begins(name, prefix)]
     found = offers(stack.config, resource, own)
     if (machine is None and not names) or (machine is not None and not found):
         near = ", ".join(near_regions(cloud, prefix, machine))

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from modelyard.hardware.instances import Instance
-from modelyard.hardware.regions import offered, region_names
+from modelyard.hardware.regions import begins, offered, region_names
 from modelyard.hardware.rented import machine_of, provider_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
@@ -60,7 +60,7 @@ def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[
     prices = own or {}
     found = []
     for place in offered(machine):
-        if not place.region.startswith(remote.region_prefix or ""):
+        if not begins(place.region, remote.region_prefix or ""):
             continue
         usd, date, source = place.usd, place.date, place.source if place.usd is not None else ""
         for key in ((machine.type, ""), (machine.type, place.region)):

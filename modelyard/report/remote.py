@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from modelyard.remote.offers import Offer
@@ -24,6 +25,8 @@ class RemoteResource(NamedTuple):
     """The chosen one first."""
     launcher: str
     """Empty where nothing is launched."""
+    errors: tuple[str, ...] = ()
+    """Codes of what keeps its jobs from being launched."""
 
 
 def remote_text(stack: str, resources: Sequence[RemoteResource], style: Style = PLAIN) -> list[str]:
@@ -40,11 +43,14 @@ def remote_text(stack: str, resources: Sequence[RemoteResource], style: Style = 
             )
             continue
         limit = "no limit" if remote.time_limit is None else length(remote.time_limit)
+        if one.errors:
+            lines.append(f"  {style.error('not to be launched')}: {', '.join(one.errors)}")
         if not one.offers:
             lines.append("  no offer")
             continue
         head = ("", "PROVIDER", "TYPE", "REGION", "GPUS", "MEMORY", "USD/H", f"USD/{limit}")
-        lines += table(map(_row, range(SHOWN), one.offers), head, style, 2)
+        marks = ("" if one.errors else "→", *repeat("", SHOWN - 1))
+        lines += table(map(_row, marks, one.offers), head, style, 2)
         if len(one.offers) > SHOWN:
             lines.append(style.dim(f"  … {count(len(one.offers) - SHOWN, 'more region')}"))
         lines += [
@@ -69,6 +75,7 @@ def remote_document(stack: str, file: str, resources: Iterable[RemoteResource]) 
                 else one.resource.remote.cluster.controller,
                 "timeLimit": None if one.resource.remote is None else one.resource.remote.time_limit,
                 "launcher": one.launcher or None,
+                "errors": list(one.errors),
                 "offers": [_offer(offer) for offer in one.offers],
             }
             for one in resources
@@ -85,12 +92,12 @@ def _plain(amount: Fraction | None) -> float | None:
     return None if amount is None else round(float(amount), 6)
 
 
-def _row(number: int, offer: Offer) -> tuple[str, ...]:
+def _row(mark: str, offer: Offer) -> tuple[str, ...]:
     memory = "unknown" if offer.memory_gib is None else f"{offer.memory_gib:g} GiB"
     gpus = f"{'?' if offer.gpus is None else offer.gpus} × {offer.card}"
     where = offer.region if offer.known else f"{offer.region} ?"
     return (
-        "→" if number == 0 else "",
+        mark,
         safe(offer.provider),
         offer.type,
         where,

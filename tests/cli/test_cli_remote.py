@@ -176,3 +176,28 @@ def test_an_offline_plan_tells_of_a_remote_cluster_that_the_stack_has_left(proje
     told = run("plan", "dev")
     assert told.errors == ["CFG102"]
     assert "apply and then run: modelyard record dev" in told.words
+
+
+def test_a_machine_that_is_refused_is_not_shown_as_chosen(remote: Any, run: Any) -> None:
+    remote.edit(("memory: 32Gi", "memory: 900Gi"))
+    result = run("remote", "dev")
+    assert (result.code, result.errors) == (1, ["REM006"])
+    assert "→" not in result.out
+    assert "not to be launched: REM006" in result.out
+    (resource,) = json.loads(run("remote", "dev", "--json").out)["resources"]
+    assert (resource["errors"], resource["offers"] != []) == (["REM006"], True)
+
+
+@pytest.mark.parametrize(("prefix", "government"), [("us-", False), ("us-gov-", True), ("us-gov", True)])
+def test_regions_of_a_government_are_taken_only_by_their_name(
+    remote: Any, run: Any, prefix: str, government: bool
+) -> None:
+    remote.edit(
+        ("kind: lambda, credentialsSecret: lambda", "kind: aws, credentialsSecret: a"),
+        ("instanceType: gpu_1x_a10", "instanceType: p4d.24xlarge"),
+        ("regionPrefix: us-", f"regionPrefix: {prefix}"),
+    )
+    (resource,) = json.loads(run("remote", "dev", "--json").out)["resources"]
+    regions = [one["region"] for one in resource["offers"]]
+    assert regions
+    assert {region.startswith("us-gov") for region in regions} == {government}

@@ -548,6 +548,20 @@ def test_resources_of_one_cluster_reach_it_by_the_same_credentials(
     assert all(told in one.summary and one.line > 1 for one in found)
 
 
+@pytest.mark.parametrize(
+    ("address", "way", "warned"),
+    [
+        ("http", "credentialsSecret: site", True),
+        ("https", "credentialsSecret: site", False),
+        ("http", "context: far", False),
+    ],
+)
+def test_credentials_are_not_sent_in_plain_text_unseen(stack: Make, address: str, way: str, warned: bool) -> None:
+    changes = (*ON_A_CLUSTER, ("https://10.8.0.5", f"{address}://10.8.0.5"), ("credentialsSecret: site", way))
+    found = [one for one in check_remote(stack(*changes)) if one.code == "REM012"]
+    assert [(one.field, one.blocks) for one in found] == [("resources[1].remote.cluster.controller", False)] * warned
+
+
 def test_a_deep_learning_model_is_remote_with_its_dataset(stack: Make) -> None:
     made = stack(("resource: far}", "resource: far, rows: 1M, columns: 9, model: {parameters: 1G}}"))
     assert not {"REM002", "REM003"} & {one.code for one in check_remote(made)}
