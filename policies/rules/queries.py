@@ -55,4 +55,6 @@ def keda_queries_are_valid(subject: Subject, params: Params) -> Iterable[Finding
         field = f"spec.triggers[{index}].metadata.query"
         for found in check_queries([Query(subject.name, query, field)], scrape_interval=params["scrapeInterval"]):
             summary = found.summary.replace("query:", f"query of {subject.name}:", 1)
-            yield found._replace(summary=summary)
+            # Here the interval is the rule's own.
+            remedy = found.remedy.replace("autoscaling.scrapeInterval", "scrapeInterval of POL111")
+            yield found._replace(summary=summary, remedy=remedy)

@@ -156,3 +156,10 @@ def test_queries_of_keda(finds: Found, query: str, severity: Severity | None) ->
     found = finds("POL111", scaled(f'triggers: [{{type: prometheus, metadata: {{query: "{query}"}}}}]'))
     assert {finding.code for finding in found} <= {"POL111"}
     assert (found[0].severity if found else None) is severity
+
+
+def test_the_remedy_names_the_interval_of_the_rule_itself(finds: Found) -> None:
+    """The stack's own is another one."""
+    query = "max_over_time(jobs_waiting[5s]) or vector(0)"
+    (found,) = finds("POL111", scaled(f'triggers: [{{type: prometheus, metadata: {{query: "{query}"}}}}]'))
+    assert "or set scrapeInterval of POL111 to what the server does" in found.remedy
