@@ -7,9 +7,9 @@ from fractions import Fraction
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, resolve
-from modelyard.quantity import GB, GI
+from modelyard.quantity import GI
 from modelyard.sizing.formulas import MOST_GPUS
-from modelyard.sizing.numbers import count
+from modelyard.sizing.numbers import amount
 from modelyard.sizing.partitions import slice_findings
 from modelyard.sizing.resources import Sized
 from modelyard.stack.config import Stack
@@ -191,6 +191,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         )
         return
     jobs = ", ".join(job.name for job, _ in one.jobs)
+    on_gpus = ", ".join(job.name for job, found in one.jobs if found.need.gpus or found.need.gpu_memory)
     needs_gpus = one.need.gpus or one.need.gpu_memory
     for key, needed in one.below.items():
         if key == "gpus" and (one.part is not None or not one.size.gpus):
@@ -208,7 +209,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             ("resources", index, key),
             f"{key} of resource {name} is {given}, and its jobs are estimated to need {wanted}",
             remedy,
-            detail=f"jobs: {jobs}; modelyard size {stack.name} {name} shows every number",
+            detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows every number",
         )
     if needs_gpus and not one.size.gpus:
         yield stack.finding(
@@ -217,7 +218,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             ("resources", index),
             f"resource {name} has no GPU, and its jobs need {_gpus(one)}",
             "set gpus of the resource",
-            detail=f"jobs: {jobs}",
+            detail=f"jobs: {on_gpus}",
         )
 
 
@@ -304,7 +305,7 @@ def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 def _gpus(one: Sized) -> str:
     """What is needed of GPUs, in words."""
-    memory = f"{count(Fraction(one.need.gpu_memory, GB))} GB of GPU memory" if one.need.gpu_memory else ""
+    memory = f"{amount(one.need.gpu_memory)} of GPU memory" if one.need.gpu_memory else ""
     if not one.need.gpus:
         return memory
     number = plural(one.need.gpus, "GPU")
