@@ -12,14 +12,15 @@ from modelyard.sizing.formulas import MOST_GPUS
 from modelyard.sizing.numbers import amount
 from modelyard.sizing.partitions import slice_findings
 from modelyard.sizing.resources import Sized
+from modelyard.sizing.unread import read, unread
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, named_twice
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 
 CODES = (
     *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
-    *("RES211", "RES217", "RES219", "PAR011", "PAR012", "PAR013", "PAR014"),
+    *("RES211", "RES217", "RES219", "RES225", "PAR011", "PAR012", "PAR013", "PAR014"),
 )
 
 _LONGEST = 63 - len("keda-hpa-")
@@ -52,6 +53,7 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
         yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
         yield from _fits_together(stack, index, job, resources.get(job.resource or ""))
+        yield from _unread(stack, index, job)
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         yield from _judged(stack, index, one)
         yield from _known_card(stack, index, resource)
@@ -287,6 +289,23 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
                 f"job {job.name} cannot have {key}: {why}",
                 f"drop {key}" + (", or name a team" if team is None and "team" in why else ", or the other setting"),
             )
+
+
+def _unread(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
+    """Whether a job says sizes that change nothing."""
+    if not (keys := unread(job)):
+        return
+    known = read(job)
+    kind = f"{job.type} job" + (" of a model with parameters" if "model.activation" in known else "")
+    kind = f"an {kind}" if kind.startswith("llm") else f"a {kind}"
+    by = f"by {listed(known, 'and')}" if known else "by its resource alone"
+    yield stack.finding(
+        "RES225",
+        Severity.ADVICE,
+        ("jobs", index, *keys[0].split(".")),
+        f"nothing reads {listed(keys, 'and')} of job {job.name}, which is {kind}",
+        f"drop {'it' if len(keys) == 1 else 'them'}, or correct the type: {kind} is sized {by}",
+    )
 
 
 def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
