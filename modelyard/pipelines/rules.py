@@ -13,7 +13,7 @@ from modelyard.stack.jobs import Job, JobType
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.remote import PLATFORM, Place
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 
 LOADING: tuple[JobType, ...] = ("data-sink", "dataset")
@@ -237,8 +237,8 @@ class _Judge:
                 if writer == stage.name:
                     why, remedy = ", and only itself writes it", "drop it from reads, or write another"
                 elif writer is not None and (circle := circle_through(self._reading(writers), stage.name, writer)):
-                    why = f" in a circle: {self._told(circle, name, writers)}"
-                    remedy = f"let one of {', '.join(circle)} read something else: none can start before the others"
+                    words, remedy = self._told(circle, name, writers)
+                    why = f" in a circle: {words}"
                 elif writer is not None:
                     why, remedy = f", and does not need {writer}, which writes it", f"add {writer} to its needs"
                 else:
@@ -271,15 +271,19 @@ class _Judge:
     def _read(self, stage: Stage) -> list[str]:
         return [name for name in stage.reads if name not in self.pipeline.inputs]
 
-    def _told(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> str:
-        """Why each stage of a circle waits for the next; the first reads the artefact from the second."""
+    def _told(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> tuple[str, str]:
+        """Why each stage of a circle waits for the next, the first for the artefact of the second; and the ways out."""
         stages = {stage.name: stage for stage in self.stages}
-        words = [f"{circle[0]} reads {artifact} from {circle[1]}"]
+        words, readers, others = [f"{circle[0]} reads {artifact} from {circle[1]}"], [circle[0]], list[str]()
         for name, following in pairwise((*circle[1:], circle[0])):
-            stage = stages[name]
-            read = (f"reads {one} from" for one in self._read(stage) if writers.get(one) == following)
-            words.append(f"{name} {'needs' if following in stage.needs else next(read)} {following}")
-        return ", ".join(words)
+            read = [one for one in self._read(stages[name]) if writers.get(one) == following]
+            needs = following in stages[name].needs
+            words.append(f"{name} {'needs' if needs else f'reads {read[0]} from'} {following}")
+            (readers if read else others).append(name)
+        remedy = f"let {listed(readers)} read something else"
+        if others:
+            remedy += f", or drop what {listed(others)} needs"
+        return ", ".join(words), remedy
 
     def _reached(self, at: Path, what: str, place: Place) -> Iterator[Finding]:
         buckets = {bucket.name: bucket for bucket in self.stack.config.buckets}
