@@ -68,7 +68,10 @@ def _region(aws: Aws) -> Iterator[str]:
     """Whether AWS has the region; a wrong one is not held against zones and machines too."""
     known = {*(one.value for one in Region), *region_names("aws")}
     if aws.region not in known:
-        meant = did_you_mean(aws.region, sorted(known)) or "such as eu-central-1; a newer one needs a newer pulumi-aws"
+        meant = (
+            did_you_mean(aws.region, sorted(known), 2)
+            or "name one such as eu-central-1; a newer one needs a newer pulumi-aws"
+        )
         yield f"region is {aws.region!r}, which is no region of AWS that is known: {meant}"
     elif (needed := partition_of(aws.region)) != aws.partition:
         yield f"partition is {aws.partition}, and {aws.region} is of {needed}"

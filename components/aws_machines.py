@@ -67,13 +67,13 @@ def cpu_types(group: NodeGroup) -> Iterator[str]:
         if name in gpus or (name in known and _WITH_GPUS.fullmatch(name)):
             yield f"{group.name} has {name}, which has GPUs: make a group of gpus with it, and a type without GPUs here"
         elif name not in known:
-            meant = did_you_mean(name, sorted(known)) or "such as m7i.xlarge"
+            meant = did_you_mean(name, sorted(known), 2) or "take one such as m7i.xlarge"
             yield (
                 f"{group.name} has {name}, which is no machine type of AWS that is known: {meant}; "
                 "a newer one needs a newer pulumi-aws"
             )
         elif _ARM.fullmatch(name):
-            yield _arm(group, name)
+            yield _arm(group, name) + ", such as m7i or m7a"
 
 
 def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
@@ -119,5 +119,5 @@ def is_cuda(version: str) -> bool:
 def _arm(group: NodeGroup, name: str) -> str:
     return (
         f"{group.name} has {name}, whose processor is ARM, and its image is for x86_64: "
-        "take a type with Intel or AMD processors, such as m7i or m7a"
+        "take a type with Intel or AMD processors"
     )
