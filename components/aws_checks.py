@@ -1,38 +1,47 @@
-"""What is wrong with an environment's side on AWS, before AWS is asked for anything."""
+"""What is wrong with an environment's side on AWS, before AWS is asked for anything.
+
+Regions and machine types are held against the lists of the installed pulumi-aws and the tables of modelyard.
+"""
 
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
-from modelyard.hardware.regions import may_be_in
-from modelyard.hardware.rented import types
+from pulumi_aws import Region
+
+from components.aws_machines import NAME, NAMED, cpu_types, gpu_types, is_cuda, numbers
+from modelyard.hardware.regions import region_names
 from modelyard.remote.aws_job import is_prefix
 from modelyard.remote.aws_launch import partition_of
-from modelyard.remote.machines import unfit_card
-from modelyard.remote.offers import near_regions
-from modelyard.stack.aws import Access, Aws, NodeGroup
-from modelyard.stack.names import instead, repeated
+from modelyard.stack.aws import Access, Aws
+from modelyard.stack.names import repeated
+from modelyard.stack.words import did_you_mean
 
-GB_IN_GIB: Final = 10**9 / 2**30
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
-_NAMED: Final = "two to 32 lower-case letters, digits and dashes are needed, a letter first and no dash last"
 _KUBERNETES_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+")
 SMALLEST: Final = 20
 """Prefix length of the smallest network that has room for a cluster's pods, each of which takes an address."""
+LARGEST: Final = 16
+"""Prefix length of the largest network that a VPC may have."""
+OLDEST: Final = 31
+"""Minor version of the oldest Kubernetes that EKS makes clusters of; extended support of 1.30 ended on 2026-07-23."""
+_TAG_KEY: Final = 128
+_TAG_VALUE: Final = 256
+"""Letters of a tag's key and value that AWS takes."""
 
 
 def problems(aws: Aws) -> Iterator[str]:
     """Everything that keeps it from being made, a sentence each."""
-    if _NAME.fullmatch(aws.name) is None:
-        yield f"name is {aws.name!r}: {_NAMED}"
+    if NAME.fullmatch(aws.name) is None:
+        yield f"name is {aws.name!r}: {NAMED}"
     if re.fullmatch(r"\d{12}", aws.account) is None:
         yield f"account is {aws.account!r}: an AWS account has twelve digits"
-    yield from _network(aws)
-    if (needed := partition_of(aws.region)) != aws.partition:
-        yield f"partition is {aws.partition}, and {aws.region} is of {needed}"
+    region = not (wrong := list(_region(aws)))
+    yield from wrong
+    yield from _network(aws, region=region)
+    yield from _versions(aws)
+    yield from _tags(aws)
     if not aws.admins:
         yield "admins is empty: nobody could do anything with the cluster"
     for admin in aws.admins:
@@ -42,9 +51,12 @@ def problems(aws: Aws) -> Iterator[str]:
     for index in repeated(group.name for group in groups):
         yield f"two groups of machines are called {groups[index].name}"
     for group in groups:
-        yield from _numbers(group)
+        yield from numbers(group)
+    if aws.cpus.wanted == 0:
+        yield f"{aws.cpus.name} wants no machine: CoreDNS and the storage driver are pods; set wanted to 1 or more"
+    yield from cpu_types(aws.cpus)
     for group in aws.gpus:
-        yield from _machines(aws, group)
+        yield from gpu_types(aws, group, region=region)
     owners = ["/".join(access[:2]) for access in aws.access]
     for index in repeated(owners):
         yield f"access is twice of {owners[index]}: a service account has one role"
@@ -52,18 +64,54 @@ def problems(aws: Aws) -> Iterator[str]:
         yield from _access(access)
 
 
-def _network(aws: Aws) -> Iterator[str]:
+def _region(aws: Aws) -> Iterator[str]:
+    """Whether AWS has the region; a wrong one is not held against zones and machines too."""
+    known = {*(one.value for one in Region), *region_names("aws")}
+    if aws.region not in known:
+        meant = (
+            did_you_mean(aws.region, sorted(known), 2)
+            or "name one such as eu-central-1; a newer one needs a newer pulumi-aws"
+        )
+        yield f"region is {aws.region!r}, which is no region of AWS that is known: {meant}"
+    elif (needed := partition_of(aws.region)) != aws.partition:
+        yield f"partition is {aws.partition}, and {aws.region} is of {needed}"
+
+
+def _versions(aws: Aws) -> Iterator[str]:
+    found = re.fullmatch(r"1\.([1-9][0-9]?)", aws.kubernetes)
+    if found is None:
+        yield f"kubernetes is {aws.kubernetes!r}: EKS takes a version of the form 1.35, without a patch"
+    elif int(found[1]) < OLDEST:
+        yield f"kubernetes is {aws.kubernetes}: EKS makes no cluster of it any more; set it to 1.{OLDEST} or newer"
+    if not is_cuda(aws.cuda):
+        yield f"cuda is {aws.cuda!r}: a version of the form 12.4 is needed"
+
+
+def _tags(aws: Aws) -> Iterator[str]:
+    for key, value in aws.tags.items():
+        if key.lower().startswith("aws:"):
+            yield f"tags has {key!r}: names that begin with aws: are AWS's own; choose another"
+        elif not 0 < len(key) <= _TAG_KEY or len(value) > _TAG_VALUE:
+            yield f"tags has {key!r}: AWS takes keys of 1 to {_TAG_KEY} letters, and values of up to {_TAG_VALUE}"
+
+
+def _network(aws: Aws, *, region: bool) -> Iterator[str]:
     if bool(aws.zones) == bool(aws.subnets):
         yield "either zones (of a new network) or subnets (of one that is there) are needed, and not both"
     elif len(set(aws.zones or aws.subnets)) < 2:
         yield "a control plane needs subnets in two zones at least"
-    for zone in aws.zones:
+    for subnet in aws.subnets:
+        if re.fullmatch(r"subnet-[0-9a-f]+", subnet) is None:
+            yield f"subnets has {subnet!r}: the id of a subnet is needed, such as subnet-0a1b2c3d4e5f60718"
+    for zone in aws.zones if region else ():
         if re.fullmatch(f"{re.escape(aws.region)}[a-z]", zone) is None:
             yield f"zones has {zone}, which is none of {aws.region}"
     try:
         own = IPv4Network(aws.cidr)
         if own.prefixlen > SMALLEST:
             yield f"cidr is {aws.cidr}: a network of /{SMALLEST} or larger is needed, each pod takes an address"
+        elif own.prefixlen < LARGEST:
+            yield f"cidr is {aws.cidr}: AWS takes networks of /{LARGEST} or smaller"
     except ValueError as error:
         yield f"cidr is {aws.cidr!r}: {error}"
     for one in aws.public:
@@ -72,41 +120,6 @@ def _network(aws: Aws) -> Iterator[str]:
                 yield f"public has {one}: that is everybody; name your networks"
         except ValueError as error:
             yield f"public has {one!r}: {error}"
-
-
-def _numbers(group: NodeGroup) -> Iterator[str]:
-    if _NAME.fullmatch(group.name) is None:
-        yield f"a group of machines is called {group.name!r}: {_NAMED}"
-    if not group.types:
-        yield f"{group.name} has no machine type"
-    if not 0 <= group.least <= group.wanted <= group.most or group.most < 1:
-        yield f"{group.name} wants {group.wanted} machines, from {group.least} to {group.most}"
-
-
-def _machines(aws: Aws, group: NodeGroup) -> Iterator[str]:
-    """Whether each machine type has a card that the platform supports, and room for a training worker with one GPU."""
-    known = types("aws")
-    cards = {known[name].card_id for name in group.types if name in known}
-    if len(cards) > 1:
-        yield f"{group.name} has machines with {' and '.join(sorted(cards))}: make a group for each card"
-    for name in group.types:
-        machine = known.get(name)
-        if machine is None:
-            yield f"{group.name} has {name}, which is no GPU machine of AWS: {instead(name, known, 'types')}"
-            continue
-        if not may_be_in(machine, aws.region):
-            near = ", ".join(near_regions("aws", aws.region, machine))
-            yield f"{group.name} has {name}, which AWS does not have in {aws.region}; the nearest: {near}"
-        if machine.card is None or not machine.whole_gpus:
-            yield f"{group.name} has {name}: its GPU ({machine.card_id}) is no whole card that is supported"
-            continue
-        if (wrong := unfit_card(machine, aws.cuda, aws.images_embed_ptx)) is not None:
-            yield f"{group.name} has {name}: it has {wrong[0]} ({wrong[1]})"
-        needs = max(MEMORY_GB, machine.card.memory_gb) * GB_IN_GIB
-        if machine.memory_gib is not None and machine.memory_gib <= needs:
-            yield f"{group.name} has {name}: {machine.memory_gib:g} GiB hold no worker, which needs {needs:.1f} GiB"
-        if machine.vcpu is not None and machine.vcpu <= TRAINING_CPU:
-            yield f"{group.name} has {name}: a worker needs {TRAINING_CPU} of {machine.vcpu} CPUs, Kubernetes some too"
 
 
 def _access(access: Access) -> Iterator[str]:

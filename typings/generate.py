@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 COMPONENTS = HERE.parent / "components"
 HEAD = """# Made by typings/generate.py from the installed pulumi-aws.
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, Optional, Union
 
 import pulumi
@@ -29,7 +30,7 @@ def library() -> Path:
 
 
 def used() -> Mapping[str, list[str]]:
-    """By module of the library, the classes that the components name."""
+    """By module of the library, the classes that the components name; those of no module by an empty name."""
     found: dict[str, set[str]] = {}
     for file in sorted(COMPONENTS.glob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -39,6 +40,9 @@ def used() -> Mapping[str, list[str]]:
             if isinstance(node, ast.ImportFrom) and node.module == "pulumi_aws"
             for alias in node.names
         }
+        # Modules have small names.
+        if classes := {name for name in modules if name[0].isupper()}:
+            found.setdefault("", set()).update(classes)
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
                 found.setdefault(node.value.id, set()).add(node.attr)
@@ -48,24 +52,48 @@ def used() -> Mapping[str, list[str]]:
 def stubs() -> Iterator[tuple[Path, str]]:
     """Every stub, by its path below this folder."""
     wanted = used()
-    yield Path("pulumi_aws/__init__.pyi"), "".join(f"from . import {name} as {name}\n" for name in wanted)
-    for module, names in wanted.items():
+    modules = [name for name in wanted if name]
+    enums = wanted.get("", ())
+    if unknown := set(enums) - _enums(library()):
+        raise LookupError(f"the library has no {', '.join(sorted(unknown))}")
+    lines = ["from enum import Enum\n\n"]
+    lines += (f"from . import {name} as {name}\n" for name in modules)
+    lines += (f"\n{_enum(name)}\n" for name in enums)
+    yield Path("pulumi_aws/__init__.pyi"), "".join(lines)
+    for module in modules:
+        names = wanted[module]
         yield Path("pulumi_aws", f"{module}.pyi"), _stub(library() / module, names)
 
 
 def _stub(folder: Path, names: list[str]) -> str:
-    inputs = _classes(folder / "_inputs.py")
+    inputs, enums = _classes(folder / "_inputs.py"), _enums(folder)
     parts, queue, done = [], list(names), set[str]()
     while queue:
         name = queue.pop(0)
         if name in done:
             continue
         done.add(name)
+        if name in enums:
+            parts.append((name, _enum(name)))
+            continue
         signature = _Signature(frozenset(inputs))
         made = inputs.get(name) or _resource(folder, name)
         parts.append((name, signature.of(made)))
         queue += sorted(signature.seen)
     return HEAD + "".join(f"\n{text}\n" for _, text in sorted(parts))
+
+
+def _enums(folder: Path) -> set[str]:
+    """Names of the enumerations of a module."""
+    file = folder / "_enums.py"
+    if not file.is_file():
+        return set()
+    return {node.name for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)}
+
+
+def _enum(name: str) -> str:
+    """An enumeration of texts; nobody names its members, which are many."""
+    return f"class {name}(str, Enum): ..."
 
 
 def _classes(file: Path) -> dict[str, ast.ClassDef]:

@@ -28,6 +28,8 @@ _FORMATS = {
     "price": "USD",
 }
 _TYPES = {"object": "mapping", "array": "list", "string": "text", "integer": "whole number", "boolean": "true or false"}
+_ANY = 999_999_999
+"""A largest number that is no limit: it only keeps numbers readable."""
 _PUBLISHED = "urn:modelyard:schema:"
 
 
@@ -101,7 +103,14 @@ def _kind(kind: str, schema: Schema, root: Schema) -> str:
 
 
 def _bound(schema: Schema) -> str:
-    return f", {schema['minimum']} or more" if "minimum" in schema else ""
+    """How large a number may be, or how many a list or a mapping by name may have."""
+    most = schema.get("maxItems", schema.get("maxProperties"))
+    if most is not None and ("items" in schema or isinstance(schema.get("additionalProperties"), Mapping)):
+        return f", at most {most}"
+    if "minimum" not in schema:
+        return ""
+    limited = schema.get("maximum", _ANY) < _ANY
+    return f", {schema['minimum']} to {schema['maximum']}" if limited else f", {schema['minimum']} or more"
 
 
 def default(schema: Schema, required: bool) -> str:

@@ -55,9 +55,7 @@ def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
     part = _part(config, choice, flavor, team, problems) if allocation == "partial" else None
     known = [one.name for one in config.priorities]
     if choice.priority is not None and choice.priority not in known:
-        problems.append(
-            Problem(f"there is no priority {choice.priority}", instead(choice.priority, known, "priorities"))
-        )
+        problems.append(Problem(_no("priority", choice.priority), instead(choice.priority, known, "priorities")))
     elif choice.priority is not None and team is None and not problems:
         problems.append(Problem("without a team nothing is queued, so --priority says nothing", "leave it out"))
     if problems or flavor is None:
@@ -69,7 +67,7 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
     everyone = {team.name: team for team in config.teams}
     known = {team.name: team for team in teams_here(config)}
     if choice.team is not None and choice.team not in everyone:
-        problems.append(Problem(f"there is no team {choice.team}", instead(choice.team, known, "teams")))
+        problems.append(Problem(_no("team", choice.team), instead(choice.team, known, "teams")))
     elif (choice.team is not None and choice.team not in known) or (everyone and not known):
         whose = f"team {choice.team}" if choice.team is not None else "all teams"
         summary = f"jobs of {whose} run in other clusters, where the notebook and its volume are not"
@@ -88,11 +86,12 @@ def _flavor(
     """The only flavor that fits what was asked for; ``whole``: GPUs that the team can hold of it; None: any part."""
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
-        problems.append(Problem(f"{choice.device} is not the name of one card", near_cards(choice.device)))
+        summary = _empty("card", choice.device) or f"{choice.device} is not the name of one card"
+        problems.append(Problem(summary, near_cards(choice.device)))
     known = flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
-        problems.append(Problem(f"there is no flavor {choice.flavor}", instead(choice.flavor, names, "flavors")))
+        problems.append(Problem(_no("flavor", choice.flavor), instead(choice.flavor, names, "flavors")))
         return None
     if choice.device is not None and card is None:
         return None
@@ -223,3 +222,13 @@ def _divides(config: Config, partition: Partition, flavor: Flavor) -> bool:
     if partition.flavor is not None:
         return partition.flavor == flavor.name
     return flavor.gpu is not None and partition_card(config, partition) == resolve(flavor.gpu)
+
+
+def _no(kind: str, name: str) -> str:
+    """That nothing is called so."""
+    return _empty(kind, name) or f"there is no {kind} {name}"
+
+
+def _empty(kind: str, name: str) -> str:
+    """That a name has no letters: said with it, a sentence would have a hole."""
+    return "" if name.strip() else f"the name of the {kind} is empty"

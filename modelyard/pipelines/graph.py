@@ -61,6 +61,18 @@ def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
+def circle_through(stages: Sequence[Stage], name: str, need: str) -> tuple[str, ...]:
+    """The shortest circle that there would be if a stage needed another too: its name, that one's, and so on.
+
+    Empty where there would be none.
+    """
+    if name not in before(stages)[need]:
+        return ()
+    known = {stage.name for stage in stages}
+    needs = {stage.name: [one for one in stage.needs if one in known] for stage in stages}
+    return _way_back({**needs, name: [need]}, name)
+
+
 def _way_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]:
     """The shortest way from a stage in a circle back to itself, so that nobody reads of stages beside it."""
     ways: list[tuple[str, ...]] = [(start,)]

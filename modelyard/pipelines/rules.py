@@ -1,18 +1,19 @@
 """What is wrong with the pipelines of a stack, whatever its cluster has."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from modelyard.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.findings import Finding, Severity
-from modelyard.pipelines.graph import before, circles
+from modelyard.pipelines.graph import before, circle_through, circles
 from modelyard.sizing import Sized
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, JobType
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.remote import PLATFORM, Place
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 
 LOADING: tuple[JobType, ...] = ("data-sink", "dataset")
@@ -234,15 +235,18 @@ class _Judge:
                     continue
                 writer = writers.get(name)
                 if writer == stage.name:
-                    why, remedy = "and only itself writes it", "drop it from reads, or write another"
+                    why, remedy = ", and only itself writes it", "drop it from reads, or write another"
+                elif writer is not None and (circle := circle_through(self._reading(writers), stage.name, writer)):
+                    words, remedy = self._told(circle, name, writers)
+                    why = f" in a circle: {words}"
                 elif writer is not None:
-                    why, remedy = f"and does not need {writer}, which writes it", f"add {writer} to its needs"
+                    why, remedy = f", and does not need {writer}, which writes it", f"add {writer} to its needs"
                 else:
-                    why = "and no stage writes it"
+                    why = ", and no stage writes it"
                     remedy = instead(name, [*writers, *pipeline.inputs], "artefacts")
                 at: Path = ("stages", number, "reads", place)
                 yield self._error(
-                    "PIP006", Severity.ERROR, at, f"has the stage {stage.name}, which reads {name}, {why}", remedy
+                    "PIP006", Severity.ERROR, at, f"has the stage {stage.name}, which reads {name}{why}", remedy
                 )
         if writers and pipeline.artifacts is None:
             yield self._error(
@@ -256,6 +260,30 @@ class _Judge:
             yield from self._reached(("artifacts",), "its artifacts", pipeline.artifacts)
         for name, place_of in pipeline.inputs.items():
             yield from self._reached(("inputs", name), f"the input {name}", place_of)
+
+    def _reading(self, writers: Mapping[str, str]) -> list[Stage]:
+        """The stages as they would need one another if each needed those whose work it reads."""
+        return [
+            stage._replace(needs=(*stage.needs, *(writers[name] for name in self._read(stage) if name in writers)))
+            for stage in self.stages
+        ]
+
+    def _read(self, stage: Stage) -> list[str]:
+        return [name for name in stage.reads if name not in self.pipeline.inputs]
+
+    def _told(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> tuple[str, str]:
+        """Why each stage of a circle waits for the next, the first for the artefact of the second; and the ways out."""
+        stages = {stage.name: stage for stage in self.stages}
+        words, readers, others = [f"{circle[0]} reads {artifact} from {circle[1]}"], [circle[0]], list[str]()
+        for name, following in pairwise((*circle[1:], circle[0])):
+            read = [one for one in self._read(stages[name]) if writers.get(one) == following]
+            needs = following in stages[name].needs
+            words.append(f"{name} {'needs' if needs else f'reads {read[0]} from'} {following}")
+            (readers if read else others).append(name)
+        remedy = f"let {listed(readers)} read something else"
+        if others:
+            remedy += f", or drop what {listed(others)} needs"
+        return ", ".join(words), remedy
 
     def _reached(self, at: Path, what: str, place: Place) -> Iterator[Finding]:
         buckets = {bucket.name: bucket for bucket in self.stack.config.buckets}

@@ -134,7 +134,7 @@ def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
     needed, have, partition = one.need.gpu_memory, part.memory, part.partition
     if not needed or have is None:
         return
-    jobs = ", ".join(job.name for job, _ in one.jobs)
+    jobs = ", ".join(job.name for job, found in one.jobs if found.need.gpu_memory)
     detail = f"jobs: {jobs}; modelyard size {stack.name} {one.resource.name} shows every number"
     words = f"the jobs of resource {one.resource.name} need {count(Fraction(needed, GB))} GB of GPU memory"
     if needed > have:

@@ -7,19 +7,20 @@ from fractions import Fraction
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, resolve
-from modelyard.quantity import GB, GI
+from modelyard.quantity import GI
 from modelyard.sizing.formulas import MOST_GPUS
-from modelyard.sizing.numbers import count
+from modelyard.sizing.numbers import amount
 from modelyard.sizing.partitions import slice_findings
 from modelyard.sizing.resources import Sized
+from modelyard.sizing.unread import read, unread
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, named_twice
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 
 CODES = (
     *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
-    *("RES211", "RES217", "RES219", "PAR011", "PAR012", "PAR013", "PAR014"),
+    *("RES211", "RES217", "RES219", "RES225", "PAR011", "PAR012", "PAR013", "PAR014"),
 )
 
 _LONGEST = 63 - len("keda-hpa-")
@@ -52,6 +53,7 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
         yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
         yield from _fits_together(stack, index, job, resources.get(job.resource or ""))
+        yield from _unread(stack, index, job)
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         yield from _judged(stack, index, one)
         yield from _known_card(stack, index, resource)
@@ -191,6 +193,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         )
         return
     jobs = ", ".join(job.name for job, _ in one.jobs)
+    on_gpus = ", ".join(job.name for job, found in one.jobs if found.need.gpus or found.need.gpu_memory)
     needs_gpus = one.need.gpus or one.need.gpu_memory
     for key, needed in one.below.items():
         if key == "gpus" and (one.part is not None or not one.size.gpus):
@@ -208,7 +211,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             ("resources", index, key),
             f"{key} of resource {name} is {given}, and its jobs are estimated to need {wanted}",
             remedy,
-            detail=f"jobs: {jobs}; modelyard size {stack.name} {name} shows every number",
+            detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows every number",
         )
     if needs_gpus and not one.size.gpus:
         yield stack.finding(
@@ -217,7 +220,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             ("resources", index),
             f"resource {name} has no GPU, and its jobs need {_gpus(one)}",
             "set gpus of the resource",
-            detail=f"jobs: {jobs}",
+            detail=f"jobs: {on_gpus}",
         )
 
 
@@ -288,6 +291,23 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
             )
 
 
+def _unread(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
+    """Whether a job says sizes that change nothing."""
+    if not (keys := unread(job)):
+        return
+    known = read(job)
+    kind = f"{job.type} job" + (" of a model with parameters" if "model.activation" in known else "")
+    kind = f"an {kind}" if kind.startswith("llm") else f"a {kind}"
+    by = f"by {listed(known, 'and')}" if known else "by its resource alone"
+    yield stack.finding(
+        "RES225",
+        Severity.ADVICE,
+        ("jobs", index, *keys[0].split(".")),
+        f"nothing reads {listed(keys, 'and')} of job {job.name}, which is {kind}",
+        f"drop {'it' if len(keys) == 1 else 'them'}, or correct the type: {kind} is sized {by}",
+    )
+
+
 def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     """Whether a resource with work gets pods."""
     waiting = [job.name for job, _ in one.jobs if not job.command]
@@ -304,7 +324,7 @@ def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 def _gpus(one: Sized) -> str:
     """What is needed of GPUs, in words."""
-    memory = f"{count(Fraction(one.need.gpu_memory, GB))} GB of GPU memory" if one.need.gpu_memory else ""
+    memory = f"{amount(one.need.gpu_memory)} of GPU memory" if one.need.gpu_memory else ""
     if not one.need.gpus:
         return memory
     number = plural(one.need.gpus, "GPU")

@@ -28,6 +28,32 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
     return {"gpus": (NodeGroup("gpu", types, **fields),)}
 
 
+def cpus(*types: str, wanted: int = 2) -> dict[str, object]:
+    return {"cpus": NodeGroup("cpu", types, 0, 4, wanted)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        # Letters of other meanings than ARM, GPUs in families that begin like others, and what is newer than the table.
+        cpus(
+            "m7i.xlarge", "m7a.large", "c8i.large", "i4i.large", "r5.large", "m5.metal", "u-6tb1.56xlarge", "z1d.large"
+        ),
+        gpus("g6e.2xlarge", labels={"pool": "", "example.com/pool": "a.b", "node.kubernetes.io/pool": "gpu"}),
+        {"kubernetes": "1.31"},
+        {"region": "ap-east-2", "zones": ("ap-east-2a", "ap-east-2b"), "gpus": ()},
+        {
+            "region": "cn-north-1",
+            "zones": ("cn-north-1a", "cn-north-1b"),
+            "partition": "aws-cn",
+            "gpus": (),
+        },
+    ],
+)
+def test_what_aws_has_is_let_through(change: dict[str, object]) -> None:
+    assert list(problems(GOOD._replace(**change))) == []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -44,10 +70,48 @@ def gpus(*types: str, **fields: Any) -> dict[str, object]:
         ({"public": ("10.0.0.1/8",)}, "public has '10.0.0.1/8': 10.0.0.1/8 has host bits set"),
         ({"admins": ()}, "admins is empty"),
         ({"admins": ("arn:aws:iam::123456789012:root",)}, "the ARN of a role or user"),
-        ({"cpus": NodeGroup("l40s", ("m7i.xlarge",))}, "two groups of machines are called l40s"),
-        ({"cpus": NodeGroup("x", ("m7i.xlarge",))}, "a group of machines is called 'x': two to 32 lower-case letters"),
-        ({"cpus": NodeGroup("cpus-", ("m7i.xlarge",))}, "is called 'cpus-': .* and no dash last"),
-        (gpus("g6e.2xlarge", least=2, wanted=1), "gpu wants 1 machines, from 2 to 1"),
+        ({"cpus": NodeGroup("l40s", ("m7i.xlarge",), wanted=1)}, "two groups of machines are called l40s"),
+        (
+            {"cpus": NodeGroup("x", ("m7i.xlarge",), wanted=1)},
+            "a group of machines is called 'x': two to 32 lower-case letters",
+        ),
+        ({"cpus": NodeGroup("cpus-", ("m7i.xlarge",), wanted=1)}, "is called 'cpus-': .* and no dash last"),
+        (gpus("g6e.2xlarge", least=2, wanted=1), "gpu has least 2 and most 1: raise most, or lower least"),
+        (gpus("g6e.2xlarge", least=1), r"gpu wants 0 machines, fewer than least \(1\) or more than most \(1\)"),
+        (gpus("g6e.2xlarge", wanted=-1), r"gpu wants -1 machines, fewer than least \(0\)"),
+        (gpus("g6e.2xlarge", most=0), "gpu has most 0: set it to 1 or more"),
+        (gpus("g6e.2xlarge", least=-1), "gpu has least -1: set it to 0 or more"),
+        (gpus("g6e.2xlarge", disk=-5), "gpu has a disk of -5 GiB: the machines' image has 20"),
+        (gpus("g6e.2xlarge", disk=19), "gpu has a disk of 19 GiB"),
+        (gpus("g6e.2xlarge", labels={"my pool": "a"}), "the label 'my pool': Kubernetes takes no such name"),
+        (gpus("g6e.2xlarge", labels={"pool": "a b"}), "the label 'pool' with 'a b': up to 63 letters"),
+        (gpus("g6e.2xlarge", labels={"node-role.kubernetes.io/gpu": "a"}), "nodes with it cannot join"),
+        (gpus("g6e.2xlarge", labels={"eks.amazonaws.com/pool": "a"}), "nodes with it cannot join"),
+        (gpus("g5g.2xlarge"), "gpu has g5g.2xlarge, whose processor is ARM, and its image is for x86_64"),
+        (cpus("m99.huge"), "cpu has m99.huge, which is no machine type of AWS that is known"),
+        (cpus("m7i.xlarg"), "no machine type of AWS that is known: did you mean m7i.xlarge"),
+        (cpus("m7i.large", "m99.xlarge"), "cpu has m99.xlarge, which is no machine type of AWS that is known"),
+        (cpus("m7g.xlarge"), "cpu has m7g.xlarge, whose processor is ARM, .* such as m7i or m7a"),
+        (cpus("c7gn.xlarge"), "c7gn.xlarge, whose processor is ARM"),
+        (cpus("t4g.large"), "t4g.large, whose processor is ARM"),
+        (cpus("im4gn.large"), "im4gn.large, whose processor is ARM"),
+        (cpus("a1.large"), "a1.large, whose processor is ARM"),
+        (cpus("g6e.2xlarge"), "cpu has g6e.2xlarge, which has GPUs: make a group of gpus with it"),
+        (cpus("g4ad.xlarge"), "cpu has g4ad.xlarge, which has GPUs"),
+        (cpus("m7i.large", wanted=0), "cpu wants no machine: CoreDNS .* set wanted to 1 or more"),
+        (
+            {"region": "us-eas-1"},
+            "region is 'us-eas-1', which is no region of AWS that is known: did you mean us-east",
+        ),
+        ({"region": ""}, "region is '', which is no region .* such as eu-central-1"),
+        ({"kubernetes": "1.35.2"}, "kubernetes is '1.35.2': EKS takes a version of the form 1.35"),
+        ({"kubernetes": "latest"}, "kubernetes is 'latest'"),
+        ({"kubernetes": "1.30"}, "kubernetes is 1.30: EKS makes no cluster of it any more; set it to 1.31 or newer"),
+        ({"cuda": "twelve"}, "cuda is 'twelve': a version of the form 12.4"),
+        ({"cidr": "10.0.0.0/8"}, "cidr is 10.0.0.0/8: AWS takes networks of /16 or smaller"),
+        ({"zones": (), "subnets": ("subnet-1", "vpc-2")}, "subnets has 'vpc-2': the id of a subnet is needed"),
+        ({"tags": {"aws:team": "vision"}}, "tags has 'aws:team': names that begin with aws: are AWS's own"),
+        ({"tags": {"team": "x" * 257}}, "tags has 'team': AWS takes keys of 1 to 128 letters, and values of up to 256"),
         (gpus(), "gpu has no machine type"),
         (gpus("g6e.2xlarge", "p4d.24xlarge"), "gpu has machines with a100-40gb.* and l40s: make a group for each card"),
         (gpus("g6e.2xlarg"), "no GPU machine of AWS: did you mean g6e.2xlarge"),
@@ -76,6 +140,15 @@ def test_a_machine_with_too_little_for_a_worker_is_told_with_both_numbers() -> N
         "gpu has g6e.xlarge: 32 GiB hold no worker, which needs 44.7 GiB",
         "gpu has g6e.xlarge: a worker needs 4 of 4 CPUs, Kubernetes some too",
     ]
+
+
+def test_all_that_is_wrong_with_a_group_is_told_at_once() -> None:
+    group = NodeGroup("cpu", ("m99.huge", "m7g.large", "g6e.xlarge"), -1, 0, 0, disk=0, labels={"a b": "c d"})
+    found = list(problems(GOOD._replace(cpus=group, region="nowhere", kubernetes="1", cuda="")))
+    told = ("region", "kubernetes", "cuda", "least", "most", "disk", "label", "no machine", "m99", "ARM", "GPUs", "c d")
+    assert len(found) == len(told)
+    for word in told:
+        assert any(word in one for one in found), word
 
 
 def test_a_card_is_judged_for_the_platforms_cuda() -> None:

@@ -65,7 +65,13 @@ def test_every_way_to_read_a_variable_is_seen(doc_script: Script, tmp_path: Path
         ({"enum": ["a", "b", ""]}, "`a`, `b` or empty"),
         ({"const": 1}, "`1`"),
         ({"type": ["integer", "null"], "minimum": 0}, "whole number or null, 0 or more"),
+        ({"type": "integer", "minimum": 1, "maximum": 65535}, "whole number, 1 to 65535"),
+        ({"type": "integer", "minimum": 1, "maximum": 999999999}, "whole number, 1 or more"),
         ({"type": "array", "items": {"type": "string"}}, "list of text"),
+        ({"type": "array", "items": {"type": "string"}, "maxItems": 32}, "list of text, at most 32"),
+        ({"type": "object", "additionalProperties": {}, "maxProperties": 8}, "mapping by name, at most 8"),
+        # One of several keys, which are told below.
+        ({"type": "object", "additionalProperties": False, "maxProperties": 1}, "mapping"),
         ({"type": "array", "items": {"$ref": "#/$defs/one"}}, "list of mappings"),
         ({"type": "object", "additionalProperties": {"type": "string"}}, "mapping by name"),
         ({"oneOf": [{"$ref": "urn:modelyard:schema:plan"}, {"type": "null"}]}, "[plan](plan.md) or null"),

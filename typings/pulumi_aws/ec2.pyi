@@ -1,5 +1,6 @@
 # Made by typings/generate.py from the installed pulumi-aws.
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, Optional, Union
 
 import pulumi
@@ -259,6 +260,8 @@ class InstanceRootBlockDeviceArgs:
 
 class InstanceSecondaryNetworkInterfaceArgs:
     def __init__(__self__, *, network_card_index: pulumi.Input[int], secondary_subnet_id: pulumi.Input[str], delete_on_termination: pulumi.Input[Optional[bool]] = ..., device_index: pulumi.Input[Optional[int]] = ..., interface_type: pulumi.Input[Optional[str]] = ..., mac_address: pulumi.Input[Optional[str]] = ..., private_ip_address_count: pulumi.Input[Optional[int]] = ..., private_ip_addresses: pulumi.Input[Optional[Sequence[pulumi.Input[str]]]] = ..., secondary_interface_id: pulumi.Input[Optional[str]] = ..., secondary_network_id: pulumi.Input[Optional[str]] = ..., source_dest_check: pulumi.Input[Optional[bool]] = ..., status: pulumi.Input[Optional[str]] = ...) -> None: ...
+
+class InstanceType(str, Enum): ...
 
 class InternetGateway(pulumi.CustomResource):
     def __init__(__self__, resource_name: str, opts: Optional[pulumi.ResourceOptions] = ..., *, region: pulumi.Input[Optional[str]] = ..., tags: pulumi.Input[Optional[Mapping[str, pulumi.Input[str]]]] = ..., vpc_id: pulumi.Input[Optional[str]] = ...) -> None: ...

@@ -1,5 +1,6 @@
 # Made by typings/generate.py from the installed pulumi-aws.
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, Optional, Union
 
 import pulumi

@@ -102,6 +102,50 @@ def test_a_circle_is_told_once_with_all_of_its_stages() -> None:
 
 
 @pytest.mark.parametrize(
+    ("last", "circles"),
+    [
+        # What waits is said by needs, directly or through others, or by what is read.
+        (
+            Stage("t", "fit", needs=("s",), reads=("d",), writes=("m",)),
+            {"s reads m from t, t needs s": "let s or t read something else"},
+        ),
+        (
+            Stage("t", "fit", needs=("s",), writes=("m",)),
+            {"s reads m from t, t needs s": "let s read something else, or drop what t needs"},
+        ),
+        (
+            Stage("t", "fit", needs=("u",), writes=("m",)),
+            {"s reads m from t, t needs u, u needs s": "let s read something else, or drop what t or u needs"},
+        ),
+        (
+            Stage("t", "fit", reads=("d",), writes=("m",)),
+            {
+                "s reads m from t, t reads d from s": "let s or t read something else",
+                "t reads d from s, s reads m from t": "let t or s read something else",
+            },
+        ),
+    ],
+)
+def test_no_needs_are_advised_that_would_make_a_circle(last: Stage, circles: dict[str, str]) -> None:
+    stages = (Stage("s", "clicks", reads=("m",), writes=("d",)), Stage("u", "fit", needs=("s",)), last)
+    given = stack(with_stages(*stages))
+    found = list(check_pipelines(given, sized(given.config)))
+    assert {one.code for one in found} == {"PIP006"}
+    assert {one.summary.partition("in a circle: ")[2]: one.remedy for one in found} == circles
+
+
+def test_a_reader_outside_of_a_circle_is_to_need_the_writer() -> None:
+    stages = (
+        Stage("a", "fit", needs=("b",), writes=("m",)),
+        Stage("b", "fit", needs=("a",)),
+        Stage("c", "fit", reads=("m",)),
+    )
+    given = stack(with_stages(*stages))
+    found = {one.code: one.remedy for one in check_pipelines(given, sized(given.config))}
+    assert found == {"PIP005": "drop one of these needs", "PIP006": "add a to its needs"}
+
+
+@pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
         ({"buckets": (LAKE._replace(reached_by=()),)}, "PIP008", "the platform does not reach"),

@@ -353,6 +353,15 @@ def test_memory_is_held_against_the_slice(dev: Any, resource: Resource, paramete
     assert [one.summary for one in site.plan().findings if one.code == "RES204" and one.field.endswith("gpus")] == []
 
 
+def test_only_jobs_with_a_model_on_the_gpu_are_named(dev: Any) -> None:
+    deep = Resource("deep", "training", partition="even", image="images.example.com/jobs:1")
+    table = Job("table", "training", "deep", rows="1k", columns=10)
+    net = Job("net", "training", "deep", model=Model("3G"))
+    site = dev.asking(runtime=IMAGE, partitions=(EVEN,), resources=(deep,), jobs=(table, net))
+    (told,) = [one for one in site.plan().findings if one.code == "PAR014"]
+    assert told.detail.startswith("jobs: net; modelyard size")
+
+
 def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> None:
     site = dev.asking(partitions=(SHARED,))
     (told,) = [one for one in site.plan().findings if one.code == "PAR015"]

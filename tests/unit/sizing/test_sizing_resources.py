@@ -198,11 +198,20 @@ def test_a_job_of_its_own_is_told_what_it_gets() -> None:
 @pytest.mark.parametrize("gpus", [None, 0])
 def test_a_job_that_needs_a_gpu_has_to_be_given_one(gpus: int | None) -> None:
     served = Job("it", "llm-serving", "chat", model=Model("7G"))
-    words = "1 GPU (15.556 GB of GPU memory)"
+    words = "1 GPU (14.5 GiB of GPU memory)"
     (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=gpus),))
     assert found == ("RES205", f"resource chat has no GPU, and its jobs need {words}")
     (found,) = findings(served._replace(resource=None))
     assert found == ("RES205", f"job it needs {words}, and a job without a resource gets none")
+
+
+@pytest.mark.parametrize(("gpus", "code"), [(None, "RES205"), (1, "RES204")])
+def test_only_jobs_that_need_gpus_are_named_where_gpus_are_missing(gpus: int | None, code: str) -> None:
+    table = Job("table", "training", "deep", rows="1k", columns=10)
+    net = Job("net", "training", "deep", model=Model("7G"))
+    given = config((Resource("deep", "training", gpus=gpus),), (table, net))
+    found = check_jobs(Stack("dev", "stacks/Pulumi.dev.yaml", "", given, None, {}), sized(given))
+    assert [one.detail.partition(";")[0] for one in found if one.code == code] == ["jobs: net"]
 
 
 def test_too_few_gpus_are_below_the_estimate() -> None:
