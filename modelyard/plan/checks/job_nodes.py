@@ -54,9 +54,8 @@ class Kinds:
         self.there = tuple(nodes)
         self.left: Mapping[str, int] = left_of(most, self.there)
         """GPUs that nodes of each node pool may still get."""
-        self.flavors: Mapping[str, Flavor] = {flavor.name: flavor for flavor in flavors}
         self._growth = tuple(Group(number, node, [(number, node)]) for number, node in enumerate(growth))
-        self._labels = {name: node_labels(flavor) for name, flavor in self.flavors.items()}
+        self._labels = {flavor.name: node_labels(flavor) for flavor in flavors}
         keys = {PRODUCT_LABEL, CONFIG_LABEL}.union(*self._labels.values())
         groups: dict[Any, Group] = {}
         for number, node in enumerate(self.there):
