@@ -4,6 +4,9 @@ Every row is a project of its own: nodes with cards of several kinds and pods on
 resources, and jobs on them, a third of which have a command that is queued; the project's policies are run. Whole
 processes are measured, with the operating system's own accounting.
 
+The last rows are the largest project again where nothing is alike: every node differs from the others by a few KiB, as
+machines of one type do, and 2,000 of its resources ask for sizes of their own.
+
     python benchmarks/pool.py
     python benchmarks/pool.py --json
 """
@@ -26,7 +29,9 @@ PODS = 8
 """Running on each node."""
 VERBS = ("check", "plan")
 SECONDS, MEMORY_MB = 10.0, 1000.0
-"""The targets, for the largest row of each verb."""
+"""The targets, for the largest rows of each verb."""
+KIB = 200_000
+"""By which the memory of nodes differs at most, where it does."""
 
 
 class Size(NamedTuple):
@@ -35,9 +40,13 @@ class Size(NamedTuple):
     nodes: int
     teams: int
     jobs: int
+    shapes: int = 0
+    """Resources with a command that each ask for another size; with any, every node is of a size of its own too."""
 
 
-SIZES = tuple(Size(5000 // part, 500 // part, 20_000 // part) for part in (8, 4, 2, 1))
+SIZES = (*(Size(5000 // part, 500 // part, 20_000 // part) for part in (8, 4, 2, 1)), Size(5000, 500, 20_000, 2000))
+LARGEST = 2
+"""The last sizes, to which the targets apply."""
 
 
 def project(folder: Path, size: Size) -> None:
@@ -49,18 +58,21 @@ def project(folder: Path, size: Size) -> None:
     shutil.copy(ROOT / "Pulumi.yaml", folder)
     path = folder / "stacks" / "recorded" / "dev" / "cluster.json"
     cluster = json.loads(path.read_bytes())
-    cluster["nodes"] = [_node(number) for number in range(size.nodes)]
+    cluster["nodes"] = [_node(number, bool(size.shapes)) for number in range(size.nodes)]
     cluster["pods"] = [_pod(number) for number in range(size.nodes * PODS)]
     path.write_text(json.dumps(cluster))
     with (folder / "stacks" / "Pulumi.dev.yaml").open("a") as file:
         file.write("\n".join(_pool(size)) + "\n")
 
 
-def _node(number: int) -> dict[str, Any]:
-    """Every fourth node has no GPU."""
+def _node(number: int, varied: bool = False) -> dict[str, Any]:
+    """Every fourth node has no GPU; with ``varied`` its memory is not quite that of the others."""
     name = f"node-{number}"
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 7}"}
     amounts = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "500Gi", "pods": "110"}
+    if varied:
+        # A step that shares no factor with the range gives every node another number, in no order.
+        amounts["memory"] = f"{512 * 1024 * 1024 - number * 7919 % KIB}Ki"
     taints: list[dict[str, str]] = []
     if number % 4:
         _, product, memory = CARDS[number % 4 - 1]
@@ -103,6 +115,12 @@ def _pool(size: Size) -> list[str]:
             " workers: 2, cpu: 8, memory: 32Gi, gpus: 1}"
         )
         lines.append(f"    - {{name: tables-{team}, type: dataset, team: team-{team}}}")
+    for shape in range(size.shapes):
+        team = shape % size.teams
+        lines.append(
+            f"    - {{name: shape-{shape}, type: training, team: team-{team}, gpu: {CARDS[team % len(CARDS)][0]},"
+            f" workers: {1 + shape % 4}, cpu: {4 + shape % 11}, memory: {64 + shape % 57}Gi, gpus: {1 + shape % 4}}}"
+        )
     lines.append("  modelyard:jobs:")
     for job in range(size.jobs):
         team = job % size.teams
@@ -112,8 +130,9 @@ def _pool(size: Size) -> list[str]:
                 f" rows: {job % 90 + 1}k, columns: {20 + job % 50}}}"
             )
         else:
+            resource = f"shape-{job // 3 % size.shapes}" if size.shapes else f"deep-{team}"
             lines.append(
-                f"    - {{name: run-{job}, type: training, resource: deep-{team},"
+                f"    - {{name: run-{job}, type: training, resource: {resource},"
                 f" command: [python, train.py, --seed={job}]}}"
             )
     return lines
@@ -135,13 +154,13 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(rows, indent=2))
         return
-    print(f"{'verb':<6}{'nodes':>7}{'teams':>7}{'jobs':>8}{'seconds':>10}{'CPU s':>8}{'MB':>7}")
+    print(f"{'verb':<6}{'nodes':>7}{'teams':>7}{'jobs':>8}{'shapes':>8}{'seconds':>10}{'CPU s':>8}{'MB':>7}")
     for row in rows:
         print(
-            f"{row['verb']:<6}{row['nodes']:>7,}{row['teams']:>7,}{row['jobs']:>8,}"
+            f"{row['verb']:<6}{row['nodes']:>7,}{row['teams']:>7,}{row['jobs']:>8,}{row['shapes']:>8,}"
             f"{row['seconds']:>10.1f}{row['cpu_seconds']:>8.1f}{row['peak_mb']:>7.0f}"
         )
-    met = all(row["seconds"] < SECONDS and row["peak_mb"] < MEMORY_MB for row in rows[-len(VERBS) :])
+    met = all(row["seconds"] < SECONDS and row["peak_mb"] < MEMORY_MB for row in rows[-LARGEST * len(VERBS) :])
     print(f"target of the last rows: {SECONDS:.0f} s, {MEMORY_MB:,.0f} MB: {'met' if met else 'missed'}")
 
 

@@ -23,6 +23,9 @@ from modelyard.stack.document import parse_plain
 
 SECONDS = 5.0
 """Longest that one template may render."""
+_MANY = 1000
+"""Items of a parameter by which a template that is right may become too large."""
+_FEWER = "make them fewer: let jobs share a resource, or divide the stack; or let the template write less for each"
 _HEADER = re.compile(r"^#\s*(target|phase):\s*(\S*)\s*$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
@@ -165,10 +168,10 @@ def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file:
 
 def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]) -> str | Finding:
     """The rendered text, or the finding that says why there is none."""
+    pieces: list[str] = []
+    size = 0
     try:
         with _time_limit():
-            pieces: list[str] = []
-            size = 0
             environment().left = MAX_MADE
             for piece in _compiled(source).generate(params):
                 pieces.append(piece)
@@ -181,9 +184,9 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
             "PAT006",
             patch,
             file,
-            f"was still rendering after {SECONDS:g} seconds",
+            f"was still rendering after {SECONDS:g} seconds{_long(params)}",
             0,
-            "look for a loop that does not end",
+            _FEWER if _long(params) else "look for a loop that does not end",
         )
     except NotPlain as error:
         line = _template_line(error)
@@ -194,14 +197,10 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
             "PAT006", patch, file, f"asks for too much: {error}", _template_line(error), "use a smaller number"
         )
     except (TooLarge, MemoryError):
-        return _error(
-            "PAT006",
-            patch,
-            file,
-            f"renders more than {MAX_MADE:,} characters, or {MAX_TEXT:,} at once",
-            0,
-            "look for a loop that grows",
-        )
+        # What is too large at once is the template's fault, however little it was given.
+        given = _long(params) if environment().left < 0 or size > MAX_MADE else ""
+        most = f"renders more than {MAX_MADE:,} characters" + (given or f", or {MAX_TEXT:,} at once")
+        return _error("PAT006", patch, file, most, 0, _FEWER if given else "look for a loop that grows")
     except jinja2.TemplateSyntaxError as error:
         return _error(
             "PAT005", patch, file, f"is not a Jinja2 template: {error.message}", error.lineno, "correct the template"
@@ -217,6 +216,14 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
         line = _template_line(error)
         words = str(error) or type(error).__name__
         return _error("PAT005", patch, file, f"cannot be rendered: {words}", line, "correct the template")
+
+
+def _long(params: Mapping[str, Any]) -> str:
+    """The longest of the parameters, in words, where it is so long that the template need not be wrong."""
+    count, name = max(
+        ((len(value), name) for name, value in params.items() if isinstance(value, list)), default=(0, "")
+    )
+    return f": its parameter {name} has {count:,} items" if count >= _MANY else ""
 
 
 def _template_line(error: BaseException) -> int:

@@ -43,10 +43,10 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
     least, most = fewest(plan.targets), bounds(plan.targets)
     limits = {name: tuple(map(_range, least[name], most[name])) for name in most}
     nodes = _kinds(plan, state.nodes, (before, prices))
+    then = _Offers(nodes, prices)
+    now = then if earlier is None else _Offers(nodes, before)
     return stack_cost(
-        cost
-        for target in plan.targets
-        for cost in _target(target, limits.get(target.name, (None, None)), nodes, before, prices)
+        cost for target in plan.targets for cost in _target(target, limits.get(target.name, (None, None)), now, then)
     )
 
 
@@ -71,13 +71,13 @@ def _told_by(body: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def _target(
-    target: TargetPlan, limits: Sequence[Count | None], nodes: Iterable[Node], before: Prices, after: Prices
+    target: TargetPlan, limits: Sequence[Count | None], before: "_Offers", after: "_Offers"
 ) -> Iterator[TargetCost]:
     """Nothing for an object that has no pods; ``limits`` are KEDA's, before and after."""
     if not pod_spec(target.after) and not pod_spec(target.before):
         return
-    now = _side(target.before, _count_before(target, limits[0]), nodes, before)
-    then = _side(target.after, _count_after(target, limits[1]), nodes, after)
+    now = _side(target.before, _count_before(target, limits[0]), before)
+    then = _side(target.after, _count_after(target, limits[1]), after)
     yield TargetCost(
         target.key.kind,
         target.name,
@@ -138,45 +138,84 @@ class _Side(NamedTuple):
     unknown: str = ""
 
 
-def _side(body: Mapping[str, Any] | None, count: Count | None, nodes: Iterable[Node], prices: Prices) -> _Side:
+class _Offer(NamedTuple):
+    """What one pod costs by the node that it may land on."""
+
+    places: tuple[str, ...] = ()
+    each: Mapping[str, Fraction] | None = None
+    used: tuple[Price, ...] = ()
+    unknown: str = ""
+
+
+class _Offers:
+    """Where pods may land and what they cost there: those that ask for the same are answered once."""
+
+    def __init__(self, nodes: Iterable[Node], prices: Prices) -> None:
+        self._nodes, self._prices = tuple(nodes), prices
+        self._meant: dict[Any, tuple[Node, ...]] = {}
+        self._offers: dict[Any, _Offer] = {}
+
+    def of(self, pods: Pods) -> _Offer:
+        """What one of the pods costs."""
+        rules = (tuple(pods.selector.items()), repr(pods.terms), repr(pods.tolerations), _held(pods) > 0)
+        key = (rules, tuple(pods.requests.items()))
+        if key not in self._offers:
+            if rules not in self._meant:
+                self._meant[rules] = tuple(node for node in self._nodes if _is_meant(node, pods))
+            self._offers[key] = _offer(pods, [node for node in self._meant[rules] if _fits(node, pods)], self._prices)
+        return self._offers[key]
+
+
+def _side(body: Mapping[str, Any] | None, count: Count | None, offers: _Offers) -> _Side:
     """The pods of an object, with what one of them costs by the node that it may land on."""
     if count == _NOBODY:
         return _Side(Load(count, (), (), None), count)
     pods = pods_of(body)
     gpus = _times(count, pods.gpus)
-    held = pods.gpus or _slices(pods.requests)
-    asks = (Fraction(held),) if held else (_asked(pods, "cpu"), _asked(pods, "memory"))
+    held = _held(pods)
+    asks = (held,) if held else (_asked(pods, "cpu"), _asked(pods, "memory"))
     if not any(asks):
         return _Side(Load(count, asks, (), None), gpus, (), "its pods ask for neither GPU nor CPU nor memory")
-    places = [node for node in nodes if _may_hold(node, pods)]
+    offer = offers.of(pods)
+    why = offer.unknown
+    if count is None and (offer.each or not offer.places):
+        why = "nothing says how many pods may run"
+    return _Side(Load(count, asks, offer.places, offer.each), gpus, offer.used, why)
+
+
+def _offer(pods: Pods, places: Sequence[Node], prices: Prices) -> _Offer:
+    """What one of the pods costs on these nodes, or by its card where there are none."""
     names = tuple(sorted(node.name for node in places))
     each: dict[str, Fraction] = {}
     used: dict[Price, None] = {}
     for node in places:
-        price, why = gpu_price(node, prices) if held else cpu_price(node, prices)
+        price, why = gpu_price(node, prices) if _held(pods) else cpu_price(node, prices)
         if price is None:
-            return _Side(Load(count, asks, names, None), gpus, (), why)
+            return _Offer(names, None, (), why)
         each[node.name] = price.usd * (pods.gpus if price.unit == "card" else _share(pods, node))
         used[price] = None
     if not places:
         each, used = _by_card(pods, prices)
-    why = "" if each else _homeless(pods)
-    if count is None:
-        why = "nothing says how many pods may run"
-    return _Side(Load(count, asks, names, each or None), gpus, tuple(used), why)
+    return _Offer(names, each or None, tuple(used), "" if each else _homeless(pods))
+
+
+def _held(pods: Pods) -> Fraction:
+    """GPUs or slices of one pod."""
+    return Fraction(pods.gpus) or _slices(pods.requests)
 
 
 def _asked(pods: Pods, resource: str) -> Fraction:
     return pods.requests.get(resource, _ZERO)
 
 
-def _may_hold(node: Node, pods: Pods) -> bool:
-    """Whether the node, were it empty, could hold a pod that pays for its share of it."""
-    if bool(pods.gpus or _slices(pods.requests)) != _has_gpus(node):
-        # The price of a GPU machine is its GPUs'. What else runs there is counted where it usually runs.
-        return False
-    fits = all(node.allocatable.get(name, _ZERO) >= wanted for name, wanted in pods.requests.items() if wanted)
-    return fits and not obstacle(pods, node)
+def _is_meant(node: Node, pods: Pods) -> bool:
+    """Whether the node, were it empty and large enough, could hold a pod that pays for its share of it."""
+    # The price of a GPU machine is its GPUs'. What else runs there is counted where it usually runs.
+    return bool(_held(pods)) == _has_gpus(node) and not obstacle(pods, node)
+
+
+def _fits(node: Node, pods: Pods) -> bool:
+    return all(node.allocatable.get(name, _ZERO) >= wanted for name, wanted in pods.requests.items() if wanted)
 
 
 def _has_gpus(node: Node) -> bool:

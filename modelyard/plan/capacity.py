@@ -35,17 +35,7 @@ class Shortage(NamedTuple):
 
     def __str__(self) -> str:
         free, have, wanted = (amount(self.resource, value) for value in self[1:])
-        return f"{free} of {have} {self._word} free, a pod needs {wanted}"
-
-    @property
-    def on_empty(self) -> str:
-        """The same of a node on which nothing runs."""
-        wanted, have = amount(self.resource, self.wanted), amount(self.resource, self.have)
-        return f"a pod needs {wanted} {self._word}, a node has {have}"
-
-    @property
-    def _word(self) -> str:
-        return _WORDS.get(self.resource, self.resource)
+        return f"{free} of {have} {word_of(self.resource)} free, a pod needs {wanted}"
 
 
 class Fit(NamedTuple):
@@ -275,6 +265,11 @@ def on_node(
 
 
 _WORDS = {GPU_RESOURCE: "GPUs", "cpu": "CPU"}
+
+
+def word_of(resource: str) -> str:
+    """A resource as people call it."""
+    return _WORDS.get(resource, resource)
 
 
 def amount(name: str, value: Fraction) -> str:

@@ -1,6 +1,7 @@
 """Words of messages: foreign text quoted, escaped and cut, lists, numbers, the nearest name to a misspelt one."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 _LONGEST = 60
 _NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
@@ -43,13 +44,19 @@ def near(word: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) 
 
     At most so many, and none that does not reach the likeness (0 to 1).
     """
+    return list(_near(word, tuple(known), most, likeness))
+
+
+@lru_cache(maxsize=64)
+def _near(word: str, known: tuple[str, ...], most: int, likeness: float) -> tuple[str, ...]:
+    """Cached: one name that is missing is often asked for by every job of a stack."""
     from difflib import get_close_matches
 
     # The first of two names that differ in case only wins: they are given in the order they are documented in.
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.casefold(), name)
-    return [folded[name] for name in get_close_matches(word[:100].casefold(), folded, most, likeness)]
+    return tuple(folded[name] for name in get_close_matches(word[:100].casefold(), folded, most, likeness))
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

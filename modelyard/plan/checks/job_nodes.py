@@ -1,7 +1,7 @@
 """Whether the nodes of a cluster, however empty, hold what a run of a job starts at once."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -9,7 +9,8 @@ from modelyard.cluster.state import Node
 from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
-from modelyard.plan.capacity import MANY, left_of, obstacle, on_node
+from modelyard.plan.boxes import Sizes
+from modelyard.plan.capacity import MANY, amount, left_of, obstacle, on_node, word_of
 from modelyard.plan.checks.queues import HOST
 from modelyard.plan.pods import Pods
 from modelyard.stack.pool import Flavor
@@ -26,6 +27,17 @@ class Unplaced(NamedTuple):
     """Node by node, alike ones together."""
 
 
+class Group(NamedTuple):
+    """Nodes that differ in their sizes at most, as far as flavors and pods can see."""
+
+    number: int
+    """Of its first node, among all."""
+    node: Node
+    """The first."""
+    nodes: list[tuple[int, Node]]
+    """All, with their numbers."""
+
+
 class Kinds:
     """The nodes of a cluster by what jobs can see of them: alike ones are counted, not looked at again.
 
@@ -39,33 +51,59 @@ class Kinds:
     def __init__(
         self, nodes: Iterable[Node], flavors: Iterable[Flavor], growth: Iterable[Node], most: Mapping[str, int]
     ) -> None:
-        self.there, self.growth = tuple(nodes), tuple(growth)
+        self.there = tuple(nodes)
         self.left: Mapping[str, int] = left_of(most, self.there)
         """GPUs that nodes of each node pool may still get."""
-        self.flavors: Mapping[str, Flavor] = {flavor.name: flavor for flavor in flavors}
-        keys = (key for flavor in self.flavors.values() for key in node_labels(flavor))
-        self._keys = frozenset((PRODUCT_LABEL, CONFIG_LABEL, *keys))
-        self._by_label: dict[str | None, list[tuple[Node, str, int]]] = {}
+        self._growth = tuple(Group(number, node, [(number, node)]) for number, node in enumerate(growth))
+        self._labels = {flavor.name: node_labels(flavor) for flavor in flavors}
+        keys = {PRODUCT_LABEL, CONFIG_LABEL}.union(*self._labels.values())
+        groups: dict[Any, Group] = {}
+        for number, node in enumerate(self.there):
+            kind = (
+                tuple((key, node.labels.get(key)) for key in sorted(keys)),
+                tuple(tuple(taint.items()) for taint in node.taints),
+                node.schedulable,
+            )
+            groups.setdefault(kind, Group(number, node, [])).nodes.append((number, node))
+        self._groups = tuple(groups.values())
+        self._places: dict[Any, tuple[tuple[Group, str], ...]] = {}
+        self._sizes: dict[Any, Mapping[str, Sizes]] = {}
+        self._alone: dict[str, bool] = {}
 
-    def by(self, label: str | None) -> list[tuple[Node, str, int]]:
-        """One node of each kind, its value of the label, and how many such nodes there are."""
-        if label not in self._by_label:
-            keys = self._keys if label is None else self._keys | {label}
-            counts = Counter[Any]()
-            first: dict[Any, Node] = {}
-            for node in self.there:
-                kind = (
-                    tuple((key, node.labels.get(key)) for key in sorted(keys)),
-                    tuple(node.allocatable.items()),
-                    tuple(tuple(taint.items()) for taint in node.taints),
-                    node.schedulable,
-                )
-                counts[kind] += 1
-                first.setdefault(kind, node)
-            self._by_label[label] = [
-                (first[kind], first[kind].labels.get(label or "", ""), count) for kind, count in counts.items()
-            ]
-        return self._by_label[label]
+    def places(self, ask: Ask, flavor: Flavor | None, growth: bool = False) -> tuple[tuple[Group, str], ...]:
+        """The groups of a flavor's nodes, or all, with why none of the workers may ever be there; empty: they may.
+
+        Args:
+            ask: what the run asks for.
+            flavor: whose tolerations the workers have too.
+            growth: the nodes that may be added, one in each group, not those that there are.
+        """
+        name = None if flavor is None else flavor.name
+        key = (name, growth, bool(ask.gpus), ask.selector, ask.products)
+        if key not in self._places:
+            pods, labels = _pods(ask, flavor), {} if name is None else self._labels[name]
+            self._places[key] = tuple(
+                (group, obstacle(pods, group.node))
+                for group in (self._growth if growth else self._groups)
+                if labels.items() <= group.node.labels.items()
+            )
+        return self._places[key]
+
+    def sizes(self, group: Group, names: tuple[str, ...], label: str | None = None) -> Mapping[str, Sizes]:
+        """The nodes of a group by their values of a label, if one is given, and what they have of these resources."""
+        key = (group.number, names, label)
+        if key not in self._sizes:
+            parts: dict[str, list[tuple[int, Node]]] = {}
+            for number, node in group.nodes:
+                parts.setdefault("" if label is None else node.labels.get(label, ""), []).append((number, node))
+            self._sizes[key] = {value: Sizes(nodes, names) for value, nodes in parts.items()}
+        return self._sizes[key]
+
+    def is_alone(self, label: str) -> bool:
+        """Whether no two nodes share a value of a label, as with the names of hosts."""
+        if label not in self._alone:
+            self._alone[label] = len({node.labels.get(label, "") for node in self.there}) == len(self.there)
+        return self._alone[label]
 
 
 def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
@@ -92,8 +130,7 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
     more = _added(ask, flavors, kinds)
     if more is None or more >= ask.workers:
         return None
-    reasons = Reasons()
-    best = max((_room(ask, flavor, kinds, reasons) for flavor in flavors), default=0)
+    best = max((_room(ask, flavor, kinds) for flavor in flavors), default=0)
     if best + more >= min(ask.workers, MANY):
         return None
     if more:
@@ -108,44 +145,55 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
             else "the nodes"
         )
         return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
-    return Unplaced("no node takes a worker", str(reasons) or "no node has the labels of its flavors")
+    reasons = _reasons(ask, flavors, kinds)
+    return Unplaced("no node takes a worker", reasons or "no node has the labels of its flavors")
 
 
-class Reasons:
-    """Why kinds of nodes take no worker. Nodes of several flavors count once."""
-
-    def __init__(self) -> None:
-        self._nodes: dict[str, dict[str, int]] = {}
-
-    def add(self, reason: str, node: Node, count: int) -> None:
-        """Notes it of as many nodes as are like this one."""
-        self._nodes.setdefault(reason, {})[node.name] = count
-
-    def __str__(self) -> str:
-        """The reasons of the most nodes."""
-        counts = Counter({reason: sum(nodes.values()) for reason, nodes in self._nodes.items()})
-        return "; ".join(f"{plural(count, 'node')}: {reason}" for reason, count in counts.most_common(4))
-
-
-def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds, reasons: Reasons) -> int:
-    """How many workers the empty nodes of a flavor hold, together as they have to be; ``reasons`` counts the others."""
-    groups = Counter[str]()
-    pods = _pods(ask, flavor)
-    for node, value, count in kinds.by(ask.together):
-        if not _is_of(flavor, node):
-            continue
-        if reason := obstacle(pods, node):
-            reasons.add(reason, node, count)
-            continue
-        room, short = on_node(pods.requests, node, ())
-        groups[value] += room * count
-        if not room and short is not None:
-            reasons.add(short.on_empty, node, count)
-    return max(groups.values(), default=0)
+def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:
+    """How many workers the empty nodes of a flavor hold, together as they have to be."""
+    names, wanted = _wanted(ask)
+    groups = [group for group, reason in kinds.places(ask, flavor) if not reason]
+    if ask.together is None:
+        return sum(kinds.sizes(group, names)[""].total(wanted) for group in groups)
+    if kinds.is_alone(ask.together):
+        return max((kinds.sizes(group, names)[""].best(wanted) for group in groups), default=0)
+    rooms = Counter[str]()
+    for group in groups:
+        for value, sizes in kinds.sizes(group, names, ask.together).items():
+            rooms[value] += sizes.total(wanted)
+    return max(rooms.values(), default=0)
 
 
-def _is_of(flavor: Flavor | None, node: Node) -> bool:
-    return flavor is None or node_labels(flavor).items() <= node.labels.items()
+def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
+    """Why nodes, of which none takes a worker, take none: the reasons of the most nodes. Those of several flavors count
+    once.
+    """
+    names, wanted = _wanted(ask)
+    counts: dict[str, dict[int, int]] = {}
+    """Reason, then group, then nodes."""
+    for flavor in flavors:
+        found: list[tuple[int, str, int, int]] = []
+        for group, reason in kinds.places(ask, flavor):
+            if reason:
+                found.append((group.number, reason, group.number, len(group.nodes)))
+                continue
+            ours: dict[str, tuple[int, int]] = {}
+            for lack in kinds.sizes(group, names)[""].lacks(wanted):
+                needs = f"a pod needs {amount(lack.resource, wanted[lack.resource])} {word_of(lack.resource)}"
+                reason = f"{needs}, a node has {lack.have}"
+                first, count = ours.get(reason, (lack.first, 0))
+                ours[reason] = (min(first, lack.first), count + lack.nodes)
+            found += ((first, reason, group.number, count) for reason, (first, count) in ours.items())
+        # Of reasons of as many nodes, that of the first node is told first.
+        for _, reason, number, count in sorted(found):
+            counts.setdefault(reason, {})[number] = count
+    most = Counter({reason: sum(groups.values()) for reason, groups in counts.items()}).most_common(4)
+    return "; ".join(f"{plural(count, 'node')}: {reason}" for reason, count in most)
+
+
+def _wanted(ask: Ask) -> tuple[tuple[str, ...], dict[str, Fraction]]:
+    wanted = dict(ask.requests)
+    return tuple(wanted), wanted
 
 
 def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | None:
@@ -153,20 +201,19 @@ def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | No
 
     Only GPUs are counted: it is what the limits are of.
     """
-    coming = {node.labels.get(POOL, "") for one in flavors for node in kinds.growth if _comes(ask, one, node)}
+    coming = {node.labels.get(POOL, "") for one in flavors for node in _coming(ask, one, kinds)}
     if coming and (not ask.gpus or not coming <= kinds.left.keys()):
         return None
     return sum(kinds.left[pool] // ask.gpus for pool in coming)
 
 
-def _comes(ask: Ask, flavor: Flavor | None, node: Node) -> bool:
-    """Whether a node that may be added would take a worker, or all of them where they have to be on one."""
-    if not _is_of(flavor, node):
-        return False
-    pods = _pods(ask, flavor)
-    return not obstacle(pods, node) and on_node(pods.requests, node, ())[0] >= (
-        ask.workers if ask.together == HOST else 1
-    )
+def _coming(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> Iterator[Node]:
+    """The nodes that may be added and would take a worker, or all of them where they have to be on one."""
+    least = ask.workers if ask.together == HOST else 1
+    wanted = dict(ask.requests)
+    for group, reason in kinds.places(ask, flavor, growth=True):
+        if not reason and on_node(wanted, group.node, ())[0] >= least:
+            yield group.node
 
 
 def _pods(ask: Ask, flavor: Flavor | None) -> Pods:

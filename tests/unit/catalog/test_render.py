@@ -37,6 +37,21 @@ def test_a_document(tmp_path: Path) -> None:
     assert document.body == {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 2}}
 
 
+def test_a_template_that_is_given_too_much_says_what(tmp_path: Path) -> None:
+    loop = GOOD + "{% for one in pods %}{{ one }}{% endfor %}"
+    (found,) = rendered(tmp_path, loop, replicas=0, pods=["x" * 9000] * 2000, few=[1] * 1999).findings
+    assert found.code == "PAT006"
+    assert "more than 16,777,216 characters: its parameter pods has 2,000 items" in found.summary
+    assert "let jobs share a resource" in found.remedy
+
+
+@pytest.mark.parametrize("wrong", ["{% for a in range(99999) %}{{ 'x' * 1000 }}{% endfor %}", "{{ 'x' * 10000000 }}"])
+def test_a_template_that_makes_too_much_of_little_is_to_be_corrected(tmp_path: Path, wrong: str) -> None:
+    (found,) = rendered(tmp_path, GOOD + wrong, replicas=0, pods=[1] * 999).findings
+    assert "its parameter" not in found.summary
+    assert found.remedy == "look for a loop that grows"
+
+
 def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
     text = GOOD.replace("# target: d", "# target: d\n# phase: up") + "---\n" + GOOD.replace("target: d", "target: e")
     found = rendered(tmp_path, text, replicas=0).documents

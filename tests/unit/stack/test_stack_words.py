@@ -1,0 +1,35 @@
+"""The nearest name to a misspelt one."""
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+import pytest
+
+from modelyard.stack.words import near
+
+
+def test_the_nearest_are_named_first_and_letter_case_does_not_count() -> None:
+    assert near("Feature", ["table", "features", "FEATURES", "feature-2"]) == ["features", "feature-2"]
+    assert near("nope", ["table", "features"]) == []
+
+
+def test_one_name_is_compared_once_however_many_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+    ratio = SequenceMatcher.real_quick_ratio
+
+    def counted(self: "SequenceMatcher[str]") -> float:
+        nonlocal compared
+        compared += 1
+        return ratio(self)
+
+    def names() -> Iterator[str]:
+        return (f"deep-{number}" for number in range(100))
+
+    monkeypatch.setattr(SequenceMatcher, "real_quick_ratio", counted)
+    found = [near("deeep-7", names()) for _ in range(50)]
+    assert found[0][0] == "deep-7"
+    found[0].clear()  # What one caller does to its answer is nothing to the next.
+    assert found[-1] == near("deeep-7", names())
+    assert compared == 100
+    # Other names, another answer.
+    assert near("deeep-7", ["deep-8"]) == ["deep-8"]
