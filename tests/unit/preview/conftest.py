@@ -16,14 +16,14 @@ from tests.unit.projects import copied
 
 
 class Repository:
-    """A project under git."""
+    """A project under git: on main, with a branch for what is to come. One that has begun elsewhere may be copied."""
 
-    def __init__(self, folder: Path, project: str = "") -> None:
+    def __init__(self, folder: Path, project: str = "", begun: Path | None = None) -> None:
         self.folder = folder
         self.root = folder / project
-
-    def begin(self) -> None:
-        """The project on main, and a branch for what is to come."""
+        if begun is not None:
+            copytree(begun, folder, symlinks=True)
+            return
         self.root.mkdir(parents=True, exist_ok=True)
         copied(self.root)
         self.git("init", "--quiet", "--initial-branch", "main")
@@ -72,15 +72,12 @@ class Repository:
 @pytest.fixture(scope="session")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository to copy, which takes less time than to make one."""
-    made = Repository(tmp_path_factory.mktemp("repository"))
-    made.begin()
-    return made.folder
+    return Repository(tmp_path_factory.mktemp("repository")).folder
 
 
 @pytest.fixture
 def repository(tmp_path: Path, begun: Path) -> Iterator[Repository]:
-    found = Repository(tmp_path / "repository")
-    copytree(begun, found.folder, symlinks=True)
+    found = Repository(tmp_path / "repository", begun=begun)
     yield found
     # Nothing is left of the other commit, neither in git nor on disk.
     assert found.git("worktree", "list").count("\n") == 1
@@ -89,6 +86,4 @@ def repository(tmp_path: Path, begun: Path) -> Iterator[Repository]:
 @pytest.fixture
 def nested(tmp_path: Path) -> Repository:
     """The project in a folder of a larger repository."""
-    made = Repository(tmp_path, "infra/ml")
-    made.begin()
-    return made
+    return Repository(tmp_path, "infra/ml")
