@@ -1,7 +1,9 @@
 """What all tests share."""
 
+import gc
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How fast a machine makes examples says nothing about the code: a busy one must not fail a test.
@@ -17,3 +19,9 @@ for _number, _handler in (
 ):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was collected stays until the end: looking through it for garbage took a tenth of the time of all tests."""
+    gc.collect()
+    gc.freeze()

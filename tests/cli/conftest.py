@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -52,10 +52,22 @@ def tree(folder: Path) -> Mapping[str, Any]:
 
 
 class Project:
-    """A project's folder that a test may damage."""
+    """A project's folder that a test may damage.
+
+    Its patches are those of all tests until a test asks for its own: a copy for each would be most of what the
+    tests write.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    def own_patches(self) -> Path:
+        """The folder of the patches, from now on this test's own."""
+        folder = self.root / "patches"
+        if folder.is_symlink():
+            folder.unlink()
+            shutil.copytree(ROOT / "patches", folder)
+        return folder
 
     def stack_file(self, stack: str = "dev") -> Path:
         return self.root / "stacks" / f"Pulumi.{stack}.yaml"
@@ -76,7 +88,7 @@ class Project:
 
     def patch(self, name: str, template: str, meta: str = "description: mine\n", schema: str = "{}") -> Path:
         """A patch of one's own."""
-        folder = self.root / "patches" / name / "v1"
+        folder = self.own_patches() / name / "v1"
         folder.mkdir(parents=True)
         (folder / "patch.yaml.j2").write_text(template)
         (folder / "meta.yaml").write_text(meta)
@@ -84,11 +96,21 @@ class Project:
         return folder
 
 
+@pytest.fixture(scope="session")
+def patches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The patches of all tests that do not ask for their own, to be read only."""
+    folder = tmp_path_factory.mktemp("patches") / "patches"
+    shutil.copytree(ROOT / "patches", folder)
+    before = tree(folder)
+    yield folder
+    assert tree(folder) == before, "a test wrote into the patches of all tests: it is to use project.own_patches()"
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(tmp_path: Path, patches: Path) -> Project:
     root = tmp_path / "project"
     shutil.copytree(ROOT / "stacks", root / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "patches", root / "patches")
+    (root / "patches").symlink_to(patches)
     shutil.copy(ROOT / "Pulumi.yaml", root)
     return Project(root)
 

@@ -77,7 +77,7 @@ def test_encrypted_values_are_not_shown(project: Project, run: Run) -> None:
 
 
 def test_a_released_version_is_never_touched(project: Project, run: Run) -> None:
-    meta = project.root / "patches" / "ray-head" / "v1" / "meta.yaml"
+    meta = project.own_patches() / "ray-head" / "v1" / "meta.yaml"
     meta.write_text(meta.read_text() + "\n\n\n")
     before = meta.read_text()
     for words in (("fmt",), ("fmt", "patches/ray-head"), ("fmt", str(meta))):
@@ -88,7 +88,7 @@ def test_a_released_version_is_never_touched(project: Project, run: Run) -> None
 
 def test_a_lock_that_cannot_be_read_stops_everything(project: Project, refused: Run) -> None:
     project.edit(LOOSE)
-    (project.root / "patches" / "patches.lock").write_text("<<<<<<< HEAD\n")
+    (project.own_patches() / "patches.lock").write_text("<<<<<<< HEAD\n")
     result = refused("fmt", code=2)
     assert "line 1 of patches/patches.lock is not a lock line" in result.words
 

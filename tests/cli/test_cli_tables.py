@@ -41,10 +41,10 @@ def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None
     assert run("patches", "--release").out == "every version is released already\n"
     assert "draft" not in run("patches").out
     (folder / "meta.yaml").write_text("description: changed\n")
-    before = (project.root / "patches/patches.lock").read_text()
+    before = (project.own_patches() / "patches.lock").read_text()
     result = run("patches", "--release")
     assert (result.code, result.errors) == (2, ["PAT003"])
-    assert (project.root / "patches/patches.lock").read_text() == before
+    assert (project.own_patches() / "patches.lock").read_text() == before
 
 
 def test_explain(run: Any) -> None:
