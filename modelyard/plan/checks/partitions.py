@@ -1,17 +1,19 @@
 """What is there of the partitions: nodes that carry their names and advertise their slices, quotas that count them."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 from modelyard.cluster import ClusterState, Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
 from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_card, slices
-from modelyard.names import PRODUCT_LABEL, is_gpu, is_slice
+from modelyard.names import COUNT_LABEL, PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.partitions import Partition
-from modelyard.stack.words import few
+from modelyard.stack.words import few, plural
 from modelyard.workloads import node_labels
 
 STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
@@ -25,12 +27,13 @@ def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     if not state.nodes:
         return
     config = stack.config
+    busy = Counter(pod.node for pod in state.pods if any(is_gpu(name) for name in pod.requests))
     for index, partition in enumerate(config.partitions):
         mine = [node for node in state.nodes if node.labels.get(CONFIG_LABEL) == partition.name]
         if not mine:
-            yield _unlabelled(stack, index, partition, state)
+            yield _unlabelled(stack, index, partition, state, busy)
         for node in mine:
-            yield from _made(stack, index, partition, node)
+            yield from _made(stack, index, partition, node, busy[node.name])
     yield from _overlaps(stack, state.nodes)
 
 
@@ -69,19 +72,17 @@ def _could_be(config: Config, partition: Partition, node: Node) -> bool:
     return card is not None and node.labels.get(PRODUCT_LABEL) in products(card) and CONFIG_LABEL not in node.labels
 
 
-def _unlabelled(stack: Stack, index: int, partition: Partition, state: ClusterState) -> Finding:
+def _unlabelled(
+    stack: Stack, index: int, partition: Partition, state: ClusterState, busy: Mapping[str, int]
+) -> Finding:
     """That no node has the partition, and how to give it to one."""
     labels = f"{CONFIG_LABEL}={partition.name}"
     if partition.mode == "mig":
         labels += f" {MIG_LABEL}={partition.name}"
     names = {node.name for node in state.nodes if _could_be(stack.config, partition, node)}
-    busy = [pod for pod in state.pods if pod.node in names and any(is_gpu(key) for key in pod.requests)]
+    running = sum(busy.get(name, 0) for name in names)
     where = f"nodes that could: {few(sorted(names))}" if names else "no node has its card or its flavor's labels"
-    stops = (
-        f"; {len(busy)} pod{'s run' if len(busy) != 1 else ' runs'} on their GPUs now, and would not outlive it"
-        if busy
-        else ""
-    )
+    stops = f"; {_run(running)} on their GPUs now, and would not outlive it" if running else ""
     return stack.finding(
         "PAR015",
         Severity.WARNING,
@@ -101,9 +102,13 @@ def _makers(config: Config, partition: Partition) -> str:
     return f"give the labels to a node group that keeps its nodes: Karpenter adds none for {' or '.join(names)}"
 
 
-def _made(stack: Stack, index: int, partition: Partition, node: Node) -> Iterator[Finding]:
+def _run(pods: int) -> str:
+    return f"{plural(pods, 'pod')} run{'' if pods > 1 else 's'}"
+
+
+def _made(stack: Stack, index: int, partition: Partition, node: Node, running: int) -> Iterator[Finding]:
     """Whether a node that is to be divided is, and so."""
-    wanted = {one.resource for one in slices(stack.config, partition).values()}
+    wanted = _each_gpu(stack.config, partition)
     have = {name: amount for name, amount in node.allocatable.items() if is_gpu(name) and amount}
     labels = node.labels
     problem = remedy = ""
@@ -119,6 +124,9 @@ def _made(stack: Stack, index: int, partition: Partition, node: Node) -> Iterato
     elif missing := sorted(name for name in wanted if not have.get(name)):
         problem = f"advertises no {', '.join(missing)}"
         remedy = f"let the device plugin read the ConfigMap, and wait; it has {_amounts(have) or 'no GPUs'}"
+    elif not _whole(partition, node, wanted):
+        problem = f"does not advertise {_amounts(wanted)} of each GPU"
+        remedy = f"let the device plugin read the ConfigMap, and wait; it has {_amounts(have)}"
     if problem:
         yield stack.finding(
             "PAR016",
@@ -126,7 +134,27 @@ def _made(stack: Stack, index: int, partition: Partition, node: Node) -> Iterato
             ("partitions", index),
             f"{node.name} is to have partition {partition.name}, and {problem}",
             remedy,
+            detail=f"{_run(running)} on its GPUs now: drain it before they are divided anew." if running else "",
         )
+
+
+def _each_gpu(config: Config, partition: Partition) -> Mapping[str, int]:
+    """How many slices a GPU of the partition is, by the name that pods ask for."""
+    wanted: dict[str, int] = {}
+    for name, one in slices(config, partition).items():
+        count = partition.layout[name] if partition.mode == "mig" else partition.replicas or 0
+        wanted[one.resource] = wanted.get(one.resource, 0) + count
+    return wanted
+
+
+def _whole(partition: Partition, node: Node, wanted: Mapping[str, int]) -> bool:
+    """Whether a node's slices are those of so many GPUs as it has, each divided in this way."""
+    gpus = {node.allocatable[name] / count for name, count in wanted.items() if count}
+    # With this strategy feature discovery counts slices under the name of GPUs.
+    count = "" if partition.strategy == "single" else node.labels.get(COUNT_LABEL, "")
+    if count.isdecimal():
+        gpus.add(Fraction(count))
+    return len(gpus) <= 1 and all(one.denominator == 1 for one in gpus)
 
 
 def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:

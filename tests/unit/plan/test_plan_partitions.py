@@ -14,6 +14,8 @@ from modelyard.stack.pool import Flavor, Quota, Team
 
 IMAGE = Runtime("images.example.com/jobs:1.2.3")
 SMALL = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})
+SEVENTHS = Partition("sevenths", "mig", gpu="a100-80gb", layout={"1g.10gb": 7}, strategy="single")
+MIG = {"nvidia.com/mig.config": "small"}
 SHARED = Partition("shared", "time-slicing", replicas=4)
 EVEN = Partition("even", "mps", replicas=4)
 CHAT = Resource("chat", "llm-serving", partition="shared")
@@ -415,6 +417,21 @@ def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
             sliced("n", "small", {"nvidia.com/mig-3g.40gb": 1}, **{"nvidia.com/mig.config": "small"}),
             "advertises no nvidia.com/mig-1g.10gb",
         ),
+        (
+            SHARED,
+            sliced("n", "shared", {"nvidia.com/gpu.shared": 6}),
+            "does not advertise 4 × nvidia.com/gpu.shared of each GPU",
+        ),
+        (
+            SHARED,
+            sliced("n", "shared", {"nvidia.com/gpu.shared": 8}, **{"nvidia.com/gpu.count": "1"}),
+            "does not advertise 4 × nvidia.com/gpu.shared of each GPU",
+        ),
+        (
+            SMALL,
+            sliced("n", "small", {"nvidia.com/mig-1g.10gb": 8, "nvidia.com/mig-3g.40gb": 1}, **MIG),
+            "does not advertise 4 × nvidia.com/mig-1g.10gb, 1 × nvidia.com/mig-3g.40gb of each GPU",
+        ),
     ],
 )
 def test_nodes_that_are_not_divided_as_they_should_be(
@@ -422,6 +439,36 @@ def test_nodes_that_are_not_divided_as_they_should_be(
 ) -> None:
     told = found(with_nodes(dev.asking(partitions=(partition,)), there), "PAR016")
     assert [one[2] for one in told] == [f"n is to have partition {partition.name}, and {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "there"),
+    [
+        (SHARED, sliced("n", "shared", {"nvidia.com/gpu.shared": 8})),
+        (SHARED, sliced("n", "shared", {"nvidia.com/gpu.shared": 8}, **{"nvidia.com/gpu.count": "2"})),
+        (SMALL, sliced("n", "small", {"nvidia.com/mig-1g.10gb": 8, "nvidia.com/mig-3g.40gb": 2}, **MIG)),
+        (
+            SEVENTHS,
+            sliced(
+                "n",
+                "sevenths",
+                {"nvidia.com/gpu": 7},
+                **{"nvidia.com/mig.config": "sevenths", "nvidia.com/gpu.count": "7"},
+            ),
+        ),
+    ],
+)
+def test_nodes_that_are_divided_as_they_should_be(dev: Any, partition: Partition, there: Node) -> None:
+    assert found(with_nodes(dev.asking(partitions=(partition,)), there), "PAR016") == []
+
+
+def test_what_runs_on_a_node_that_is_divided_in_another_way_is_told(dev: Any) -> None:
+    there = sliced("n", "shared", {"nvidia.com/gpu": 2})
+    runs = dev.state.pods[0]._replace(node="n", requests={"nvidia.com/gpu": Fraction(1)})
+    idle = runs._replace(requests={})
+    site = with_nodes(dev.asking(partitions=(SHARED,)), there, pods=(runs, idle))
+    (told,) = [one for one in site.plan().findings if one.code == "PAR016"]
+    assert told.detail == "1 pod runs on its GPUs now: drain it before they are divided anew."
 
 
 def test_slices_are_counted_where_pods_are_placed(dev: Any) -> None:
