@@ -69,7 +69,7 @@ def slow(pods: Pods, there: ClusterState, without: Collection[str]) -> tuple[int
     return total, found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.randoms(use_true_random=True))
 def test_the_answer_is_that_of_a_look_at_every_node(rng: Random) -> None:
     there = state(rng)
