@@ -1,11 +1,11 @@
-"""Nodes of many sizes, counted in boxes of similar ones: how many pods they hold, without a look at each.
+"""Nodes of many sizes in boxes of similar ones: how many pods they hold and what stops more, without a look at each.
 
-A box knows the least and the most that its nodes have of each resource. Where as many pods fit in the least as in the
-most, as on machines of one type that differ by a few kibibytes, its nodes are not told apart; else it is halved. So a
-question costs a few steps for each number of pods that its nodes differ in, not one for each node.
+A box knows the least and the most that its nodes have left of each resource. Where as many pods fit in the least as in
+the most, as on machines of one type that differ by a few kibibytes, its nodes are not told apart; else it is halved. So
+a question costs a few steps for each number of pods that its nodes differ in, not one for each node.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
@@ -13,22 +13,23 @@ from typing import NamedTuple
 from modelyard.cluster.state import Node
 from modelyard.plan.capacity import MANY, amount
 
+_NOTHING: Mapping[int, Mapping[str, Fraction]] = {}
 _ZERO = Fraction(0)
 _Ask = Sequence[tuple[int, int, int]]
 """Of each resource its place in a point, and the fraction by which what a node has of it becomes a number of pods."""
 
 
-class Lack(NamedTuple):
-    """Nodes on which not even one pod fits."""
+class Limit(NamedTuple):
+    """Nodes that the same keeps from taking more pods."""
 
     resource: str
-    """The first of which they have too little, in the order in which the pod asks."""
+    """What they run out of first, of several the one that the pod asks for first; empty where they do of nothing."""
+    free: str
+    """What each of them has left of it, in words."""
     have: str
-    """What each of them has of it, in words."""
-    nodes: int
-    """How many they are."""
-    first: int
-    """The least of their numbers."""
+    """What each of them has of it in all, in words."""
+    nodes: Sequence[int]
+    """Their numbers, in order."""
 
 
 class Sizes:
@@ -37,21 +38,29 @@ class Sizes:
     Args:
         nodes: at least one, with a number each, by which answers name the first of them.
         names: of the resources that pods may ask for. Of what a node does not list it has nothing.
+        free: what is left of nodes on which pods run, by their numbers; the others are empty.
     """
 
-    def __init__(self, nodes: Iterable[tuple[int, Node]], names: Iterable[str]) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[tuple[int, Node]],
+        names: Iterable[str],
+        free: Mapping[int, Mapping[str, Fraction]] = _NOTHING,
+    ) -> None:
         self._names = tuple(names)
-        rows = [(number, [node.allocatable.get(name, _ZERO) for name in self._names]) for number, node in nodes]
+        self._nodes = {number: (free.get(number, node.allocatable), node.allocatable) for number, node in nodes}
+        rows = [(number, [left.get(name, _ZERO) for name in self._names]) for number, (left, _) in self._nodes.items()]
         # Whole numbers are compared and divided many times faster than fractions.
         self._units = [lcm(*(row[place].denominator for _, row in rows)) for place in range(len(self._names))]
         numbers: dict[tuple[int, ...], list[int]] = {}
         for number, row in rows:
             whole = (have.numerator * (unit // have.denominator) for have, unit in zip(row, self._units, strict=True))
             numbers.setdefault(tuple(whole), []).append(number)
-        self._box = _Box([(point, len(alike), min(alike)) for point, alike in numbers.items()])
+        self._box = _Box(list(numbers.items()))
+        self._words: dict[tuple[str, Fraction], str] = {}
 
     def total(self, wanted: Mapping[str, Fraction]) -> int:
-        """How many pods that want this the nodes hold together, when they are empty."""
+        """How many more pods that want this the nodes hold together."""
         ask = self._ask(wanted)
         total, boxes = 0, [self._box]
         while boxes:
@@ -64,7 +73,7 @@ class Sizes:
         return total
 
     def best(self, wanted: Mapping[str, Fraction]) -> int:
-        """How many pods that want this one node holds, when it is empty: the one that holds the most."""
+        """How many more pods that want this one node holds: the one that holds the most."""
         ask = self._ask(wanted)
         best, boxes = 0, [self._box]
         while boxes:
@@ -76,23 +85,35 @@ class Sizes:
                     boxes += box.halves
         return best
 
-    def lacks(self, wanted: Mapping[str, Fraction]) -> Iterator[Lack]:
-        """What nodes have too little of for one pod that wants this; nodes that hold one are left out."""
+    def limits(self, wanted: Mapping[str, Fraction]) -> Iterator[Limit]:
+        """What keeps nodes from taking more pods that want this."""
         ask = self._ask(wanted)
-        boxes = [(self._box, 0)]
+        boxes = [self._box]
         while boxes:
-            box, step = boxes.pop()
-            if step == len(ask):
-                continue
-            place = ask[step][0]
-            if _pods(box.least, ask[step : step + 1]):
-                boxes.append((box, step + 1))
-            elif _pods(box.most, ask[step : step + 1]):
-                boxes += ((half, step) for half in box.halves)
+            box = boxes.pop()
+            least = [MANY, *(_pods(box.least, (one,)) for one in ask)]
+            most = [MANY, *(_pods(box.most, (one,)) for one in ask)]
+            fewest = min(most)
+            step = most.index(fewest)
+            if any(fewest >= pods for pods in least[:step]) or any(fewest > pods for pods in least[step + 1 :]):
+                # Another resource may be the first to run out on some of them.
+                boxes += box.halves
+            elif step == 0:
+                yield Limit("", "", "", box.numbers)
             else:
-                name = self._names[place]
-                for have, (count, first) in box.haves(name, place, self._units[place]).items():
-                    yield Lack(name, have, count, first)
+                place = ask[step - 1][0]
+                for (free, have), numbers in box.alike(place, self._said).items():
+                    yield Limit(self._names[place], free, have, numbers)
+
+    def _said(self, place: int, number: int) -> tuple[str, str]:
+        """What a node has left of a resource and what it has of it in all."""
+        name = self._names[place]
+        free, have = (self._word(name, amounts.get(name, _ZERO)) for amounts in self._nodes[number])
+        return free, have
+
+    def _word(self, name: str, value: Fraction) -> str:
+        key = (name, value)
+        return self._words.get(key) or self._words.setdefault(key, amount(name, value))
 
     def _ask(self, wanted: Mapping[str, Fraction]) -> _Ask:
         return [
@@ -103,16 +124,21 @@ class Sizes:
 
 
 class _Box:
-    """Points (what a node has of each resource), with how many nodes have that and the first one's number."""
+    """Points (what a node has left of each resource), with the numbers of the nodes that have that."""
 
-    def __init__(self, points: list[tuple[tuple[int, ...], int, int]]) -> None:
-        columns = list(zip(*(point for point, _, _ in points), strict=True))
+    def __init__(self, points: list[tuple[tuple[int, ...], list[int]]]) -> None:
+        columns = list(zip(*(point for point, _ in points), strict=True))
         self.least = tuple(map(min, columns))
         self.most = tuple(map(max, columns))
-        self.count = sum(count for _, count, _ in points)
+        self.count = sum(len(numbers) for _, numbers in points)
         self._points = points
         self._halves: tuple[_Box, ...] = ()
-        self._haves: dict[int, Mapping[str, tuple[int, int]]] = {}
+        self._alike: dict[int, Mapping[tuple[str, str], list[int]]] = {}
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of its nodes, in order."""
+        return sorted(number for _, numbers in self._points for number in numbers)
 
     @property
     def halves(self) -> "tuple[_Box, ...]":
@@ -132,18 +158,14 @@ class _Box:
             self._halves = (_Box(ordered[:middle]), _Box(ordered[middle:]))
         return self._halves
 
-    def haves(self, name: str, place: int, unit: int) -> Mapping[str, tuple[int, int]]:
-        """How many nodes have how much of one resource, in words, and the first of them."""
-        if place not in self._haves:
-            found: dict[str, tuple[int, int]] = {}
-            words: dict[int, str] = {}
-            for point, count, first in self._points:
-                have = point[place]
-                word = words.get(have) or words.setdefault(have, amount(name, Fraction(have, unit)))
-                before = found.get(word, (0, first))
-                found[word] = (before[0] + count, min(before[1], first))
-            self._haves[place] = found
-        return self._haves[place]
+    def alike(self, place: int, said: Callable[[int, int], tuple[str, str]]) -> Mapping[tuple[str, str], list[int]]:
+        """The numbers of its nodes, in order, by what is said of what they have of one resource."""
+        if place not in self._alike:
+            found: dict[tuple[str, str], list[int]] = {}
+            for number in self.numbers:
+                found.setdefault(said(place, number), []).append(number)
+            self._alike[place] = found
+        return self._alike[place]
 
 
 def _pods(have: Sequence[int], ask: _Ask) -> int:

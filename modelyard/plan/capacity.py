@@ -1,16 +1,15 @@
-"""Which pods fit on which nodes: exact for the identical pods of one Deployment.
+"""Which pods one node takes, and how many: exact for the identical pods of one Deployment.
 
 Looks at what the scheduler's hard filters look at (resources, node selector, required node affinity, taints), not at
 preferences, nor at rules between pods (anti-affinity, topology spread).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from modelyard import quantity
-from modelyard.cluster import ClusterState, Node
-from modelyard.cluster.state import Quota
+from modelyard.cluster import Node
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.plan.pods import Pods
 from modelyard.workloads.nodepools import POOL
@@ -20,7 +19,6 @@ MANY = 1_000_000
 NAMED = 6
 """Nodes that are named one by one before they are only counted."""
 _BYTES = ("memory", "ephemeral-storage")
-_NOBODY: Mapping[str, Mapping[str, Fraction]] = {}
 _ZERO = Fraction(0)
 
 
@@ -34,37 +32,8 @@ class Shortage(NamedTuple):
     """By one pod."""
 
     def __str__(self) -> str:
-        free, have, wanted = (amount(self.resource, value) for value in self[1:])
-        return f"{free} of {have} {word_of(self.resource)} free, a pod needs {wanted}"
-
-
-class Fit(NamedTuple):
-    """How many pods of a kind a cluster can hold, and why each node takes no more."""
-
-    pods: int
-    limits: tuple[tuple[str, str | Shortage | None], ...]
-    """Node name and what stops it from taking more, by node name."""
-
-    @property
-    def reasons(self) -> tuple[tuple[str, str], ...]:
-        """The same in words: most plans fit, and nobody asks why."""
-        words: dict[int, str] = {}  # Alike nodes share one limit.
-        for _, limit in self.limits:
-            if id(limit) not in words:
-                words[id(limit)] = "" if limit is None else str(limit)
-        return tuple((name, words[id(limit)]) for name, limit in self.limits)
-
-
-class Room(NamedTuple):
-    """The nodes of a cluster and what is taken of them."""
-
-    nodes: tuple[Node, ...]
-    """By name."""
-    taken: Mapping[str, Mapping[str, Mapping[str, Fraction]]]
-    """Node, then owner of the pods, then resource."""
-    quotas: tuple[Quota, ...] = ()
-    alike: Mapping[str, int] = {}
-    """Of each node a number that it shares with those of the same size and taints: what one of them takes, all do."""
+        free, have = (amount(self.resource, value) for value in (self.free, self.have))
+        return shortage(self.resource, free, have, self.wanted)
 
 
 def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
@@ -81,17 +50,6 @@ def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
     return {pool: max(gpus, 0) for pool, gpus in left.items()}
 
 
-def room_of(state: ClusterState) -> Room:
-    """The room that a cluster has."""
-    taken: dict[str, dict[str, dict[str, Fraction]]] = {}
-    for pod in state.pods:
-        theirs = taken.setdefault(pod.node, {}).setdefault(pod.owner, {})
-        for name, value in pod.requests.items():
-            theirs[name] = theirs[name] + value if name in theirs else value
-    nodes = tuple(sorted(state.nodes, key=lambda node: node.name))
-    return Room(nodes, taken, state.quotas, alike(nodes))
-
-
 def alike(nodes: Iterable[Node]) -> dict[str, int]:
     """Of each node by name a number that it shares with those of the same size and taints."""
     numbers: dict[Any, int] = {}
@@ -101,38 +59,6 @@ def alike(nodes: Iterable[Node]) -> dict[str, int]:
         kind = (tuple(sorted(node.allocatable.items())), taints, node.schedulable)
         found[node.name] = numbers.setdefault(kind, len(numbers))
     return found
-
-
-def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY) -> Fit:
-    """How many of these pods the nodes can hold when the pods of ``without`` (owners) are gone.
-
-    ``upto`` ends the count early; reasons tell what stopped each node that was looked at. Of nodes that the pods cannot
-    tell apart one is looked at.
-    """
-    total = 0
-    limits: list[tuple[str, str | Shortage | None]] = []
-    keys = label_keys(pods)
-    obstacles: dict[Any, str] = {}
-    empty: dict[Any, tuple[int, Shortage | None]] = {}
-    for node in room.nodes:
-        kind = (room.alike.get(node.name, node.name), *map(node.labels.get, keys)) if keys is not None else node.name
-        if kind not in obstacles:
-            obstacles[kind] = obstacle(pods, node)
-        limit: str | Shortage | None = obstacles[kind]
-        if not limit:
-            owners = room.taken.get(node.name, _NOBODY)
-            taken = [owners[name] for name in owners if name not in without]
-            if taken:
-                count, limit = on_node(pods.requests, node, taken)
-            else:
-                if kind not in empty:
-                    empty[kind] = on_node(pods.requests, node, ())
-                count, limit = empty[kind]
-            total += count
-        limits.append((node.name, limit))
-        if total >= upto:
-            break
-    return Fit(min(total, upto), tuple(limits))
 
 
 def label_keys(pods: Pods) -> tuple[str, ...] | None:
@@ -145,14 +71,15 @@ def label_keys(pods: Pods) -> tuple[str, ...] | None:
     return tuple(keys)
 
 
-def by_node(reasons: Iterable[tuple[str, str]]) -> str:
-    """Nodes with what is to be said of each: a few of them by name, more of them counted, the most alike ones first."""
-    pairs = tuple(reasons)
-    if len(pairs) <= NAMED:
+def by_node(groups: Mapping[str, Sequence[str]]) -> str:
+    """Nodes with what is to be said of each: a few of them by name, more of them counted, the most alike ones first.
+
+    Args:
+        groups: the names of the nodes in their order, by what is said of them; who has the first node stands first.
+    """
+    if sum(map(len, groups.values())) <= NAMED:
+        pairs = sorted((name, reason) for reason, names in groups.items() for name in names)
         return "; ".join(f"{name} {reason}" for name, reason in pairs)
-    groups: dict[str, list[str]] = {}
-    for name, reason in pairs:
-        groups.setdefault(reason, []).append(name)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     words = [
         f"{names[0]} {reason}" if len(names) == 1 else f"{len(names):,} nodes such as {names[0]}: each {reason}"
@@ -262,6 +189,11 @@ def on_node(
             count = int(room)
             short = Shortage(name, free, have, wanted)
     return count, short
+
+
+def shortage(resource: str, free: str, have: str, wanted: Fraction) -> str:
+    """What is said of nodes that have too little of a resource left, of so much in all."""
+    return f"{free} of {have} {word_of(resource)} free, a pod needs {amount(resource, wanted)}"
 
 
 _WORDS = {GPU_RESOURCE: "GPUs", "cpu": "CPU"}

@@ -12,7 +12,6 @@ from modelyard.findings import Finding
 from modelyard.hardware import check
 from modelyard.hardware.nodes import check_nodes
 from modelyard.plan.autoscaling import check_autoscaling
-from modelyard.plan.capacity import Room
 from modelyard.plan.checks.dispatch import check_clusters
 from modelyard.plan.checks.placement import check_placement
 from modelyard.plan.checks.queues import check_deleted, check_fixed, check_queues
@@ -22,6 +21,7 @@ from modelyard.plan.checks.versions import check_version
 from modelyard.plan.keda import check_keda, staying
 from modelyard.plan.objects import Objects
 from modelyard.plan.reach import check_reach
+from modelyard.plan.room import Room
 from modelyard.plan.scalers import check_scalers
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Workload

@@ -9,11 +9,11 @@ from modelyard.drain import Drain, Unnamed, described
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import Room, fit
 from modelyard.plan.checks.quotas import pods_within
 from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.pods import grace_of, pods_of
+from modelyard.plan.room import Room
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.workloads import GPU_ROLES, Workload
 
@@ -81,7 +81,7 @@ def order(
             wanted = _new_pods(by_name[name])
             up = by_name[name]
             free = min(
-                fit(pods_of(up.after), room, (), wanted).pods,
+                room.holds(pods_of(up.after), upto=wanted),
                 pods_within(up.after, up.key.namespace, room.quotas),
             )
             if free < wanted:

@@ -13,10 +13,11 @@ from modelyard.hardware.nodes import node_gpus
 from modelyard.names import GPU_RESOURCE, MIG_PREFIX, is_slice
 from modelyard.plan import TargetPlan
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import Room, fit, room_of
+from modelyard.plan.capacity import obstacle, on_node
 from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of, replicas_of
 from modelyard.plan.project import Planned
+from modelyard.plan.room import Room, room_of
 from modelyard.stack.config import Config
 from modelyard.workloads import workloads
 
@@ -256,8 +257,10 @@ def _put(one: _Wanted, node: Node, upto: int, taken: _Taken, found: dict[str, in
     missing = min(upto, one.number - sum(found.values()))
     if missing < 1:
         return
-    more = fit(one.pods, Room((node,), taken), (), missing).pods
-    if more:
+    if obstacle(one.pods, node):
+        return
+    room, _ = on_node(one.pods.requests, node, taken.get(node.name, {}).values())
+    if more := min(room, missing):
         found[node.name] = total = found.get(node.name, 0) + more
         taken.setdefault(node.name, {})[one.name] = {name: value * total for name, value in one.pods.requests.items()}
 

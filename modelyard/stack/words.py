@@ -47,9 +47,9 @@ def near(word: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) 
     return list(_near(word, tuple(known), most, likeness))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _near(word: str, known: tuple[str, ...], most: int, likeness: float) -> tuple[str, ...]:
-    """Cached: one name that is missing is often asked for by every job of a stack."""
+    """Cached: names that are missing, such as those of renamed teams, are often asked for by every job of a stack."""
     from difflib import get_close_matches
 
     # The first of two names that differ in case only wins: they are given in the order they are documented in.

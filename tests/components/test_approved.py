@@ -47,7 +47,9 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
             users = [{"name": "u", "user": {"token": "t"}}]
             found = KubeConfig.from_dict(
                 {
-                    "clusters": [{"name": "c", "cluster": {"server": "http://cluster.example"}}],
+                    "clusters": [
+                        {"name": "c", "cluster": {"server": "http://cluster.example", "insecure-skip-tls-verify": True}}
+                    ],
                     "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
                     "users": users,
                     "current-context": "c",

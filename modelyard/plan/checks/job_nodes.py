@@ -178,11 +178,11 @@ def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
                 found.append((group.number, reason, group.number, len(group.nodes)))
                 continue
             ours: dict[str, tuple[int, int]] = {}
-            for lack in kinds.sizes(group, names)[""].lacks(wanted):
-                needs = f"a pod needs {amount(lack.resource, wanted[lack.resource])} {word_of(lack.resource)}"
-                reason = f"{needs}, a node has {lack.have}"
-                first, count = ours.get(reason, (lack.first, 0))
-                ours[reason] = (min(first, lack.first), count + lack.nodes)
+            for limit in kinds.sizes(group, names)[""].limits(wanted):
+                needs = f"a pod needs {amount(limit.resource, wanted[limit.resource])} {word_of(limit.resource)}"
+                reason = f"{needs}, a node has {limit.have}"
+                first, count = ours.get(reason, (limit.nodes[0], 0))
+                ours[reason] = (min(first, limit.nodes[0]), count + len(limit.nodes))
             found += ((first, reason, group.number, count) for reason, (first, count) in ours.items())
         # Of reasons of as many nodes, that of the first node is told first.
         for _, reason, number, count in sorted(found):

@@ -12,9 +12,10 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
 from modelyard.names import PRESENT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import Fit, Room, by_node, fit, left_of, obstacle
+from modelyard.plan.capacity import by_node, left_of, obstacle
 from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of
+from modelyard.plan.room import Room
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.words import plural
 from modelyard.workloads import GPU_ROLES, Workload
@@ -76,21 +77,20 @@ def _room(
     wanted = target.replicas[1] if not scaled else most_replicas(target.after) if limit is None else limit
     if not wanted:
         return
-    can = fit(pods, room, rivals, wanted)
-    if can.pods >= wanted:
+    can = room.holds(pods, rivals, wanted)
+    if can >= wanted:
         return
     adding = [node for node in growth if _holds(node, pods)]
-    short = _beyond(pods, wanted - can.pods, adding, most, room)
+    short = _beyond(pods, wanted - can, adding, most, room)
     field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
     yield Finding(
         "RES101",
         # Nodes that do not exist yet may be an autoscaler's to make.
         Severity.ADVICE if adding and not short else Severity.WARNING if scaled else Severity.ERROR,
-        f"{target.name} {'may grow to' if scaled else 'wants'} {plural(wanted, 'pod')} "
-        f"and the nodes can hold {can.pods}",
+        f"{target.name} {'may grow to' if scaled else 'wants'} {plural(wanted, 'pod')} and the nodes can hold {can}",
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
-        detail=_by_node(can),
+        detail=_by_node(pods, room, rivals),
         remedy=short
         or (f"nothing to do: the node pool may add {adding[0].name}" if adding else _way_out(pods, room, scaled)),
     )
@@ -135,16 +135,15 @@ def _holds(node: Node, pods: Pods) -> bool:
     return fits and not obstacle(pods, node)
 
 
-def _by_node(can: Fit) -> str:
-    return by_node(can.reasons) or "no node is known"
+def _by_node(pods: Pods, room: Room, without: Collection[str] = ()) -> str:
+    return by_node(room.limits(pods, without)) or "no node is known"
 
 
 def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
     """Whether a rollout that may stop no old pod has room for a new one beside them."""
     if not target.replaces_pods or _may_stop(target.after):
         return
-    can = fit(pods, room, (), 1)
-    if can.pods:
+    if room.holds(pods, upto=1):
         return
     yield Finding(
         "RES104",
@@ -152,7 +151,7 @@ def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
         f"{target.name} rolls out by adding a pod first, and no node has room for one more",
         target=target.name,
         field="spec.strategy.rollingUpdate",
-        detail=_by_node(can),
+        detail=_by_node(pods, room),
         remedy="make room on a node, or let the rollout stop a pod first (maxSurge: 0, maxUnavailable: 1)",
     )
 
@@ -173,22 +172,21 @@ def _may_stop(body: Mapping[str, Any]) -> bool:
 
 def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> Iterator[Finding]:
     """Nodes that would take the pods and are not meant for them."""
-    wrong = [
-        (node.name, words)
-        for node in room.nodes
-        if not obstacle(pods, node)
-        for words in (_wrong_gpu(workload, node) if pods.gpus else _wrong_cpu(workload, node),)
-        if words
-    ]
+    wrong: dict[str, list[str]] = {}
+    for node in room.nodes:
+        if obstacle(pods, node):
+            continue
+        if words := _wrong_gpu(workload, node) if pods.gpus else _wrong_cpu(workload, node):
+            wrong.setdefault(words, []).append(node.name)
     if not wrong:
         return
     yield Finding(
         "RES103",
         Severity.ERROR,
-        f"pods of {target.name} may land on {plural(len(wrong), 'node')} not meant for them",
+        f"pods of {target.name} may land on {plural(sum(map(len, wrong.values())), 'node')} not meant for them",
         target=target.name,
         field="spec.template.spec.affinity",
-        detail=by_node(sorted(wrong)),
+        detail=by_node(wrong),
         remedy=f"keep the node affinity that the patch of {workload.role} sets, or cordon or relabel these nodes",
     )
 

@@ -25,7 +25,7 @@ Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
 def client_of(handler: Handler) -> Client:
-    one = {"name": "c", "cluster": {"server": "http://cluster.example"}}
+    one = {"name": "c", "cluster": {"server": "http://cluster.example", "insecure-skip-tls-verify": True}}
     context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
     users = [{"name": "u", "user": {"token": "t"}}]
     config = KubeConfig.from_dict({"clusters": [one], "contexts": [context], "users": users, "current-context": "c"})

@@ -18,7 +18,7 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 
 def client_of(handler: Callable[[httpx2.Request], httpx2.Response]) -> Client:
     config = {
-        "clusters": [{"name": "c", "cluster": {"server": "http://cluster.example"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://cluster.example", "insecure-skip-tls-verify": True}}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         "users": [{"name": "u", "user": {"token": "t"}}],
         "current-context": "c",

@@ -1,14 +1,16 @@
 """Which pods fit on which nodes, and why not."""
 
+from collections.abc import Collection
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from modelyard.cluster import ClusterState, Node, Pod
 from modelyard.cluster.state import amounts
-from modelyard.plan.capacity import Room, by_node, fit, room_of
+from modelyard.plan.capacity import MANY, by_node
 from modelyard.plan.pods import Pods, pods_of
+from modelyard.plan.room import Room, room_of
 
 TAINT = ({"key": "nvidia.com/gpu", "effect": "NoSchedule"},)
 ON_A10 = {"key": "nvidia.com/gpu.product", "operator": "In", "values": ["NVIDIA-A10"]}
@@ -44,6 +46,17 @@ def cpu_node(name: str) -> Node:
 
 def room(*nodes: Node, pods: tuple[Pod, ...] = ()) -> Room:
     return room_of(ClusterState("recorded", "id", "v1.35.4", {}, nodes, pods))
+
+
+class Fit(NamedTuple):
+    pods: int
+    reasons: tuple[tuple[str, str], ...]
+
+
+def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY) -> Fit:
+    """How many fit, and why each node takes no more."""
+    pairs = ((name, reason) for reason, names in room.limits(pods, without).items() for name in names)
+    return Fit(room.holds(pods, without, upto), tuple(sorted(pairs)))
 
 
 def pod(node: str, owner: str, **requests: str) -> Pod:
@@ -180,8 +193,12 @@ def test_pods_may_ask_for_a_node_by_its_name() -> None:
 
 
 def test_few_nodes_are_named_and_many_are_counted() -> None:
-    assert by_node([("a", "is full"), ("b", "is full")]) == "a is full; b is full"
-    many = [(f"n{number:04}", "is full" if number % 10 else "is cordoned") for number in range(2_000)]
-    assert by_node(many) == "1,800 nodes such as n0001: each is full; 200 nodes such as n0000: each is cordoned"
-    different = [(f"n{number}", f"has {number} left") for number in range(9)]
+    assert by_node({"is full": ["a", "c"], "is cordoned": ["b"]}) == "a is full; b is cordoned; c is full"
+    full = [f"n{number:04}" for number in range(2_000) if number % 10]
+    cordoned = [f"n{number:04}" for number in range(0, 2_000, 10)]
+    assert (
+        by_node({"is cordoned": cordoned, "is full": full})
+        == "1,800 nodes such as n0001: each is full; 200 nodes such as n0000: each is cordoned"
+    )
+    different = {f"has {number} left": [f"n{number}"] for number in range(9)}
     assert by_node(different).endswith("n5 has 5 left; 3 nodes have other reasons")

@@ -1,0 +1,82 @@
+"""Room for the pods of Deployments: the counted answer is the one that a look at every node gives."""
+
+from collections.abc import Collection
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modelyard.cluster import ClusterState, Node, Pod
+from modelyard.plan.capacity import obstacle, on_node
+from modelyard.plan.pods import Pods
+from modelyard.plan.room import room_of
+
+GPU, PRODUCT, GI = "nvidia.com/gpu", "nvidia.com/gpu.product", 2**30
+OWNERS = ("web", "train", "other")
+WHOLE = {"cpu": Fraction(8), "memory": Fraction(64 * GI), GPU: Fraction(4)}
+TAINTS = [(), ({"key": GPU, "effect": "NoSchedule"},), ({"key": "team", "value": "a", "effect": "NoExecute"},)]
+TOLERATIONS = [[], [{"key": GPU, "operator": "Exists"}], [{"operator": "Exists"}]]
+RULES = [
+    {"matchExpressions": [{"key": PRODUCT, "operator": "In", "values": ["NVIDIA-A10"]}]},
+    {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["1"]}]},
+    {"matchExpressions": [{"key": PRODUCT, "operator": "DoesNotExist"}]},
+    {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n01", "n03"]}]},
+    {},
+]
+
+
+def amounts(rng: Random) -> dict[str, Fraction]:
+    memory = max(0, rng.choice([0, 1, 8, 30, 32, 64]) * GI + rng.randint(-90, 90) * 1024)
+    cpu = rng.choice([Fraction(0), Fraction(1, 3), Fraction(2), Fraction(3999, 1000), Fraction(8)])
+    gpus = {GPU: Fraction(rng.randint(0, 4))} if rng.random() < 0.5 else {}
+    return {"cpu": cpu, "memory": Fraction(memory), **gpus}
+
+
+def state(rng: Random) -> ClusterState:
+    """Nodes that are alike, that differ a little or a lot, with pods on some of them."""
+    nodes, pods = [], []
+    for number in range(rng.randint(0, 16)):
+        name = f"n{number:02}"
+        product = rng.choice([{}, {PRODUCT: "NVIDIA-A10"}, {PRODUCT: "NVIDIA-A30"}])
+        labels = product | rng.choice([{}, {"zone": "1"}, {"zone": "2"}])
+        have = WHOLE if rng.random() < 0.5 else amounts(rng)
+        nodes.append(Node(name, labels, rng.choice(TAINTS), have, rng.random() < 0.9))
+        pods += [Pod(name, rng.choice(OWNERS), amounts(rng)) for _ in range(rng.randint(0, 2))]
+    return ClusterState("recorded", "id", "v1.35.4", {}, tuple(nodes), tuple(pods))
+
+
+def asking(rng: Random) -> Pods:
+    spec: dict[str, Any] = {"tolerations": rng.choice(TOLERATIONS)}
+    spec["nodeSelector"] = rng.choice([None, None, {"zone": "1"}])
+    if rng.random() < 0.5:
+        terms = {"nodeSelectorTerms": rng.choices(RULES, k=rng.randint(0, 2))}
+        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return Pods(spec, amounts(rng), 0)
+
+
+def slow(pods: Pods, there: ClusterState, without: Collection[str]) -> tuple[int, dict[str, list[str]]]:
+    """What a look at every node finds."""
+    total, found = 0, dict[str, list[str]]()
+    for node in there.nodes:
+        reason = obstacle(pods, node)
+        if not reason:
+            taken = [pod.requests for pod in there.pods if pod.node == node.name and pod.owner not in without]
+            count, short = on_node(pods.requests, node, taken)
+            total, reason = total + count, "" if short is None else str(short)
+        found.setdefault(reason, []).append(node.name)
+    return total, found
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.randoms(use_true_random=True))
+def test_the_answer_is_that_of_a_look_at_every_node(rng: Random) -> None:
+    there = state(rng)
+    room = room_of(there)
+    for _ in range(4):
+        pods, without = asking(rng), set(rng.choices(OWNERS, k=rng.randint(0, 2)))
+        total, reasons = slow(pods, there, without)
+        assert room.holds(pods, without, 10**9) == total
+        assert room.holds(pods, without, 3) == min(total, 3)
+        assert list(room.limits(pods, without).items()) == list(reasons.items())
