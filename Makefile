@@ -66,8 +66,9 @@ down: ## stop the labs of this checkout and remove their data
 	@if [ -x $(BIN)/modelyard-lab ]; then $(BIN)/modelyard-lab down --all --delete; fi
 	@rm -rf $(DEMO)
 
+# The store of a lab is 130 MB, and there are dozens: only those of failed tests are kept.
 test-lab: lab ## the tests on the real engine and API server
-	@$(BIN)/pytest -q -n 3 --dist loadfile -m lab
+	@$(BIN)/pytest -q -n 3 --dist loadfile -o tmp_path_retention_policy=failed -m lab
 
 bench: lab ## measure against kubectl kustomize and kubectl diff, each in one run
 	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"

@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import gc
+import os
 import signal
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, settings
 # How fast a machine makes examples says nothing about the code: a busy one must not fail a test.
 settings.register_profile("modelyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("modelyard")
+
+# Repositories that tests make need no examples of hooks.
+os.environ["GIT_TEMPLATE_DIR"] = ""
 
 # Who runs the tests in the background of a script, or under nohup, has signals ignored, and every program that a test
 # starts would inherit that. Tests say what happens where a signal counts.
