@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable
 from copy import copy
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,8 @@ from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import NameValue
 from lightkube.core.exceptions import ConfigError
 from yaml import YAMLError
+
+from modelyard.cluster.route import route
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
@@ -37,7 +40,8 @@ class ClusterError(Exception):
 def connect(context: str | None, named: str = "kubernetes:context") -> Client:
     """A client for the kubeconfig's context, or its current one.
 
-    ``KUBECONFIG`` may list several files, as for kubectl; the first that has the context counts.
+    ``KUBECONFIG`` may list several files, as for kubectl; the first that has the context counts. Proxies and names of
+    certificates are those of kubectl too (``route``).
 
     Args:
         context: its name.
@@ -58,13 +62,47 @@ def connect(context: str | None, named: str = "kubernetes:context") -> Client:
             f"set {named} in the stack file, or point KUBECONFIG at the right file",
         )
     try:
-        return Client(config=with_plugin_info(found.get(wanted)), timeout=httpx2.Timeout(TIMEOUT), trust_env=False)
+        return _client(found, wanted)
     except KeyError as error:
         raise ClusterError(
             f"context {wanted!r} of the kubeconfig names {error}, which is not in it", "correct the kubeconfig"
         ) from error
     except (OSError, ValueError, ConfigError, AssertionError, httpx2.InvalidURL) as error:
         raise _no_credentials(error) from error
+
+
+def _client(config: KubeConfig, context: str) -> Client:
+    way = route(config, context, os.environ)
+    if way.proxy is not None:
+        _check_proxy(way.proxy)
+    # What else the client would take from the environment is not what kubectl takes: bundles, and passwords of .netrc.
+    made = Client(
+        config=with_plugin_info(config.get(context)),
+        timeout=httpx2.Timeout(TIMEOUT),
+        trust_env=False,
+        proxy=way.proxy,
+    )
+    if way.server_name is not None:
+        named = {"sni_hostname": way.server_name}
+        transport(made).event_hooks = {"request": [lambda request: request.extensions.update(named)]}
+    return made
+
+
+def _check_proxy(url: str) -> None:
+    """What the client would say of a proxy that it cannot use is not for users, and may have its password in it."""
+    try:
+        httpx2.Proxy(url)
+    except (ValueError, httpx2.InvalidURL):
+        raise ClusterError(
+            "the proxy to the API server cannot be used: it is no URL of a proxy",
+            "write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT as proxy-url of the kubeconfig, "
+            "or in HTTPS_PROXY",
+        ) from None
+    if url.startswith("socks") and find_spec("socksio") is None:
+        raise ClusterError(
+            "the proxy to the API server speaks SOCKS, for which a package is missing",
+            "install socksio beside modelyard (pip install socksio)",
+        )
 
 
 def with_plugin_info(config: SingleConfig | None) -> SingleConfig | None:

@@ -25,6 +25,8 @@ from modelyard.workloads.remote import RemoteCluster, own_context, remote_cluste
 
 _PLAIN = ("token", "client-certificate-data", "client-key-data")
 """What is taken of a user. Programs and paths are not: whoever may write a Secret would choose what runs here."""
+_REACHED = ("certificate-authority-data", "tls-server-name", "proxy-url")
+"""What is taken of a cluster. Its address is the stack file's."""
 _handed: set[tuple[str, str]] = set()
 
 
@@ -135,8 +137,7 @@ def _of_kubeconfig(text: str) -> tuple[dict[str, str], dict[str, str]]:
     kept = {key: str(user[key]) for key in _PLAIN if user.get(key)}
     if not kept:
         raise ValueError("the kubeconfig has neither a token nor a certificate in it")
-    authority = cluster.get("certificate-authority-data")
-    return ({"certificate-authority-data": str(authority)} if authority else {}), kept
+    return {key: str(cluster[key]) for key in _REACHED if cluster.get(key)}, kept
 
 
 def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> str:

@@ -66,6 +66,18 @@ def test_the_engine_decrypts_and_the_process_alone_can_read(engine: Path) -> Non
     assert os.environ["KUBECONFIG"] == before
 
 
+def test_the_way_to_the_cluster_is_taken_of_them_and_nothing_that_weakens_it(engine: Path) -> None:
+    way = {"proxy-url": "http://proxy.example.com:3128", "tls-server-name": "farm"}
+    weak = {"server": "https://elsewhere", "insecure-skip-tls-verify": True, "certificate-authority": "/etc/ca.pem"}
+    (engine / "value").write_text(
+        yaml.safe_dump({**KUBECONFIG, "clusters": [{"name": "c", "cluster": {**weak, **way}}]})
+    )
+    handed.hand_over(engine, stack("way"))
+    added = os.environ["KUBECONFIG"].split(os.pathsep)[1]
+    (made,) = yaml.safe_load(Path(added).read_text())["clusters"]
+    assert made["cluster"] == {"server": "https://10.8.0.5:6443", **way}
+
+
 @pytest.mark.parametrize(
     "user",
     [
