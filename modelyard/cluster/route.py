@@ -7,10 +7,13 @@ without TLS: ``HTTP_PROXY``) and ``NO_PROXY``, with the rules of golang.org/x/ne
 import ipaddress
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from lightkube import KubeConfig
+from yaml import safe_load
+
+from modelyard.cluster.ways import named
 
 _PROXY_URL, _SERVER_NAME = "proxy-url", "tls-server-name"
 
@@ -39,21 +42,16 @@ def route(config: KubeConfig, context: str, environment: Mapping[str, str]) -> R
     name = config.contexts[context].cluster
     server = config.clusters[name].server
     said = _said(config, name)
-    return Route(said.get(_PROXY_URL) or _proxy_for(server, environment), said.get(_SERVER_NAME))
+    proxy, server_name = (str(said[key]) if said.get(key) else None for key in (_PROXY_URL, _SERVER_NAME))
+    return Route(proxy or _proxy_for(server, environment), server_name)
 
 
-def _said(config: KubeConfig, name: str) -> Mapping[str, str]:
-    """What the file says of a cluster."""
-    if config.fname is None:
-        return {}
-    text = config.fname.read_text(encoding="utf-8")
+def _said(config: KubeConfig, name: str) -> Mapping[str, Any]:
+    """What the file says of a cluster; empty where it says nothing that the client does not read."""
+    text = config.fname.read_text(encoding="utf-8") if config.fname is not None else ""
     if _PROXY_URL not in text and _SERVER_NAME not in text:
         return {}
-    import yaml  # few kubeconfigs have any of them
-
-    clusters = yaml.safe_load(text)["clusters"]
-    found: Mapping[str, str] = next(one["cluster"] for one in clusters if one["name"] == name)
-    return {key: str(value) for key, value in found.items() if key in (_PROXY_URL, _SERVER_NAME) and value}
+    return named(safe_load(text), "clusters")[name]
 
 
 def _proxy_for(server: str, environment: Mapping[str, str]) -> str | None:

@@ -14,7 +14,7 @@ _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFil
 
 def known_contexts() -> frozenset[str] | None:
     """Names of the kubeconfig's contexts; None where there is none, as in a pod with a service account."""
-    found = [set(_named(document, "contexts")) for _, document in _documents()]
+    found = [set(named(document, "contexts")) for _, document in _documents()]
     return frozenset().union(*found) if found else None
 
 
@@ -51,11 +51,11 @@ def _parts(name: str | None) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
     documents = tuple(_documents())
     wanted = name or next((str(one["current-context"]) for _, one in documents if one.get("current-context")), "")
     for folder, document in documents:
-        context = _named(document, "contexts").get(wanted)
+        context = named(document, "contexts").get(wanted)
         if context is None:
             continue
-        cluster = _named(document, "clusters").get(str(context.get("cluster")))
-        user = _named(document, "users").get(str(context.get("user")), {})
+        cluster = named(document, "clusters").get(str(context.get("cluster")))
+        user = named(document, "users").get(str(context.get("user")), {})
         return None if cluster is None else (context, _absolute(cluster, folder), _absolute(user, folder))
     return None
 
@@ -69,7 +69,8 @@ def _absolute(part: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return made
 
 
-def _named(document: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+def named(document: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+    """The clusters, users or contexts of a kubeconfig by their names."""
     return {one["name"]: one.get(kind.removesuffix("s")) or {} for one in document.get(kind) or ()}
 
 

@@ -17,7 +17,7 @@ from modelyard.hardware import resolve
 from modelyard.hardware.mig import resource_compute
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
-from modelyard.plan.capacity import alike, label_keys, obstacle
+from modelyard.plan.capacity import gate, label_keys, obstacle
 from modelyard.plan.cost import Count, Price, StackCost, TargetCost, stack_cost
 from modelyard.plan.keda import bounds, fewest
 from modelyard.plan.pods import Pods, pod_spec, pods_of, replicas_of
@@ -55,11 +55,11 @@ def _kinds(plan: Plan, nodes: Iterable[Node], sides: Iterable[Prices]) -> tuple[
     keys = {key for target in plan.targets for body in (target.before, target.after) for key in _told_by(body)}
     if _NAME in keys:
         return tuple(nodes)
-    every, first = tuple(nodes), dict[Any, Node]()
-    sizes = alike(every)
-    for node in every:
+    first: dict[Any, Node] = {}
+    for node in nodes:
         worth = [price(node, prices)[0] for prices in sides for price in (gpu_price, cpu_price)]
-        kind = (sizes[node.name], _has_gpus(node), *worth, *map(node.labels.get, sorted(keys)))
+        size = tuple(sorted(node.allocatable.items()))
+        kind = (gate(node), size, _has_gpus(node), *worth, *map(node.labels.get, sorted(keys)))
         first.setdefault(kind, node)
     return tuple(first.values())
 
@@ -157,7 +157,7 @@ class _Offers:
 
     def of(self, pods: Pods) -> _Offer:
         """What one of the pods costs."""
-        rules = (tuple(pods.selector.items()), repr(pods.terms), repr(pods.tolerations), _held(pods) > 0)
+        rules = (pods.rules, _held(pods) > 0)
         key = (rules, tuple(pods.requests.items()))
         if key not in self._offers:
             if rules not in self._meant:

@@ -4,7 +4,7 @@ Looks at what the scheduler's hard filters look at (resources, node selector, re
 preferences, nor at rules between pods (anti-affinity, topology spread).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -50,15 +50,9 @@ def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
     return {pool: max(gpus, 0) for pool, gpus in left.items()}
 
 
-def alike(nodes: Iterable[Node]) -> dict[str, int]:
-    """Of each node by name a number that it shares with those of the same size and taints."""
-    numbers: dict[Any, int] = {}
-    found: dict[str, int] = {}
-    for node in nodes:
-        taints = tuple(tuple(sorted(taint.items())) for taint in node.taints)
-        kind = (tuple(sorted(node.allocatable.items())), taints, node.schedulable)
-        found[node.name] = numbers.setdefault(kind, len(numbers))
-    return found
+def gate(node: Node) -> Hashable:
+    """What keeps pods off a node, whatever its labels and its size: nodes of which it is equal turn away the same."""
+    return (node.schedulable, *(tuple(sorted(taint.items())) for taint in node.taints))
 
 
 def label_keys(pods: Pods) -> tuple[str, ...] | None:

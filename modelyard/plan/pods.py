@@ -38,6 +38,11 @@ class Pods(NamedTuple):
         """Taints that do not keep the pods away."""
         return tuple(self.spec.get("tolerations") or ())
 
+    @property
+    def rules(self) -> str:
+        """What decides on which nodes the pods may be, whatever their sizes: equal rules, the same nodes."""
+        return repr((self.selector, self.terms, self.tolerations))
+
     def container(self, name: str) -> Mapping[str, Any]:
         """The container of that name, empty where there is none."""
         return next((one for one in self.spec.get("containers") or () if one.get("name") == name), _NOTHING)

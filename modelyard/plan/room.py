@@ -4,7 +4,7 @@ Nodes are looked at as groups that pods cannot tell apart, and as boxes of simil
 a question little more than ten do.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from modelyard.cluster import ClusterState, Node
 from modelyard.cluster.state import Quota
 from modelyard.plan.boxes import Sizes
-from modelyard.plan.capacity import MANY, Shortage, label_keys, obstacle, on_node, shortage
+from modelyard.plan.capacity import MANY, Shortage, gate, label_keys, obstacle, on_node, shortage
 from modelyard.plan.pods import Pods
 
 _NOBODY: Mapping[str, Mapping[str, Fraction]] = {}
@@ -72,6 +72,10 @@ class Room:
         groups = sorted((sorted(numbers), reason) for reason, numbers in found.items() if numbers)
         return {reason: [self.nodes[number].name for number in numbers] for numbers, reason in groups}
 
+    def open_to(self, pods: Pods) -> Iterator[Node]:
+        """The nodes where the pods may be, were they empty and large enough, by name."""
+        return (self.nodes[number] for number in self._sight(pods).open)
+
     def _open(self, pods: Pods) -> Sizes | None:
         """The nodes where the pods may be, as they are now; None where there are none."""
         nodes = self._sight(pods).open
@@ -84,7 +88,7 @@ class Room:
         return self._sizes[key]
 
     def _sight(self, pods: Pods) -> _Sight:
-        key = repr((pods.selector, pods.terms, pods.tolerations))
+        key = pods.rules
         if key not in self._sights:
             closed: dict[str, list[int]] = {}
             for node, numbers in self._apart(label_keys(pods)):
@@ -101,7 +105,7 @@ class Room:
         if keys not in self._groups:
             found: dict[Any, tuple[Node, list[int]]] = {}
             for number, node in enumerate(self.nodes):
-                kind = number if keys is None else (self._shut[number], *map(node.labels.get, keys))
+                kind = number if keys is None else (self._gates[number], *map(node.labels.get, keys))
                 found.setdefault(kind, (node, []))[1].append(number)
             self._groups[keys] = tuple(found.values())
         return self._groups[keys]
@@ -118,9 +122,9 @@ class Room:
         return on_node(pods.requests, node, [owners[name] for name in owners if name not in without])
 
     @cached_property
-    def _shut(self) -> list[Any]:
+    def _gates(self) -> list[Hashable]:
         """Of each node what keeps pods off it, whatever its labels."""
-        return [(node.schedulable, *(tuple(sorted(taint.items())) for taint in node.taints)) for node in self.nodes]
+        return [gate(node) for node in self.nodes]
 
     @cached_property
     def _homes(self) -> Mapping[str, list[int]]:

@@ -10,7 +10,7 @@ from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
 from modelyard.plan.boxes import Sizes
-from modelyard.plan.capacity import MANY, amount, left_of, obstacle, on_node, word_of
+from modelyard.plan.capacity import MANY, amount, gate, left_of, obstacle, on_node, word_of
 from modelyard.plan.checks.queues import HOST
 from modelyard.plan.pods import Pods
 from modelyard.stack.pool import Flavor
@@ -61,8 +61,7 @@ class Kinds:
         for number, node in enumerate(self.there):
             kind = (
                 tuple((key, node.labels.get(key)) for key in sorted(keys)),
-                tuple(tuple(taint.items()) for taint in node.taints),
-                node.schedulable,
+                gate(node),
             )
             groups.setdefault(kind, Group(number, node, [])).nodes.append((number, node))
         self._groups = tuple(groups.values())

@@ -173,9 +173,7 @@ def _may_stop(body: Mapping[str, Any]) -> bool:
 def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> Iterator[Finding]:
     """Nodes that would take the pods and are not meant for them."""
     wrong: dict[str, list[str]] = {}
-    for node in room.nodes:
-        if obstacle(pods, node):
-            continue
+    for node in room.open_to(pods):
         if words := _wrong_gpu(workload, node) if pods.gpus else _wrong_cpu(workload, node):
             wrong.setdefault(words, []).append(node.name)
     if not wrong:
