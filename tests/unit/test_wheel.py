@@ -1,0 +1,67 @@
+"""What a wheel has in it, and what its users install beside it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = folder.glob("*.whl")
+    return ZipFile(wheel).namelist()
+
+
+def test_scripts_that_make_the_tables_stay_in_the_repository(names: list[str]) -> None:
+    """Data has no code beside it, and only what runs as a process of its own ends in a call of main."""
+    assert [name for name in names if re.search(r"/data/.*\.py$|(^|/)generate[^/]*\.py$", name)] == []
+    assert {Path(name).suffix for name in names if "/data/" in name} == {".csv", ".md", ".tsv"}
+
+
+def test_licences_travel_with_the_tables(names: list[str]) -> None:
+    licences = {name.partition("/licenses/")[2] for name in names if "/licenses/" in name}
+    assert licences == {"LICENSE", "NOTICE", "modelyard/report/html/vendor/diff/LICENSE"}
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    for name in names:
+        if "/merge/data/" in name:
+            assert name in notice
+
+
+def test_the_notice_names_the_versions_that_the_tables_are_made_from() -> None:
+    folder = ROOT / "modelyard" / "merge" / "data"
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    for script in folder.glob("generate*.py"):
+        # A kind's version, such as v1beta2, has no dots.
+        versions = re.findall(r'"(v\d+\.\d+\.\d+)"', script.read_text(encoding="utf-8"))
+        assert [version for version in versions if version not in notice] == []
+
+
+def packages(name: str) -> dict[str, str]:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=\S)", text.strip())
+    assert all("--hash=sha256:" in entry for entry in entries), name
+    assert "://" not in text
+    return {entry.split("==")[0]: re.split(r"[\s;\\]", entry.split("==")[1])[0] for entry in entries}
+
+
+def test_users_install_a_part_of_what_developers_do_at_the_same_versions() -> None:
+    runtime, dev = packages("runtime"), packages("dev")
+    assert runtime.items() < dev.items()
+    assert {"pytest", "mypy", "ruff", "playwright", "mkdocs-material"} & set(runtime) == set()
