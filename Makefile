@@ -3,6 +3,8 @@
 SHELL := /bin/sh
 # The first Python that runs and is new enough; a name on PATH may be a shim that does not run.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+# What setup installs: dev, or runtime for those who only run modelyard.
+LOCK ?= dev
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -11,14 +13,14 @@ READY := .venv/.ready
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## make .venv with modelyard in it
+setup: $(READY) ## make .venv with modelyard in it; LOCK=runtime leaves out what only its developers need
 
 # Bytecode is written once here, so that the first command is as quick as the second.
-$(READY): requirements/dev.txt pyproject.toml
+$(READY): requirements/$(LOCK).txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer on PATH; install one or set PYTHON=/path/to/python" >&2; exit 2; }
 	@echo "setting up .venv (about a minute, once)"
 	@"$(PYTHON)" -m venv --clear .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/$(LOCK).txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m pip uninstall --quiet --yes setuptools # its .pth file would run at every start
 	@$(BIN)/python -m compileall -q .venv modelyard >/dev/null || true
@@ -84,6 +86,7 @@ docs: $(READY) ## make the generated pages, shown output and pictures again; bui
 
 lock: ## resolve the dependencies again, with hashes
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o requirements/dev.txt
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group build --constraint requirements/dev.txt pyproject.toml -o requirements/runtime.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:jobs -o requirements/jobs.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:notebooks -o requirements/notebooks.txt
 

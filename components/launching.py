@@ -8,6 +8,7 @@ from pathlib import Path
 import pulumi
 
 from components.remote_instance import RemoteInstance
+from modelyard.files import read_text
 from modelyard.remote.aws_launch import job_from_json
 
 _LAUNCHED = 'pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"'
@@ -36,7 +37,7 @@ def launch(file: Path, now: datetime | None = None) -> RemoteInstance:
     except ValueError as error:
         raise pulumi.RunError(f"launched is {given!r}, and no time such as 2026-11-22T09:30:00Z") from error
     try:
-        job = job_from_json(file.read_text(encoding="utf-8"), launched, config.get("dataManifest") or "")
+        job = job_from_json(read_text(file), launched, config.get("dataManifest") or "")
     except (OSError, ValueError) as error:
         raise pulumi.RunError(f"{file.name} is not what modelyard remote --write makes: {error}") from error
     if launched.tzinfo is not None and job.deadline <= (now or datetime.now(UTC)):

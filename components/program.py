@@ -10,6 +10,7 @@ import pulumi
 from components.state import check_state
 from modelyard.cluster import ClusterState
 from modelyard.cluster.connection import ClusterError
+from modelyard.files import read_text
 from modelyard.findings import Finding
 from modelyard.plan import Plan
 from modelyard.plan.ledger import ours
@@ -87,7 +88,7 @@ def _check_approval(plan: Plan) -> None:
     if not path:
         return
     try:
-        approved = plan_from_json(Path(path).read_text(encoding="utf-8"), path)
+        approved = plan_from_json(read_text(Path(path)), path)
     except (OSError, PlanFileError) as error:
         raise pulumi.RunError(f"{APPROVED}={path}: {error}") from error
     if approved.stack != plan.stack:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pulumi
 from yaml import safe_load
 
+from modelyard.files import read_text
+
 
 def check_state(root: Path, stack: str) -> None:
     """Refuses a stack that has a state in a folder inside the project, beside the project's own.
@@ -28,6 +30,6 @@ def check_state(root: Path, stack: str) -> None:
 
 
 def _relative(root: Path) -> bool:
-    project = safe_load((root / "Pulumi.yaml").read_text(encoding="utf-8"))
+    project = safe_load(read_text(root / "Pulumi.yaml"))
     place = str(((project or {}).get("backend") or {}).get("url") or "")
     return place.startswith("file://") and not place.startswith(("file:///", "file://~"))

@@ -1,33 +1,207 @@
-"""Writing files so that a reader never sees half of one."""
+"""Reading files of which nobody knows what they are, and writing files so that a reader never sees half of one."""
 
+import errno
+import json
 import os
+import stat
 import tempfile
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+MAX_BYTES = 64 * 1024 * 1024
+"""Of the largest file that is read where the caller sets no limit; a large cluster's recording has a few million."""
+OPENING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""How a file of which nobody knows what it is gets opened: without waiting for anybody."""
+MAX_DEPTH = 100
+"""Levels of nesting in a JSON text. An object of Kubernetes has about 15; Python can follow about 1000."""
 _STREAMS = ("/dev", "/dev/fd", "/proc/self/fd")
 """Folders whose files stand for what is open already."""
 
 
-def write_atomically(path: Path, text: str) -> None:
+class ReadError(OSError):
+    """A file cannot be read. ``strerror`` says why and continues the words "FILE cannot be read:"."""
+
+    def __init__(self, number: int, reason: str, path: Path, remedy: str) -> None:
+        super().__init__(number, reason, str(path))
+        self.reason = reason
+        self.remedy = remedy
+        """What to do, as an instruction."""
+
+    @property
+    def missing(self) -> bool:
+        """Whether nothing has that name."""
+        return self.errno in (errno.ENOENT, errno.ENOTDIR)
+
+
+def read_file(path: Path, *, limit: int = MAX_BYTES, within: Path | None = None, pipe: bool = False) -> bytes:
+    """The bytes of a regular file; never waits, and never reads more than ``limit``.
+
+    Args:
+        path: of the file. It may be a link.
+        limit: most bytes.
+        within: the folder that a link must not leave, usually the project's.
+        pipe: whether a named pipe or a process substitution will do, for paths from the command line.
+
+    Raises:
+        ReadError: anything else is there, or nothing.
+    """
+    if within is not None and not _is_within(path, within):
+        reason = "it is a link that leads out of the project"
+        raise ReadError(errno.ELOOP, reason, path, "put the file into the project")
+    try:
+        handle = os.open(path, OPENING)
+    except (OSError, ValueError) as error:
+        raise _why(path, error) from None
+    return read_open(handle, path, limit=limit, pipe=pipe)
+
+
+def read_open(handle: int, path: Path, *, limit: int = MAX_BYTES, pipe: bool = False) -> bytes:
+    """The same for a file that is open with ``OPENING``, and is closed then; ``path`` is for errors."""
+    try:
+        found = os.fstat(handle)
+        if pipe and stat.S_ISFIFO(found.st_mode):
+            os.set_blocking(handle, True)
+        elif not stat.S_ISREG(found.st_mode):
+            raise _no_file(path, found.st_mode)
+        content = b""
+        if found.st_size <= limit:
+            with open(handle, "rb", closefd=False) as stream:
+                content = stream.read(limit + 1)
+    except ReadError:
+        raise
+    except OSError as error:
+        raise _why(path, error) from None
+    finally:
+        os.close(handle)
+    if found.st_size > limit or len(content) > limit:
+        size = f"{found.st_size:,}" if found.st_size > limit else "more"
+        raise ReadError(errno.EFBIG, f"it has {size} bytes; the limit is {limit:,} bytes", path, "make it smaller")
+    return content
+
+
+def read_text(path: Path, *, limit: int = MAX_BYTES, within: Path | None = None, pipe: bool = False) -> str:
+    """The text of a regular file in UTF-8, like ``read_file``.
+
+    Raises:
+        ReadError: the file cannot be read, or is not UTF-8.
+    """
+    try:
+        return read_file(path, limit=limit, within=within, pipe=pipe).decode()
+    except UnicodeDecodeError as error:
+        reason = f"it is not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"
+        raise ReadError(errno.EILSEQ, reason, path, "save it as UTF-8") from None
+
+
+def parse_json(content: bytes | str) -> Any:
+    """The value of a JSON text in UTF-8, with finite numbers and at most ``MAX_DEPTH`` levels.
+
+    Raises:
+        ValueError: it is none. A ``json.JSONDecodeError`` knows the line.
+    """
+    text = content if isinstance(content, str) else content.decode()
+    too_deep = f"it has more than {MAX_DEPTH} levels of nesting"
+    try:
+        value = json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except RecursionError:
+        raise ValueError(too_deep) from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        # Python reads no integer of more than some thousand digits.
+        raise ValueError("it has a number that is too long" if "digits" in str(error) else str(error)) from None
+    level = [value] if text.count("[") + text.count("{") > MAX_DEPTH else []
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+    if level:
+        raise ValueError(too_deep)
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number - number != 0:
+        raise ValueError(f"{text[:20]} is no number that JSON has")
+    return number
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    real, inside = os.path.realpath(path), _real(folder)
+    return real == inside or real.startswith(inside.rstrip(os.sep) + os.sep)
+
+
+@lru_cache(maxsize=16)
+def _real(folder: Path) -> str:
+    return os.path.realpath(folder)
+
+
+def _no_file(path: Path, mode: int) -> ReadError:
+    kind = "a folder" if stat.S_ISDIR(mode) else "a named pipe" if stat.S_ISFIFO(mode) else "a device"
+    number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+    return ReadError(number, f"it is {kind}, not a regular file", path, "put a file there")
+
+
+def _why(path: Path, error: OSError | ValueError) -> ReadError:
+    number = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
+    match number:
+        case errno.ENOENT | errno.ENOTDIR:
+            return ReadError(number, "there is no such file", path, "add the file, or correct its path")
+        case errno.ELOOP:
+            return ReadError(number, "its links lead in a circle", path, "put a file there")
+        case errno.ENXIO:
+            return ReadError(number, "it is a socket, not a regular file", path, "put a file there")
+        case _:
+            return ReadError(number, os.strerror(number).lower(), path, "make it readable")
+
+
+def write_atomically(path: Path, text: str, *, within: Path | None = None) -> None:
     """Write ``text`` to ``path`` as a whole or not at all, making its folder when it is missing.
 
     A link stays a link: the file that it names is written. What is no file, such as ``/dev/stdout`` or a named pipe,
-    cannot be replaced and is written to.
+    cannot be replaced and is written to. A file that is there keeps its permissions.
+
+    Args:
+        path: of the file.
+        text: what it will hold.
+        within: a folder below which no link is followed, and nothing but a regular file is replaced.
 
     Raises:
         OSError: the folder cannot be made or written; whatever was at ``path`` before is still there. It names ``path``
             or its folder, not the file beside it that is written first.
     """
-    if (path.exists() and not path.is_file()) or path.parent.as_posix() in _STREAMS:
+    if within is not None:
+        refuse_links(path, within)
+    elif (path.exists() and not path.is_file()) or path.parent.as_posix() in _STREAMS:
         path.write_text(text, encoding="utf-8", newline="\n")
         return
-    place = path.resolve() if path.is_symlink() else path
+    place = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if place.is_symlink():
+        raise OSError(errno.ELOOP, "its links lead in a circle", str(path))
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
         _replace(place, text)
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
+
+
+def refuse_links(path: Path, within: Path) -> None:
+    """Raises an error where a path goes through a symbolic link below a folder, or leaves that folder.
+
+    Raises:
+        OSError: it does; it names the link.
+    """
+    at = within
+    for part in path.relative_to(within).parts:
+        at /= part
+        if part == ".." or at.is_symlink():
+            raise OSError(errno.ELOOP, "it is a symbolic link, and modelyard writes through none", str(at))
 
 
 def _replace(path: Path, text: str) -> None:
@@ -37,10 +211,10 @@ def _replace(path: Path, text: str) -> None:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        # mkstemp makes the file private; a project file is as readable as the umask says.
+        # mkstemp makes the file private; a new project file is as readable as the umask says.
         mask = os.umask(0)
         os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)
+        Path(name).chmod(stat.S_IMODE(path.stat().st_mode) if path.is_file() else 0o666 & ~mask)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -1,15 +1,18 @@
 """The patches of a project, as they stand in ``patches/<name>/<version>/``."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
+from modelyard.files import ReadError, parse_json, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.stack.document import parse_plain
+from modelyard.stack.mistakes import MORE, MORE_REMEDY, MOST_SHOWN
+from modelyard.stack.untrusted import BadSchema, compiled
 from modelyard.stack.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -66,10 +69,12 @@ class PatchVersion:
         self.meta_text = files[META].decode()
         self.template = files[TEMPLATE].decode()
         self.base = files[BASE].decode() if BASE in files else None
-        self.schema: dict[str, Any] = json.loads(files[SCHEMA])
+        self.schema_text = files[SCHEMA].decode()
+        self.schema: dict[str, Any] = parse_json(self.schema_text)
+        properties = self.schema.get("properties", {})
         self.defaults: dict[str, Any] = {
             name: spec["default"]
-            for name, spec in self.schema.get("properties", {}).items()
+            for name, spec in (properties.items() if isinstance(properties, dict) else ())
             if isinstance(spec, dict) and "default" in spec
         }
 
@@ -84,10 +89,12 @@ class PatchVersion:
 
     @cached_property
     def validator(self) -> "Draft202012Validator":
-        """Checks parameters; made on first use."""
-        from jsonschema_rs import Draft202012Validator
+        """Checks parameters; made on first use.
 
-        return Draft202012Validator(self.schema)
+        Raises:
+            BadSchema: the version's schema cannot be used.
+        """
+        return compiled(self.schema)
 
     def __repr__(self) -> str:
         return f"<PatchVersion {self.id}>"
@@ -116,14 +123,16 @@ def load_library(root: Path) -> Library:
     folder = root / PATCHES_FOLDER
     findings: list[Finding] = []
     patches: dict[str, dict[str, PatchVersion]] = {}
-    locked, bad_lines = read_lock(folder)
     lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
-    for number, line in bad_lines:
-        findings.append(
-            _error(
-                "PAT003", lock_name, f"{line.strip()[:60]!r} is not a lock line", "write: name/version  sha256", number
-            )
-        )
+    try:
+        (locked, bad_lines), lines = read_lock(folder), lock_lines(folder)
+    except ReadError as error:
+        findings.append(_error("PAT003", lock_name, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
+        locked, bad_lines, lines = {}, (), {}
+    for number in bad_lines:
+        # What stands there instead is not quoted: it may be anything.
+        words = f"line {number} is not a name, a version and a SHA-256"
+        findings.append(_error("PAT003", lock_name, words, "write: name/version  sha256", number))
     for place in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not place.is_dir() or place.name.startswith((".", "_")):
             continue
@@ -136,7 +145,7 @@ def load_library(root: Path) -> Library:
                 versions[version.name] = loaded
         if versions:
             patches[place.name] = dict(sorted(versions.items(), key=lambda item: -int(item[0][1:])))
-    _compare_with_lock(patches, locked, lock_name, lock_lines(folder), findings)
+    _compare_with_lock(patches, locked, lock_name, lines, findings)
     return Library(patches, tuple(findings), frozenset(locked))
 
 
@@ -154,42 +163,65 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
         return None
     files: dict[str, bytes] = {}
     for wanted in (TEMPLATE, SCHEMA, META, BASE):
-        path = folder / wanted
-        if not path.is_file():
+        try:
+            files[wanted] = read_file(folder / wanted, limit=MAX_FILE, within=folder.parents[2])
+        except ReadError as error:
+            if not error.missing:
+                summary = f"{shown}/{wanted} cannot be read: {error.reason}"
+                findings.append(_error("PAT009", f"{shown}/{wanted}", summary, error.remedy))
+                return None
             if wanted != BASE:
                 findings.append(_error("PAT009", shown, f"{shown} has no {wanted}", f"add {shown}/{wanted}"))
-            continue
-        content = path.read_bytes()
-        if len(content) > MAX_FILE:
-            findings.append(
-                _error(
-                    "PAT009",
-                    f"{shown}/{wanted}",
-                    f"{len(content)} bytes is more than a patch file may have",
-                    "split it",
-                )
-            )
-            return None
-        files[wanted] = content
     if not {TEMPLATE, SCHEMA, META} <= files.keys():
         return None
     meta = _read_meta(files[META], f"{shown}/{META}", findings)
     try:
         for wanted in files:
             files[wanted].decode()
-        schema = json.loads(files[SCHEMA])
+        schema = parse_json(files[SCHEMA])
         if not isinstance(schema, dict):
             raise ValueError("it is not an object")
+        if meta is None:
+            return None
+        return _checked(PatchVersion(name, folder.name, shown, files, meta))
     except UnicodeDecodeError as error:
         findings.append(_error("PAT009", shown, f"a file is not UTF-8: {error}", "save the patch's files as UTF-8"))
         return None
     except ValueError as error:
-        line = getattr(error, "lineno", 1)
-        findings.append(
-            _error("PAT009", f"{shown}/{SCHEMA}", f"not a JSON Schema: {error}", "correct the JSON of the schema", line)
-        )
+        what, line = _in_schema(error, files[SCHEMA].decode())
+        summary = f"not a JSON Schema: {what}"
+        findings.append(_error("PAT009", f"{shown}/{SCHEMA}", summary, "correct the schema", line))
         return None
-    return PatchVersion(name, folder.name, shown, files, meta) if meta is not None else None
+
+
+def _checked(patch: PatchVersion) -> PatchVersion:
+    """The version, once its schema is known to be one.
+
+    Raises:
+        ValueError: it is none.
+    """
+    from jsonschema_rs import meta
+
+    meta.validate(patch.schema)
+    if any(key in patch.schema_text for key in ("$ref", "$dynamicRef", "$id")):
+        # Only a compiled schema tells whether its references lead anywhere, and few have any.
+        try:
+            _ = patch.validator
+        except BadSchema as error:
+            # Where one leads out of the file is reported for the stacks that use the version, with its line.
+            if not error.refused:
+                raise
+    return patch
+
+
+def _in_schema(error: ValueError, text: str) -> tuple[str, int]:
+    """What is wrong with a schema, in one line, and the line where."""
+    from modelyard.catalog.places import line_of
+
+    path = tuple(getattr(error, "instance_path", ()))
+    what = str(getattr(error, "message", error)).partition("\n")[0]
+    where = ".".join(map(str, path))
+    return f"{where}: {what}" if where else what, getattr(error, "lineno", 0) or line_of(text, path) or 1
 
 
 def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | None:
@@ -201,13 +233,16 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
     if not isinstance(value, dict):
         findings.append(_error("PAT009", shown, "meta.yaml is not a mapping", "write keys: " + ", ".join(META_KEYS), 1))
         return None
-    if wrong := [*_wrong_keys(value)]:
+    if wrong := [*islice(_wrong_keys(value), MOST_SHOWN + 1)]:
         from modelyard.catalog.places import line_of
 
         text = content.decode()
         findings += [
-            _error("PAT009", shown, summary, remedy, line_of(text, (key,)) or 1) for key, summary, remedy in wrong
+            _error("PAT009", shown, summary, remedy, line_of(text, (key,)) or 1)
+            for key, summary, remedy in wrong[:MOST_SHOWN]
         ]
+        if len(wrong) > MOST_SHOWN:
+            findings.append(_error("PAT009", shown, MORE, MORE_REMEDY))
         return None
     when = value.get("when", {})
     return Meta(

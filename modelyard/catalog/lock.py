@@ -4,7 +4,10 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from modelyard.files import ReadError, read_file
+
 LOCK_FILE = "patches.lock"
+_MAX_BYTES = 4 * 1024 * 1024
 _HEADER = (
     "# SHA-256 of every released patch version. A released version never changes: a change is a new version folder.\n"
     "# `modelyard patches --release` adds the versions that are not here yet.\n"
@@ -20,29 +23,43 @@ def digest(files: Mapping[str, bytes]) -> str:
     return total.hexdigest()
 
 
-def read_lock(folder: Path) -> tuple[dict[str, str], tuple[tuple[int, str], ...]]:
-    """The locked digests by ``name/version``, and the lines that are not of that form (line number, text)."""
-    path = folder / LOCK_FILE
-    if not path.is_file():
-        return {}, ()
+def read_lock(folder: Path) -> tuple[dict[str, str], tuple[int, ...]]:
+    """The locked digests by ``name/version``, and the numbers of the lines that are not of that form.
+
+    Raises:
+        ReadError: something is there that cannot be read.
+    """
     locked: dict[str, str] = {}
-    bad: list[tuple[int, str]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    bad: list[int] = []
+    for number, line in enumerate(_lines(folder), 1):
         if not line.strip() or line.startswith("#"):
             continue
         parts = line.split()
         if len(parts) != 2 or "/" not in parts[0] or len(parts[1]) != 64 or parts[0] in locked:
-            bad.append((number, line))
+            bad.append(number)
         else:
             locked[parts[0]] = parts[1]
     return locked, tuple(bad)
 
 
 def lock_lines(folder: Path) -> dict[str, int]:
-    """The 1-based line of each ``name/version`` in the lock."""
-    path = folder / LOCK_FILE
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    return {line.split()[0]: number for number, line in enumerate(lines, 1) if line.strip() and line[0] != "#"}
+    """The 1-based line of each ``name/version`` in the lock.
+
+    Raises:
+        ReadError: as ``read_lock``.
+    """
+    return {line.split()[0]: at for at, line in enumerate(_lines(folder), 1) if line.strip() and line[0] != "#"}
+
+
+def _lines(folder: Path) -> list[str]:
+    """The lines of the lock; none where there is no lock."""
+    try:
+        content = read_file(folder / LOCK_FILE, limit=_MAX_BYTES, within=folder.parent)
+    except ReadError as error:
+        if error.missing:
+            return []
+        raise
+    return content.decode(errors="replace").splitlines()
 
 
 def lock_text(locked: Mapping[str, str]) -> str:

@@ -4,11 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from modelyard.catalog.library import TEMPLATE, Library, PatchVersion
+from modelyard.catalog.library import SCHEMA, TEMPLATE, Library, PatchVersion
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden, is_secret
 from modelyard.stack.config import PatchChoice, Stack
 from modelyard.stack.config import Path as ConfigPath
+from modelyard.stack.document import parse
 from modelyard.stack.secret import Secret
+from modelyard.stack.untrusted import BadSchema
 from modelyard.stack.words import nearest
 from modelyard.workloads import Facts, fact_at, source_of
 
@@ -204,18 +207,26 @@ def _bind(
         if _is_secret(value):
             findings.append(stack.place(_encrypted(patch, name), *sources[name]))
             return None
-    if patch.validator.is_valid(params):
+    try:
+        validator = patch.validator
+    except BadSchema as refused:
+        findings.append(_bad_schema(patch, refused))
+        return None
+    if validator.is_valid(params):
         return Selected(patch, params, sources)
-    for error in patch.validator.iter_errors(params):
+    for error in validator.iter_errors(params):
         at = tuple(error.instance_path)
         field = ".".join(map(str, at))
         where = sources.get(str(at[0]), ()) if at else (("patches", index) if index >= 0 else ())
+        # What the validator says of a value quotes it.
+        secret = hidden(params) is not params or (at and is_secret(str(at[0])))
+        why = "the value, which may be a secret, does not fit the schema" if secret else error.message
         findings.append(
             stack.place(
                 Finding(
                     "PAT004",
                     Severity.ERROR,
-                    f"patch {patch.id} cannot take its {f'parameter {field}' if at else 'parameters'}: {error.message}",
+                    f"patch {patch.id} cannot take its {f'parameter {field}' if at else 'parameters'}: {why}",
                     field=field,
                     detail=f"the rule is in {patch.file}/schema.json",
                     remedy="correct the value, or pass another under modelyard:patches params",
@@ -224,6 +235,39 @@ def _bind(
             )
         )
     return None
+
+
+def _bad_schema(patch: PatchVersion, error: BadSchema) -> Finding:
+    """The finding about a schema that cannot be used, at the reference or keyword that is why."""
+    document, _ = parse(patch.schema_text.encode())
+    line, column = 1, 0
+    if document is not None:
+        path = next(iter(_references(document.value, error.refused)), ()) if error.refused else error.path
+        line, column = document.keys.get(path, (1, 0))
+    return Finding(
+        "PAT009",
+        Severity.ERROR,
+        f"the schema of patch {patch.id} {error.summary}",
+        file=f"{patch.file}/{SCHEMA}",
+        line=line,
+        column=column,
+        remedy=error.remedy,
+    )
+
+
+def _references(schema: Any, address: str) -> list[ConfigPath]:
+    """Where a schema refers to other places than its own, the one that means an address first."""
+    found: list[ConfigPath] = []
+    waiting: list[tuple[ConfigPath, Any]] = [((), schema)]
+    meant: list[ConfigPath] = []
+    while waiting:
+        path, value = waiting.pop()
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, inner in items:
+            waiting.append(((*path, key), inner))
+            if key in ("$ref", "$dynamicRef") and isinstance(inner, str) and not inner.startswith("#"):
+                (meant if address.endswith(inner.partition("#")[0].lstrip("./")) else found).append((*path, key))
+    return [*sorted(meant, key=str), *sorted(found, key=str)]
 
 
 def _is_secret(value: Any) -> bool:

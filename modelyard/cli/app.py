@@ -1,5 +1,6 @@
 """Finding the verb, running it, and ending with the right exit code."""
 
+import errno
 import gc
 import os
 import re
@@ -144,15 +145,41 @@ def main(argv: Sequence[str] | None = None) -> int:
             _drop_output()
             return _stopped(Stop(Exit.USAGE, f"the output cannot be written: {reason}", "write it elsewhere"), ())
         summary = f"{error.filename} cannot be used: {reason}"
-        return _stopped(Stop(Exit.USAGE, summary, "check the path and its permissions"), words)
+        return _stopped(Stop(Exit.USAGE, summary, _remedy(error)), words)
     except Exception as error:
         if os.environ.get("MODELYARD_DEBUG"):
             raise
+        # The message may quote what was worked on, secrets among it: only where it happened is printed.
         sys.stderr.write(
-            f"internal error: {type(error).__name__}: {error}\n"
-            "This is a fault of modelyard. MODELYARD_DEBUG=1 shows where; please report it.\n"
+            f"internal error: {type(error).__name__}{_place(error)}\n"
+            "This is a fault of modelyard; please report it. MODELYARD_DEBUG=1 shows the traceback, which may quote "
+            "secrets.\n"
         )
         return Exit.INTERNAL
+
+
+def _place(error: Exception) -> str:
+    """File and line of modelyard in which an exception was raised; empty where that is not known."""
+    place, step = "", error.__traceback__
+    while step is not None:
+        _, inside, file = step.tb_frame.f_code.co_filename.rpartition(f"{os.sep}modelyard{os.sep}")
+        if inside:
+            place = f" in modelyard/{file.replace(os.sep, '/')}:{step.tb_lineno}"
+        step = step.tb_next
+    return place
+
+
+def _remedy(error: OSError) -> str:
+    """What helps where a file or folder cannot be used."""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "free space there; for temporary files, TMPDIR names another folder"
+        case errno.EROFS:
+            return "make its file system writable, or work on a copy of the project"
+        case errno.ELOOP:
+            return "replace the symbolic link by a file or folder of its own"
+        case _:
+            return str(getattr(error, "remedy", "check the path and its permissions"))
 
 
 def _run(words: list[str]) -> int:

@@ -9,7 +9,6 @@ from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     drain_is_off,
     json_option,
-    judged,
     need_engine,
     plan_one,
     project_root,
@@ -18,6 +17,7 @@ from modelyard.cli.common import (
     with_jobs,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.judging import base_option, judged, judging
 from modelyard.cli.output import show
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
@@ -35,6 +35,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-drain", action="store_true", help="do not wait for running jobs before their pods are stopped"
     )
+    base_option(parser)
     verbose_option(parser)
     json_option(parser)
 
@@ -58,7 +59,8 @@ def _agreed_plan(args: Namespace, root: Path) -> Plan:
     name = approved.stack if approved is not None else args.stack
     (path,) = stack_files(root, [name], False).values()
     need_engine()
-    result = judged(root, plan_one(root, path, live=True, verbose=args.verbose))
+    with judging(root, args) as by:
+        result = judged(root, plan_one(root, path, live=True, verbose=args.verbose), by)
     result = result if args.no_drain else with_jobs(result)
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", result.findings)
@@ -79,10 +81,11 @@ def _approved(args: Namespace) -> Plan | None:
         raise Stop(Exit.USAGE, "give either a stack or --plan FILE", "see modelyard apply --help")
     if args.plan is None:
         return None
+    from modelyard.files import read_text
     from modelyard.plan.store import PlanFileError, plan_from_json
 
     try:
-        return plan_from_json(Path(args.plan).read_text(encoding="utf-8", errors="replace"), args.plan)
+        return plan_from_json(read_text(Path(args.plan), pipe=True), args.plan)
     except PlanFileError as error:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 

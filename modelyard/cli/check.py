@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import exit_code, json_option, judged, plan_one, project_root, stack_files, stack_options
+from modelyard.cli.common import exit_code, json_option, plan_one, project_root, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.formats import folder_in_repository, format_options, publish, wanted_formats
+from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
 from modelyard.findings import Finding, loud, ordered
 from modelyard.plan.project import Planned
@@ -29,7 +30,7 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_options(parser)
     parser.add_argument("--notes", action="store_true", help="also show notes and waived findings")
-    parser.add_argument("--no-policies", action="store_true", help="leave the project's policies out")
+    base_option(parser)
     parser.add_argument(
         "--prometheus", metavar="URL", help="also run the autoscaler's queries on this Prometheus server, now"
     )
@@ -42,9 +43,11 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     wanted = wanted_formats(args)
     files = stack_files(root, args.stacks, args.all)
-    rules = {} if args.no_policies else _rules(root)
-    what = What(args.live, not args.no_policies, _server(args.prometheus), args.verbose)
-    found = list(each(tuple(files.values()), partial(_check, root, what)))
+    server = _server(args.prometheus)
+    with judging(root, args) as by:
+        rules = _rules(root, by) if by.policies else {}
+        what = What(args.live, by, server, args.verbose)
+        found = list(each(tuple(files.values()), partial(_check, root, what)))
     checked = Checked(
         ordered(finding for one in found for finding in one.findings),
         {name: path.relative_to(root).as_posix() for name, path in files.items()},
@@ -60,18 +63,18 @@ def run(args: Namespace) -> Exit:
     return exit_code(checked.findings, bool(checked.unplanned))
 
 
-def _rules(root: Path) -> "Mapping[str, Explanation]":
+def _rules(root: Path, by: Judging) -> "Mapping[str, Explanation]":
     """The pages of the project's own rules. Loaded before any other process starts, they are there in each."""
     from modelyard.policy.pages import explained
 
-    return explained(root)
+    return explained(root, by.base)
 
 
 class What(NamedTuple):
     """What is checked of each stack."""
 
     live: bool
-    policies: bool
+    by: Judging
     server: "Server | None"
     verbose: bool
 
@@ -84,9 +87,7 @@ class One(NamedTuple):
 
 
 def _check(root: Path, what: What, file: Path) -> One:
-    result = plan_one(root, file, what.live, what.verbose)
-    if what.policies:
-        result = judged(root, result)
+    result = judged(root, plan_one(root, file, what.live, what.verbose), what.by)
     if result.plan is None or result.stack is None:
         return One(False, result.findings)
     return One(True, (*result.plan.findings, *_prices(root, result), *_answers(result, what.server)))
@@ -120,7 +121,7 @@ def _server(address: str | None) -> "Server | None":
     from modelyard.promql.server import BadAddress, server
 
     try:
-        return server(address, os.environ)
+        return server(address, os.environ, named=True)
     except BadAddress as error:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 

@@ -95,7 +95,7 @@ def chosen_stack(root: Path, named: str | None) -> Stack:
             Exit.USAGE, "no stack was named", f"name one of {', '.join(sorted(known)) or 'none'}, or set {STACK}"
         )
     (path,) = stack_files(root, [name], False).values()
-    stack, findings = load(path, shown(root, path))
+    stack, findings = load(path, shown(root, path), root)
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     return with_project(root, stack)
@@ -105,19 +105,6 @@ def near_stack(name: str, known: Iterable[str]) -> str:
     """What to write instead of the name of a stack that is not there."""
     have = sorted(known)
     return f"{did_you_mean(name, have)} The stacks are {', '.join(have) or 'none'}.".lstrip()
-
-
-def judged(root: Path, planned: Planned) -> Planned:
-    """The same plan with what the project's policies find in it, where there is anything to ask them."""
-    if planned.plan is None or planned.stack is None:
-        return planned
-    config = planned.stack.config
-    if not ((root / "policies").is_dir() or config.policy.rules or config.waivers):
-        return planned
-    from modelyard.policy.check import check_plan
-
-    findings = check_plan(root, planned.stack, planned.plan, date.today())
-    return planned._replace(plan=planned.plan._replace(findings=findings))
 
 
 def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Planned:

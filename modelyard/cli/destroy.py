@@ -62,7 +62,7 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
     from modelyard.stack import load
     from modelyard.workloads.remote import remote_clusters
 
-    stack, findings = load(path, shown(root, path))
+    stack, findings = load(path, shown(root, path), root)
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}

@@ -47,7 +47,7 @@ def _read(root: Path, name: str, path: Path) -> Stack:
     from modelyard.plan.project import shown
     from modelyard.stack import load
 
-    stack, findings = load(path, shown(root, path))
+    stack, findings = load(path, shown(root, path), root)
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     return stack

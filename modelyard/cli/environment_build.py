@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from modelyard.cli.common import chosen_stack, json_option, project_root, say
 from modelyard.cli.environments import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import not_taken
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -96,11 +97,7 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
     # Somebody else may have been quicker: it is the same build.
     if (now := build_state(client, key.namespace, key.name)) != "none":
         return now
-    raise Stop(
-        Exit.FINDINGS,
-        f"the cluster does not take it: {answer.message}",
-        "nothing was made; correct what it names, or ask whoever runs the cluster",
-    )
+    raise not_taken(answer)
 
 
 def _end(client: "Client", job: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ def run(args: Namespace) -> Exit:
     before = files.lock
     changed = before is None or before.made_of != files.made_of or not text.endswith(f"\n{before.text}")
     if changed:
-        write_atomically(root / files.lock_file, text)
+        write_atomically(root / files.lock_file, text, within=root)
     locked = chosen_environment(with_files(root, stack), args.name)
     if args.json:
         from modelyard.report.json import json_text

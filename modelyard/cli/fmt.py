@@ -3,12 +3,12 @@
 Released patch versions are never touched. A file that cannot be read keeps no other from being formatted.
 """
 
-import stat
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from os.path import realpath
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from modelyard.cli.app import wants_colour
 from modelyard.cli.common import project_root, say
@@ -52,11 +52,11 @@ def run(args: Namespace) -> Exit:
     """Formats, checks, or shows the difference."""
     root = project_root(args)
     files = _wanted(root, args.paths)
-    results = [_formatted(file) for file in files if not file.released]
+    results = [_formatted(root, file) for file in files if not file.released]
     changing = [result for result in results if result.changes]
     if not args.check and not args.diff:
         for result in changing:
-            _write(result.file.path, result.after.text)
+            _write(root, result.file.path, result.after.text)
     say([*_told(changing, args), *_total(files, changing, args)])
     broken = _broken(results)
     if broken:
@@ -66,12 +66,12 @@ def run(args: Namespace) -> Exit:
 
 def _wanted(root: Path, names: Sequence[str]) -> list[File]:
     """The files that the paths name, sorted; without paths, all of the project."""
-    known = {file.path.resolve(): file for file in _all(root)}
+    known = {Path(realpath(file.path)): file for file in _all(root)}
     if not names:
         return sorted(known.values(), key=lambda file: file.shown)
     wanted: dict[Path, File] = {}
     for name in names:
-        path = Path(name).resolve()
+        path = Path(realpath(name))
         if path.is_dir():
             wanted |= {other: file for other, file in known.items() if other.is_relative_to(path)}
         elif path in known:
@@ -94,8 +94,7 @@ def _all(root: Path) -> Iterator[File]:
     folder = root / PATCHES_FOLDER
     released, unclear = read_lock(folder)
     if unclear:
-        number, _ = unclear[0]
-        summary = f"line {number} of {PATCHES_FOLDER}/{LOCK_FILE} is not a lock line"
+        summary = f"line {unclear[0]} of {PATCHES_FOLDER}/{LOCK_FILE} is not a lock line"
         raise Stop(Exit.USAGE, f"{summary}, so it is not known which versions are released", "restore the file")
     for version in sorted(folder.glob("[!._]*/v*")):
         name = f"{version.parent.name}/{version.name}"
@@ -104,13 +103,20 @@ def _all(root: Path) -> Iterator[File]:
                 yield File(path, path.relative_to(root).as_posix(), released=name in released)
 
 
-def _formatted(file: File) -> Result:
+def _formatted(root: Path, file: File) -> Result:
     from modelyard.catalog.formatting import formatted_file
+    from modelyard.files import ReadError, read_file
+    from modelyard.stack import codes
     from modelyard.stack.document import parse
     from modelyard.stack.formatting import formatted, stack_order
-    from modelyard.stack.source import Problem
+    from modelyard.stack.source import MAX_BYTES, Problem
 
-    content = file.path.read_bytes()
+    try:
+        content = read_file(file.path, limit=MAX_BYTES, within=root)
+    except ReadError as error:
+        code = codes.UNREADABLE if file.stack else "PAT009"
+        summary = f"{file.path.name} cannot be read: {error.reason}"
+        return Result(file, "", Formatted("", Problem(code, summary, remedy=error.remedy)))
     try:
         before = content.decode()
     except UnicodeDecodeError:
@@ -121,19 +127,11 @@ def _formatted(file: File) -> Result:
     return Result(file, before, made)
 
 
-def _write(path: Path, text: str) -> None:
-    """Puts the text in the file's place as a whole; who may read the file stays as it was, and a link a link."""
+def _write(root: Path, path: Path, text: str) -> None:
+    """Puts the text in the file's place as a whole; a link that stays in the project stays a link."""
     from modelyard.files import write_atomically
 
-    path = path.resolve()
-    stage = path.with_name(f".{path.name}.fmt")
-    try:
-        write_atomically(stage, text)
-        stage.chmod(stat.S_IMODE(path.stat().st_mode))
-        stage.replace(path)
-    except BaseException:
-        stage.unlink(missing_ok=True)
-        raise
+    write_atomically(Path(realpath(path)), text, within=root)
 
 
 def _told(changing: Sequence[Result], args: Namespace) -> Iterator[str]:
@@ -149,16 +147,28 @@ def _difference(result: Result, colour: bool) -> Iterator[str]:
     import re
     from difflib import unified_diff
 
+    from modelyard.hiding import hidden_lines
     from modelyard.report.style import Style, safe
 
     style = Style(colour)
     paint = {"-": style.removed, "+": style.added, "@": style.dim}
-    # Encrypted values stay out of logs.
+    # Secrets stay out of logs, encrypted or not.
     texts = (result.before, result.after.text)
     before, after = (re.sub(r"(\bsecure:[ \t]*)[^\s,}]+", r"\1[secret]", text) for text in texts)
     name = result.file.shown
-    for line in unified_diff(before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm=""):
+    lines = unified_diff(before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm="")
+    for line in hidden_lines(lines, _document(result.before)):
         yield paint.get(line[:1], str)(safe(line))
+
+
+def _document(text: str) -> Any:
+    """What a file says, for the secrets in it; nothing of a template, which is no document."""
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
 
 
 def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -> Iterator[str]:

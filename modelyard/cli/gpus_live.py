@@ -53,11 +53,11 @@ def _usage(named: str | None, known: str | None, minutes: int) -> Usage | None:
     """What GPUs did; None where no server is known. One that was named on the command line has to answer."""
     from modelyard.promql.server import BadAddress, ServerError, server
 
-    url = named or known
+    url = named if named is not None else known
     if url is None:
         return None
     try:
-        return busy_gpus(server(url, os.environ), minutes)
+        return busy_gpus(server(url, os.environ, named=named is not None), minutes)
     except BadAddress as error:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
     except ServerError as error:

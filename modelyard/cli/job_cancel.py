@@ -93,5 +93,6 @@ def _delete(client: "Client", run: "Run") -> None:
             raise Stop(
                 Exit.FINDINGS,
                 f"the cluster does not delete {part.kind} {part.name}: {error}",
-                "look at it, and try again; what stands before it in modelyard job list is cancelled",
+                "ask for the right to delete it where that is missing, else try again; "
+                "what stands before it in modelyard job list is cancelled",
             ) from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from modelyard.cli.app import style_for
 from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import need_job, tell_unplaced
+from modelyard.cli.submitting import need_job, not_taken, tell_unplaced
 from modelyard.jobs import Submission
 from modelyard.stack import Stack
 
@@ -86,8 +86,7 @@ def send(root: Path, stack: Stack, name: str, made: Submission, args: Namespace)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if isinstance(objects, Refusal):
-        remedy = "correct the job, or ask whoever runs the cluster; nothing was made"
-        raise Stop(Exit.FINDINGS, f"the cluster does not take it: {objects.message}", remedy)
+        raise not_taken(objects)
     if args.json:
         from modelyard.report.json import json_text
 

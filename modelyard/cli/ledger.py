@@ -44,7 +44,7 @@ def _state(root: Path, name: str, path: Path, live: bool) -> ClusterState:
     from modelyard.plan.project import shown
     from modelyard.stack import load
 
-    stack, findings = load(path, shown(root, path))
+    stack, findings = load(path, shown(root, path), root)
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     return _live(root, stack) if live else _recorded(root, name)

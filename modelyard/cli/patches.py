@@ -57,7 +57,7 @@ def _release(root: Path) -> Exit:
         if f"{name}/{version}" not in locked
     }
     if fresh:
-        write_atomically(folder / LOCK_FILE, lock_text(locked | fresh))
+        write_atomically(folder / LOCK_FILE, lock_text(locked | fresh), within=root)
     say([f"released {name}" for name in sorted(fresh)] or ["every version is released already"])
     return Exit.FINE
 

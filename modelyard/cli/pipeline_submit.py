@@ -12,7 +12,7 @@ from datetime import date
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import chosen_pipeline, tell_unplaced
+from modelyard.cli.submitting import chosen_pipeline, not_taken, tell_unplaced
 
 RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
 """Names of runs."""
@@ -69,8 +69,7 @@ def run(args: Namespace) -> Exit:
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if isinstance(objects, Refusal):
-        remedy = "correct what it names, or ask whoever runs the cluster; nothing was made"
-        raise Stop(Exit.FINDINGS, f"the cluster does not take it: {objects.message}", remedy)
+        raise not_taken(objects)
     if args.json:
         from modelyard.report.json import json_text
 

@@ -10,7 +10,6 @@ from modelyard.cli.app import stop_text, style_for
 from modelyard.cli.common import (
     chosen_target,
     json_option,
-    judged,
     plan_one,
     project_root,
     say,
@@ -19,6 +18,7 @@ from modelyard.cli.common import (
     with_jobs,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
 from modelyard.plan.values import Plan
 
@@ -67,12 +67,18 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="end with 5 when changes are pending and nothing is wrong"
     )
+    base_option(parser)
     json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Plans and prints, one stack after the other."""
     root = project_root(args)
+    with judging(root, args) as by:
+        return _run(root, args, by)
+
+
+def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     files = stack_files(root, args.stacks, args.all)
     several = len(files) > 1
     if args.cost is None:
@@ -83,7 +89,7 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, "--out saves the whole plan of one stack", "name one stack and no --target")
     planned = changed = blocked = 0
     failed = Exit.USAGE
-    for number, shown in enumerate(each(tuple(files.values()), partial(_one, root, args, several))):
+    for number, shown in enumerate(each(tuple(files.values()), partial(_one, root, args, by, several))):
         if args.json and several:
             sys.stdout.write('{"formatVersion": 1, "plans": [\n' if not number else ",\n")
         elif number:
@@ -145,10 +151,10 @@ def _column(root: Path, args: Namespace, file: Path) -> "Column | None":
     return column(result.plan, result.stack.config.kubernetes_version)
 
 
-def _one(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
+def _one(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -> Shown:
     """One stack's part; of several stacks, one that cannot be looked at does not keep the others from being shown."""
     try:
-        return _json(root, args, several, file) if args.json else _text(root, args, file)
+        return _json(root, args, by, several, file) if args.json else _text(root, args, by, file)
     except Stop as stop:
         if not several:
             raise
@@ -162,8 +168,8 @@ def _one(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
         return Shown("", "\n".join(lines) + "\n", False, False, True, stop.code)
 
 
-def _planned(root: Path, args: Namespace, file: Path) -> "Planned":
-    result = with_jobs(judged(root, plan_one(root, file, args.live, args.verbose)))
+def _planned(root: Path, args: Namespace, by: Judging, file: Path) -> "Planned":
+    result = with_jobs(judged(root, plan_one(root, file, args.live, args.verbose), by))
     if not args.cost:
         return result
     from modelyard.cost.project import priced
@@ -171,11 +177,11 @@ def _planned(root: Path, args: Namespace, file: Path) -> "Planned":
     return priced(root, result)
 
 
-def _text(root: Path, args: Namespace, file: Path) -> Shown:
+def _text(root: Path, args: Namespace, by: Judging, file: Path) -> Shown:
     from modelyard.report.finding import findings_text
     from modelyard.report.terminal import plan_text
 
-    result = _planned(root, args, file)
+    result = _planned(root, args, by, file)
     plan = result.plan
     if plan is None:
         return Shown(
@@ -187,12 +193,12 @@ def _text(root: Path, args: Namespace, file: Path) -> Shown:
     return Shown("\n".join(lines) + "\n", "", True, _changes(plan, only), plan.blocked)
 
 
-def _json(root: Path, args: Namespace, several: bool, file: Path) -> Shown:
+def _json(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -> Shown:
     from modelyard.plan.store import plan_to_json
     from modelyard.report.json import findings_document, json_text
     from modelyard.report.part import part_of
 
-    result = _planned(root, args, file)
+    result = _planned(root, args, by, file)
     plan, end = result.plan, "" if several else "\n"
     if plan is None:
         return Shown(json_text(findings_document(result.findings)) + end, "", False, False, True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from modelyard.cli.app import style_for
 from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.judging import policy_options
 from modelyard.cli.signals import ended_by_signal
 from modelyard.preview.values import Preview
 
@@ -21,6 +22,7 @@ def configure(parser: ArgumentParser) -> None:
         "--base", required=True, metavar="REF", help="branch, tag or commit to compare with, such as origin/main"
     )
     parser.add_argument("--head", metavar="REF", help="the commit that changes things (default: the working tree)")
+    policy_options(parser)
     parser.add_argument(
         "--format",
         choices=FORMATS,
@@ -54,11 +56,11 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     wanted = _wanted(args)
     _check_comment(args)
-    # The other commit is laid out on disk, and git knows of it: whatever ends the run, it must go.
+    # The other commit is laid out on disk: whatever ends the run, it must go.
     with ended_by_signal("preview was stopped; nothing is left of the other commit"):
         found = _previewed(root, args)
     for form, path in wanted:
-        text = _text(root, found, form, args, to_screen=path is None)
+        text = _text(found, form, args, to_screen=path is None)
         if path is None:
             sys.stdout.write(text)
         else:
@@ -75,7 +77,7 @@ def _previewed(root: Path, args: Namespace) -> Preview:
     from modelyard.preview.revisions import RevisionError
 
     try:
-        return preview(root, args.base, args.head, date.today(), each)
+        return preview(root, args.base, args.head, date.today(), each, args.policies or "base")
     except RevisionError as error:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
@@ -122,17 +124,16 @@ def _check_comment(args: Namespace) -> None:
         raise Stop(Exit.USAGE, f"{given} is too little: the summary may need {smallest} characters", remedy)
 
 
-def _text(root: Path, preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> str:
+def _text(preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> str:
     match form:
         case "markdown":
             from modelyard.report.preview_markdown import LIMIT, preview_markdown
 
             return preview_markdown(preview, limit=LIMIT if args.limit is None else args.limit, report=args.report_url)
         case "json" | "html":
-            from modelyard.policy.pages import explained
             from modelyard.report.preview_json import preview_document
 
-            document = preview_document(preview, explained(root))
+            document = preview_document(preview, preview.pages)
             if form == "json":
                 from modelyard.report.json import json_text
 

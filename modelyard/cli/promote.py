@@ -9,6 +9,7 @@ from typing import Any
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.hiding import hidden_lines
 from modelyard.preview.promote import DECISIONS, Difference, Promotion, promoted, promotion, settings
 from modelyard.stack.config import Stack
 from modelyard.stack.words import did_you_mean
@@ -30,6 +31,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Compares, shows the edit, and writes it where asked to."""
+    from modelyard.files import read_text
     from modelyard.plan.project import shown
     from modelyard.stack import load, load_text
     from modelyard.stack.edit import EditError
@@ -41,7 +43,7 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"{args.source} is both source and target", "name two stacks")
     stacks: list[Stack] = []
     for path in paths.values():
-        stack, findings = load(path, shown(root, path))
+        stack, findings = load(path, shown(root, path), root)
         if stack is None:
             raise Stop(Exit.USAGE, f"{path.name} cannot be read", "", findings)
         stacks.append(stack)
@@ -49,7 +51,7 @@ def run(args: Namespace) -> Exit:
     ahead, behind = (_versions(root, stack) for stack in stacks)
     found = promotion(source, target, (ahead, behind), args.take, args.keep)
     file = paths[args.target]
-    before = file.read_text(encoding="utf-8")
+    before = read_text(file, within=root)
     try:
         after = promoted(before, found)
     except EditError as error:
@@ -60,7 +62,8 @@ def run(args: Namespace) -> Exit:
     if args.write and after != before:
         from modelyard.files import write_atomically
 
-        write_atomically(file, after)
+        # A link that stays in the project stays a link.
+        write_atomically(file.resolve(), after, within=root)
     _print(args, found, before, after, source, target)
     return Exit.FINE
 
@@ -86,9 +89,10 @@ def _known(names: list[str]) -> None:
 
 
 def _print(args: Namespace, found: Promotion, before: str, after: str, source: Stack, target: Stack) -> None:
-    diff = list(
-        unified_diff(before.splitlines(), after.splitlines(), target.file, f"{target.file}, promoted", lineterm="")
-    )
+    import yaml
+
+    lines = unified_diff(before.splitlines(), after.splitlines(), target.file, f"{target.file}, promoted", lineterm="")
+    diff = hidden_lines(lines, *(yaml.load(text, Loader=yaml.CSafeLoader) for text in (before, after)))
     if args.json:
         from modelyard.report.json import json_text
 
@@ -111,4 +115,5 @@ def _print(args: Namespace, found: Promotion, before: str, after: str, source: S
 
 
 def _difference(one: Difference) -> dict[str, Any]:
-    return {"setting": one.setting, "source": one.source, "target": one.target}
+    source, target = one.shown
+    return {"setting": one.setting, "source": source, "target": target}

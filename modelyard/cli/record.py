@@ -43,7 +43,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
     from modelyard.plan.project import shown
     from modelyard.stack import load
 
-    stack, findings = load(path, shown(root, path))
+    stack, findings = load(path, shown(root, path), root)
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
     said = []
@@ -51,7 +51,11 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
         for side, client, wanted in _sides(root, stack, context):
             shown_as = recorded_name(name, side) if side else name
             sys.stderr.write(f"recording {safe(shown_as)} …\n")
-            said.append(_write(root, stack, shown_as, snapshot(client, (*wanted, *_held(root, name, side)))))
+            taken = snapshot(client, (*wanted, *_held(root, name, side)))
+            said.append(_write(root, stack, shown_as, taken))
+            if taken.unread:
+                lists = " or ".join(taken.unread)
+                sys.stderr.write(f"these credentials may not list {safe(lists)}: the recording has none of them\n")
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     return said + list(_forgotten(root, stack))

@@ -124,4 +124,4 @@ def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequ
             job, _, file = name.partition("/")
             mine.setdefault(job, {})[file] = text
         by_job |= {job: made | copy_jobs(stack, one, job, made) for job, made in mine.items()}
-    return replace_generated((folder / stack.name / job, made) for job, made in by_job.items())
+    return replace_generated(folder, ((f"{stack.name}/{job}", made) for job, made in by_job.items())).written

@@ -4,12 +4,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, judged, plan_one, project_root, say, stack_files, stack_options
+from modelyard.cli.common import json_option, plan_one, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
 from modelyard.findings import Finding
 from modelyard.report.style import safe
@@ -45,14 +47,20 @@ def configure(parser: ArgumentParser) -> None:
         "--out", metavar="DIR", help="folder to write to (default out/<format>; a stack is a subfolder)"
     )
     parser.add_argument("--print", action="store_true", dest="show", help="print the files instead of writing them")
+    base_option(parser)
     json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Renders and writes: every stack, or nothing where one of them has errors."""
     root = project_root(args)
+    with judging(root, args) as by:
+        return _run(root, args, by)
+
+
+def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     files = stack_files(root, args.stacks, args.all)
-    rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args)), len(files))
+    rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args, by)), len(files))
     told: list[Rendered] = []
 
     def kept() -> Iterator[Rendered]:
@@ -65,12 +73,15 @@ def run(args: Namespace) -> Exit:
         for one in list(kept()):
             if not args.json:
                 _print(one)
-    out = Path(args.out) if args.out else root / "out" / args.format
+    # Links are followed only as far as the user names the folder.
+    base, inner = (Path(args.out), "") if args.out else (root, f"out/{args.format}/")
+    out = base / inner
     written = 0
     if not args.show:
         from modelyard.cli.folder import replace_generated
 
-        written = replace_generated((out / one.stack, one.files) for one in kept())
+        written, left = replace_generated(base, ((f"{inner}{one.stack}", one.files) for one in kept()))
+        _tell_kept([_shown(path, root) for path in left])
     if args.json:
         from modelyard.report.json import json_text
         from modelyard.report.rendered import RenderedStack, rendered_document
@@ -104,6 +115,18 @@ def _tell_left(told: Sequence[Rendered]) -> None:
         )
 
 
+def _tell_kept(files: Sequence[str]) -> None:
+    """On standard error: files of an earlier run that may hold somebody's changes."""
+    if files:
+        from modelyard.report.values import count
+
+        names = ", ".join(files[:_NAMED]) + (", …" if len(files) > _NAMED else "")
+        sys.stderr.write(
+            f"{count(len(files), 'file')} no longer generated but not deleted, because the manifest does not prove "
+            f"that modelyard wrote what is in there: {safe(names)}\n"
+        )
+
+
 def _warn(findings: Sequence[Finding], args: Namespace) -> None:
     """On standard error: standard output may be the files themselves."""
     if findings:
@@ -112,9 +135,9 @@ def _warn(findings: Sequence[Finding], args: Namespace) -> None:
         sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
 
 
-def _render(root: Path, args: Namespace, stack: tuple[str, Path]) -> Rendered:
+def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -> Rendered:
     name, file = stack
-    result = judged(root, plan_one(root, file, args.live, args.verbose))
+    result = judged(root, plan_one(root, file, args.live, args.verbose), by)
     if result.plan is None or result.stack is None:
         return Rendered(name, {}, result.findings, Exit.USAGE)
     errors = tuple(finding for finding in result.plan.findings if finding.blocks)
@@ -176,6 +199,6 @@ def _print(one: Rendered) -> None:
 
 def _shown(path: Path, root: Path) -> str:
     try:
-        return path.resolve().relative_to(root).as_posix()
+        return Path(realpath(path)).relative_to(root).as_posix()
     except ValueError:
         return str(path)

@@ -23,10 +23,11 @@ def run(args: Namespace) -> Exit:
 
 
 def _saved(args: Namespace) -> Exit:
+    from modelyard.files import read_text
     from modelyard.plan.store import PlanFileError, plan_from_json
     from modelyard.report.terminal import plan_text
 
-    text = Path(args.what).read_text(encoding="utf-8", errors="replace")
+    text = read_text(Path(args.what))
     try:
         plan = plan_from_json(text, args.what)
     except PlanFileError as error:
@@ -53,7 +54,7 @@ def _stack(args: Namespace) -> Exit:
         summary = f"there is neither a stack nor a file {args.what!r}"
         raise Stop(Exit.USAGE, summary, near_stack(args.what, known) + " modelyard plan STACK --out FILE saves a plan.")
     path = known[args.what]
-    stack, findings = load(path, shown(root, path))
+    stack, findings = load(path, shown(root, path), root)
     if stack is None:
         raise Stop(Exit.USAGE, f"{args.what} cannot be read", "", findings)
     stack = with_project(root, stack)

@@ -12,6 +12,7 @@ from modelyard.cli.exit import Exit, Stop
 if TYPE_CHECKING:
     from lightkube import Client
 
+    from modelyard.cluster import Refusal
     from modelyard.jobs import Submission
     from modelyard.stack import Stack
     from modelyard.stack.pipelines import Pipeline
@@ -57,6 +58,14 @@ def tell_unplaced(
         state, _ = load_recorded(root, stack.name)
         nodes = state.nodes if state is not None else ()
     say_findings(never_placed(stack, names, nodes, today), args)
+
+
+def not_taken(refusal: "Refusal") -> Stop:
+    """The end of a submission that the API server refuses."""
+    remedy = "correct what it names, or ask whoever runs the cluster"
+    if refusal.why == "rights":
+        remedy = "ask for this right: examples/rbac/jobs.yaml has what jobs need"
+    return Stop(Exit.FINDINGS, f"the cluster does not take it: {refusal.message}", f"{remedy}; nothing was made")
 
 
 def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> Exit:

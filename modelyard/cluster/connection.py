@@ -6,6 +6,7 @@ answer of it arrives and takes no lock for that, so that two first answers at on
 
 import json
 import os
+import re
 from collections.abc import Callable
 from copy import copy
 from importlib.util import find_spec
@@ -17,12 +18,14 @@ from lightkube import Client, KubeConfig
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import NameValue
 from lightkube.core.exceptions import ConfigError
-from yaml import YAMLError
+from yaml import MarkedYAMLError, YAMLError
 
 from modelyard.cluster.route import route
+from modelyard.hiding import hidden_text
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
+_PLUGIN_ENDED = re.compile(r"Exec (.+?) returned (-?\d+):")
 TIMEOUT = 10.0
 """Seconds to wait for one answer of the API server."""
 T = TypeVar("T")
@@ -126,7 +129,26 @@ def with_plugin_info(config: SingleConfig | None) -> SingleConfig | None:
 
 
 def _no_credentials(error: Exception) -> ClusterError:
-    return ClusterError(f"the kubeconfig's credentials cannot be used: {error}", "log in to the cluster again")
+    return ClusterError(f"the kubeconfig's credentials cannot be used: {_why(error)}", "log in to the cluster again")
+
+
+def _why(error: Exception) -> str:
+    """What is wrong with credentials, in words that quote none of them and nothing of what a plugin prints."""
+    if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1} is not YAML"
+    if isinstance(error, OSError):
+        reason = (error.strerror or type(error).__name__).lower()
+        return f"{reason}: {error.filename}" if error.filename else reason
+    if isinstance(error, LookupError):
+        return f"it lacks {error}"
+    if isinstance(error, ConfigError):
+        words = str(error)
+        plugin = _PLUGIN_ENDED.match(words)
+        if plugin is None:
+            return hidden_text(words)
+        return f"the credential plugin {plugin[1]} ended with {plugin[2]}; run it by hand to see why"
+    return f"they are not what a kubeconfig holds ({type(error).__name__})"
 
 
 def _kubeconfigs() -> list[KubeConfig]:
@@ -137,9 +159,8 @@ def _kubeconfigs() -> list[KubeConfig]:
         return [KubeConfig.from_file(path) for path in paths if path.is_file()] or [KubeConfig.from_env()]
     except (ConfigError, OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         # The client checks nothing of a file that is no kubeconfig, so it fails wherever it happens to look first.
-        words = f"it lacks {error}" if isinstance(error, LookupError) else " ".join(str(error).split())
         raise ClusterError(
-            f"no kubeconfig could be read from {named}: {words}",
+            f"no kubeconfig could be read from {named}: {_why(error)}",
             "set KUBECONFIG; plan and check do without a cluster, against the recorded platform",
         ) from error
 
@@ -166,7 +187,7 @@ def ask_server(question: Callable[[], T], what: str) -> T:
         raise _refused(error.response, what) from error
     except (httpx2.TransportError, httpx2.InvalidURL) as error:
         raise ClusterError(
-            f"the API server cannot be reached: {error}{_place(error)}",
+            f"the API server cannot be reached: {_transport_words(error)}{_place(error)}",
             "check the context, the network and the cluster",
         ) from error
     except (ConfigError, OSError, AssertionError) as error:
@@ -174,9 +195,16 @@ def ask_server(question: Callable[[], T], what: str) -> T:
         raise _no_credentials(error) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ClusterError(
-            f"what answers for {what} is no API server of Kubernetes: {type(error).__name__} {error}",
+            f"what answers for {what} is no API server of Kubernetes ({type(error).__name__})",
             "check the server in the kubeconfig",
         ) from error
+
+
+def _transport_words(error: Exception) -> str:
+    """The client's words, but where it quotes what it cannot send, such as a token with a line break."""
+    if isinstance(error, httpx2.LocalProtocolError | httpx2.InvalidURL):
+        return "the address or the credentials contain characters that cannot be sent"
+    return hidden_text(str(error))
 
 
 def _place(error: Exception) -> str:

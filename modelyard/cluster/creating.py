@@ -14,6 +14,7 @@ from modelyard.cluster.live import path_of
 from modelyard.cluster.patience import busy, patiently
 from modelyard.cluster.state import key_of
 from modelyard.cluster.writing import delete
+from modelyard.hiding import hidden_words
 
 
 def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) -> dict[str, Any] | Refusal:
@@ -67,7 +68,8 @@ def create_all(
                 raise
             if isinstance(answer, Refusal):
                 _undo(client, made, asking)
-                return answer._replace(message=f"{body['kind']} {body['metadata']['name']}: {answer.message}")
+                said = hidden_words(answer.message, body)
+                return answer._replace(message=f"{body['kind']} {body['metadata']['name']}: {said}")
             made.append({**answer, "apiVersion": body["apiVersion"], "kind": body["kind"]})
     return tuple(made)
 

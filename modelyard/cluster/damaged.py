@@ -3,12 +3,19 @@
 It takes a look at every field, so only who cannot go on with a recording asks.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from modelyard.cluster.recorded import CLUSTER_FILE, again, not_recorded, recorded_folder, stack_of_recorded
+from modelyard.cluster.recorded import (
+    CLUSTER_FILE,
+    again,
+    not_recorded,
+    read_object,
+    recorded_files,
+    recorded_folder,
+    stack_of_recorded,
+)
 from modelyard.findings import Finding
 from modelyard.merge import MergeSchema, validate
 
@@ -22,8 +29,11 @@ def damaged(root: Path, name: str, schema: MergeSchema) -> Iterator[Finding]:
         schema: of its Kubernetes version.
     """
     stack = stack_of_recorded(name)
-    for path in sorted(recorded_folder(root, name).glob("*.json")):
-        body = json.loads(path.read_bytes())
+    for path in recorded_files(recorded_folder(root, name)):
+        try:
+            body = read_object(path, root)
+        except (OSError, ValueError):
+            continue
         bodies = body["nodes"] if path.name == CLUSTER_FILE else [body]
         if wrong := next((words for one in bodies for words in _wrong(one, schema)), ""):
             yield not_recorded(stack, f"stacks/recorded/{name}/{path.name}", wrong, again(stack))

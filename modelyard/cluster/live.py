@@ -30,6 +30,8 @@ class Snapshot(NamedTuple):
     quotas: tuple[Mapping[str, Any], ...]
     scalers: tuple[Mapping[str, Any], ...] = ()
     """What HorizontalPodAutoscalers and ScaledObjects scale; nothing else of them is kept."""
+    unread: tuple[str, ...] = ()
+    """Quotas and autoscalers that these credentials may not list, as ``resourcequotas of ml-platform``."""
 
 
 def identity(client: Client) -> str:
@@ -44,7 +46,8 @@ def identity(client: Client) -> str:
 def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
     """Reads the wanted objects, their namespaces' quotas and autoscalers, the nodes and what pods request, in parallel.
 
-    Objects that are not there are left out, and so are quotas and autoscalers that these credentials may not read.
+    Objects that are not there are left out. Quotas and autoscalers that these credentials may not list are in
+    ``unread``.
 
     Raises:
         ClusterError: the API server does not answer, or not to us.
@@ -57,19 +60,28 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         pods = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/pods")["items"]), "pods")
         objects = [pool.submit(read, client, key) for key in keys]
         namespaces = sorted({key.namespace for key in keys if key.namespace})
-        quotas = [pool.submit(_may_be, client, f"/api/v1/namespaces/{each}/resourcequotas") for each in namespaces]
-        scalers = [
-            (kind, pool.submit(_may_be, client, path)) for namespace in namespaces for kind, path in lists(namespace)
-        ]
+        paths = [("", f"/api/v1/namespaces/{each}/resourcequotas") for each in namespaces]
+        paths += [one for namespace in namespaces for one in lists(namespace)]
+        asked = [(kind, path, pool.submit(_may_be, client, path)) for kind, path in paths]
+        # First: where the server does not answer at all, this is the question to name.
+        cluster = uid.result()
+        extra = [(kind, path, job.result()) for kind, path, job in asked]
         return Snapshot(
-            uid.result(),
+            cluster,
             version.result(),
             tuple({"apiVersion": "v1", **node} for node in nodes.result()),
             tuple(request_of(pod) for pod in pods.result() if holds_resources(pod)),
             tuple(found for found in (job.result() for job in objects) if found is not None),
-            tuple(quota for job in quotas for quota in job.result()),
-            tuple(reference(kind, body) for kind, job in scalers for body in job.result()),
+            tuple(quota for kind, _, found in extra for quota in found or () if not kind),
+            tuple(reference(kind, body) for kind, _, found in extra for body in found or () if kind),
+            tuple(_list_name(path) for _, path, found in extra if found is None),
         )
+
+
+def _list_name(path: str) -> str:
+    """``resourcequotas of NAMESPACE`` for the path of a list in a namespace."""
+    *_, namespace, plural = path.split("/")
+    return f"{plural} of {namespace}"
 
 
 def serves(client: Client, api_version: str) -> bool:
@@ -183,20 +195,27 @@ def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[
     return [{**body, "apiVersion": api_version, "kind": kind} for body in found]
 
 
-def _may_be(client: Client, path: str) -> list[dict[str, Any]]:
-    """The objects of a list; none where these credentials may not read it, or the cluster has no such kind."""
+def _may_be(client: Client, path: str) -> list[dict[str, Any]] | None:
+    """The objects of a list; none where the cluster has no such kind; None where these credentials may not list it."""
 
-    def get() -> list[dict[str, Any]]:
+    def get() -> list[dict[str, Any]] | None:
         try:
             return list(_got(client, path)["items"])
         except httpx2.HTTPStatusError as error:
             code = error.response.status_code
             # Of a kind that it does not know the API server says so in no form of its own.
-            if code == 404 or (code == 403 and message(error.response)):
+            if code == 404:
                 return []
+            if code == 403 and message(error.response):
+                return None
             raise
 
-    return ask_server(get, path.rpartition("/")[2])
+    found = ask_server(get, path.rpartition("/")[2])
+    if found is None and path.startswith("/apis/"):
+        # Access is refused before the API server looks for the kind. Anyone may ask which kinds it has.
+        group = path.removeprefix("/apis/").partition("/namespaces/")[0]
+        return None if serves(client, group) else []
+    return found
 
 
 def path_of(key: ObjectKey) -> str:

@@ -10,9 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from modelyard.cluster.hiding import hidden
 from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
+from modelyard.files import ReadError, parse_json, read_file, refuse_links
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden
 
 FORMAT_VERSION = 1
 CLUSTER_FILE = "cluster.json"
@@ -58,9 +59,10 @@ def forget_recorded(root: Path, name: str) -> None:
     """Removes what ``write_recorded`` wrote; other files in the folder stay.
 
     Raises:
-        OSError: a file cannot be removed.
+        OSError: a file cannot be removed, or a link is in the way.
     """
     folder = recorded_folder(root, name)
+    refuse_links(folder, root)
     # The file by which others know the folder goes last.
     for path in sorted(folder.glob("*.json"), key=lambda path: path.name == CLUSTER_FILE):
         path.unlink()
@@ -80,19 +82,24 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
     folder, stack = recorded_folder(root, name), stack_of_recorded(name)
     shown = f"stacks/recorded/{name}"
     remedy = again(stack)
-    if not (folder / CLUSTER_FILE).is_file():
-        return None, (_error("CFG101", stack, shown, "no platform is recorded for this stack", remedy),)
     findings: list[Finding] = []
     parsed: dict[str, Any] = {}
-    for path in sorted(folder.glob("*.json")):
+    for path in recorded_files(folder):
         try:
-            parsed[path.name] = json.loads(path.read_bytes())
-            if not isinstance(parsed[path.name], dict):
-                raise ValueError("it is not an object")
-        except (ValueError, OSError) as error:
-            findings.append(_error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read as JSON: {error}", remedy))
+            parsed[path.name] = read_object(path, root)
+        except ValueError as error:
+            findings.append(
+                _error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read as JSON: {error}", remedy)._replace(
+                    line=getattr(error, "lineno", 0), column=getattr(error, "colno", 0)
+                )
+            )
+        except ReadError as error:
+            summary = f"cannot be read: {error.reason}"
+            findings.append(_error("CFG102", stack, f"{shown}/{path.name}", summary, f"{error.remedy}, or {remedy}"))
     if findings:
         return None, tuple(findings)
+    if CLUSTER_FILE not in parsed:
+        return None, (_error("CFG101", stack, shown, "no platform is recorded for this stack", remedy),)
     cluster = parsed.pop(CLUSTER_FILE)
     if cluster.get("formatVersion") != FORMAT_VERSION:
         words = f"formatVersion is {cluster.get('formatVersion')!r}, this modelyard reads {FORMAT_VERSION}"
@@ -100,27 +107,96 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
     objects: dict[ObjectKey, dict[str, Any]] = {}
     for file, body in parsed.items():
         try:
-            objects[key_of(body, "")] = body
-        except (KeyError, TypeError, AttributeError) as error:
+            objects[_key(body)] = body
+        except (KeyError, TypeError) as error:
             findings.append(not_recorded(stack, f"{shown}/{file}", _words(error), remedy))
     if findings:
         return None, tuple(findings)
     try:
-        return (
-            ClusterState(
-                "recorded",
-                cluster["identity"],
-                cluster["version"],
-                objects,
-                tuple(node_of(body) for body in cluster["nodes"]),
-                tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in cluster["pods"]),
-                quotas_of(cluster.get("quotas", ())),
-                scalers_of(cluster.get("scalers", ())),
-            ),
-            (),
-        )
+        return _state(cluster, objects), ()
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         return None, (not_recorded(stack, f"{shown}/{CLUSTER_FILE}", _words(error), remedy),)
+
+
+def recorded_files(folder: Path) -> list[Path]:
+    """The files of a recorded cluster, sorted; none where there is no folder that can be listed."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".json")
+    except OSError:
+        return []
+
+
+def read_object(path: Path, root: Path) -> dict[str, Any]:
+    """The JSON object of a file.
+
+    Raises:
+        ReadError: the file cannot be read.
+        ValueError: it holds something else.
+    """
+    body = parse_json(read_file(path, within=root))
+    if not isinstance(body, dict):
+        raise ValueError("it is not an object")
+    return body
+
+
+def _key(body: Mapping[str, Any]) -> ObjectKey:
+    """The key of an object that has the outline of one.
+
+    Raises:
+        KeyError: a part of the key is missing.
+        TypeError: a part has another type than all objects of Kubernetes give it.
+    """
+    metadata = _typed(body, "metadata", dict)
+    for name in ("annotations", "labels"):
+        for key, value in _typed(metadata, name, dict).items():
+            if not isinstance(value, str):
+                raise TypeError(f"metadata.{name} has {key} that is not text")
+    for name in ("managedFields", "ownerReferences"):
+        if not all(isinstance(one, dict) for one in _typed(metadata, name, list)):
+            raise TypeError(f"metadata.{name} has an item that is not an object")
+    for name in ("spec", "status"):
+        _typed(body, name, dict)
+    key = key_of({**body, "metadata": metadata}, "")
+    if not all(isinstance(part, str) for part in key):
+        raise TypeError("apiVersion, kind, namespace or name is not text")
+    return key
+
+
+def _typed(body: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = body.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(f"{name} is not {'an object' if kind is dict else 'a list'}")
+    return kind() if value is None else value
+
+
+def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any]]) -> ClusterState:
+    """The state that a cluster's own file and the objects beside it give.
+
+    Raises:
+        KeyError: the file lacks something.
+        AttributeError, TypeError, ValueError: something has a wrong type.
+    """
+    for name in ("identity", "version"):
+        if not isinstance(cluster[name], str):
+            raise TypeError(f"{name} is not text")
+    for body in (*cluster["nodes"], *cluster.get("quotas", ()), *cluster.get("scalers", ())):
+        _key({"apiVersion": "v1", "kind": "Node", **body})
+    nodes = tuple(map(node_of, cluster["nodes"]))
+    if not all(isinstance(taint, dict) for node in nodes for taint in node.taints):
+        raise TypeError("a node has a taint that is not an object")
+    pods = tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in cluster["pods"])
+    if not all(isinstance(name, str) for pod in pods for name in pod[:2]):
+        raise TypeError("the node or the owner of a pod is not text")
+    return ClusterState(
+        "recorded",
+        cluster["identity"],
+        cluster["version"],
+        objects,
+        nodes,
+        pods,
+        quotas_of(cluster.get("quotas", ())),
+        scalers_of(cluster.get("scalers", ())),
+    )
 
 
 def write_recorded(
@@ -141,7 +217,8 @@ def write_recorded(
     Other files in the folder stay. Secrets are hidden: the folder is committed.
 
     Raises:
-        OSError: the folder cannot be written; the earlier recording is still there.
+        OSError: the folder cannot be written, or is reached through a link in the project; the earlier recording is
+            still there.
     """
     from modelyard.cluster.folder import replace_json
 
@@ -165,6 +242,7 @@ def write_recorded(
         name: json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         for name, body in sorted(contents.items())
     }
+    refuse_links(folder, root)
     replace_json(folder, texts)
     return tuple(folder / name for name in texts)
 

@@ -7,10 +7,12 @@ It is read with the same care as a stack file: limits, positions, every mistake 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any
 
 from modelyard.cost.prices import NO_CARD, Prices
+from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware import near_cards, resolve
 from modelyard.hardware.cards import by_id
@@ -18,8 +20,8 @@ from modelyard.plan.cost import Price
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.document import Document, parse
-from modelyard.stack.mistakes import Mistake, name
-from modelyard.stack.placing import of_mistake, of_problem
+from modelyard.stack.mistakes import MOST_SHOWN, Mistake, name
+from modelyard.stack.placing import first, of_mistake, of_problem
 from modelyard.stack.source import MAX_BYTES, Problem
 from modelyard.stack.words import plain, quoted
 
@@ -44,12 +46,14 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
         shown: the path of the file from there on.
         stack: whose prices they are, and whose key ``prices`` names the file.
     """
-    content = _read(root / shown)
-    if isinstance(content, str):
+    try:
+        content = read_file(root / shown, limit=MAX_BYTES, within=root)
+    except ReadError as error:
+        what = "is not there" if error.missing else f"cannot be read: {error.reason}"
         finding = Finding(
             UNREADABLE,
             Severity.ERROR,
-            f"the price file {plain(shown, 200)} {content}",
+            f"the price file {plain(shown, 200)} {what}",
             field="prices",
             remedy="correct the path, or write the file: docs/guides/cost.md shows one",
         )
@@ -67,7 +71,7 @@ def load_text(content: bytes, shown: str) -> Loaded:
         shown: its path as findings name it.
     """
     document, problems = parse(content)
-    findings = [of_problem(problem, shown) for problem in problems]
+    findings = [of_problem(problem, shown) for problem in problems[: MOST_SHOWN + 1]]
     if document is not None and isinstance(document.value, dict):
         findings += [of_mistake(mistake, document, shown, nowhere=(1, 1)) for mistake in _mistakes(document)]
     elif document is not None:
@@ -75,26 +79,15 @@ def load_text(content: bytes, shown: str) -> Loaded:
         shape = Problem(codes.SHAPE, f"the price file is {what}", 1, 1, "start with `machines:` or `cards:`")
         findings.append(of_problem(shape, shown))
     if document is None or any(finding.severity is Severity.ERROR for finding in findings):
-        return None, ordered(findings)
+        return None, first(findings, shown)
     return Prices(_machines(document), _cards(document)), ordered(findings)
-
-
-def _read(path: FilePath) -> bytes | str:
-    """The bytes of a file, or in words why there are none."""
-    try:
-        if not path.is_file():
-            return "is not a file" if path.exists() else "is not there"
-        size = path.stat().st_size
-        return path.read_bytes() if size <= MAX_BYTES else f"has {size:,} bytes; the limit is {MAX_BYTES:,} bytes"
-    except OSError as error:
-        return f"cannot be read: {(error.strerror or type(error).__name__).lower()}"
 
 
 def _mistakes(document: Document) -> list[Mistake]:
     found = [
-        *_repeated(document, "machines", _machine_key),
-        *_repeated(document, "cards", _card_key),
-        *_unknown_cards(document),
+        *islice(_repeated(document, "machines", _machine_key), MOST_SHOWN + 1),
+        *islice(_repeated(document, "cards", _card_key), MOST_SHOWN + 1),
+        *islice(_unknown_cards(document), MOST_SHOWN + 1),
     ]
     if not _gate().is_valid(document.value):
         from modelyard.stack.explain import mistakes_in

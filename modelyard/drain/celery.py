@@ -8,12 +8,14 @@ import os
 from typing import Any, Final
 from urllib.parse import quote
 
-from modelyard.drain.http import basic, get_json, secret
+from modelyard.drain.http import get_json
 from modelyard.drain.values import Broker, Busy, Unanswered
+from modelyard.servers import Unusable, Variables, basic, secret_for
 
 USER: Final = "MODELYARD_BROKER_USER"
 PASSWORD: Final = "MODELYARD_BROKER_PASSWORD"
 PASSWORD_FILE: Final = "MODELYARD_BROKER_PASSWORD_FILE"
+URL: Final = "MODELYARD_BROKER_URL"
 _WHAT: Final = "RabbitMQ's management API"
 
 
@@ -37,9 +39,13 @@ def ask(source: Broker) -> Busy:
     Raises:
         Unanswered: there is no answer.
     """
-    user = os.environ.get(USER, "guest")
-    password = secret(os.environ, PASSWORD, PASSWORD_FILE) or "guest"
+    try:
+        # guest is RabbitMQ's own, on every broker: where nothing is set, nothing secret is sent.
+        password = secret_for(source.url, Variables(PASSWORD, PASSWORD_FILE, URL, USER), os.environ) or "guest"
+    except Unusable as error:
+        raise Unanswered(error.summary, error.remedy, lasting=True) from None
+    user = os.environ.get(USER, "").strip() or "guest"
     place = f"{quote(source.virtual_host, safe='')}/{quote(source.queue, safe='')}"
     url = f"{source.url.rstrip('/')}/api/queues/{place}"
-    let_in = f"give user and password in {USER} and {PASSWORD} or {PASSWORD_FILE}"
+    let_in = f"give user and password in {USER} and {PASSWORD} or {PASSWORD_FILE}, and the broker's address in {URL}"
     return jobs_of(get_json(url, basic(user, password), _WHAT, let_in))

@@ -8,11 +8,13 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from modelyard.drain.http import get_json, parsed, secret
+from modelyard.drain.http import get_json, parsed
 from modelyard.drain.values import Busy, Dashboard, HeadService, Unanswered
+from modelyard.servers import Unusable, Variables, secret_for
 
 TOKEN: Final = "MODELYARD_RAY_TOKEN"
 TOKEN_FILE: Final = "MODELYARD_RAY_TOKEN_FILE"
+URL: Final = "MODELYARD_RAY_URL"
 PATH: Final = "/api/jobs/"
 PORT: Final = 8265
 """Of the dashboard, unless somebody moved it."""
@@ -51,14 +53,19 @@ def ask_dashboard(source: Dashboard) -> Busy:
     Raises:
         Unanswered: there is no answer.
     """
-    token = secret(os.environ, TOKEN, TOKEN_FILE)
-    let_in = f"give a token in {TOKEN} or {TOKEN_FILE}"
+    try:
+        token = secret_for(source.url, Variables(TOKEN, TOKEN_FILE, URL), os.environ)
+    except Unusable as error:
+        raise Unanswered(error.summary, error.remedy, lasting=True) from None
+    let_in = f"give a token in {TOKEN} or {TOKEN_FILE}, and the dashboard's address in {URL}"
     url = f"{source.url.rstrip('/')}{PATH}"
     return jobs_of(get_json(url, f"Bearer {token}" if token else "", _WHAT, let_in))
 
 
 def ask_service(source: HeadService) -> Busy:
     """Asks the dashboard through the API server's proxy.
+
+    The API server lets us in by the kubeconfig and hands no credentials on, so none of Ray's is sent.
 
     Raises:
         Unanswered: there is no answer.

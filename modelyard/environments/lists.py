@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from modelyard.hiding import hidden
 from modelyard.stack.environments import Fault
 
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
@@ -72,7 +73,7 @@ def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
             yield line, "a requirement that is an address or a file", remedy
         elif found is None:
             remedy = 'write a name with versions, such as "pandas>=2,<3"'
-            yield line, f'"{line.text[:60]}", which is no requirement', remedy
+            yield line, f'"{hidden(line.text)[:60]}", which is no requirement', remedy
         else:
             key = canonical(found["name"]), (found["marker"] or "").strip()
             if key in seen:

@@ -22,6 +22,7 @@ from typing import Any, Final
 from modelyard.environments.conda import Solved, channels_of, constraints
 from modelyard.environments.locks import MAX_BYTES, locked
 from modelyard.environments.solving import SolvingError, solved
+from modelyard.hiding import hidden_text
 from modelyard.stack.environments import Environment, Files
 
 GLIBC: Final = ("2_28", "2_27", "2_26", "2_24", "2_17")
@@ -111,7 +112,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
             # pip tells the packages that disagree among its progress, and that it failed among its errors.
             why = _CONFLICT.search(done.stdout)
             said = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
-            said = _told(said, str(listed), environment.requirements)
+            said = hidden_text(_told(said, str(listed), environment.requirements))
             summary = f"pip finds no lock for environment {environment.name}:\n{said}"
             if _RETRYING in done.stderr and why is None and _SOME.search(done.stderr) is None:
                 raise LockingError(summary, _OUT_OF_REACH, out_of_reach=True)

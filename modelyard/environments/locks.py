@@ -85,14 +85,14 @@ def parse_lock(text: str) -> Lock:
     body = text[head.end() :]
     packages: list[Pinned] = []
     conda: list[str] = []
-    for entry in body.replace("\\\n", " ").splitlines():
+    for number, entry in enumerate(body.replace("\\\n", " ").splitlines(), 1):
         if len(conda) == len(packages) and (package := pinned(entry)) is not None:
             conda.append(entry)
             packages.append(package)
             continue
         found = _PIN.fullmatch(" ".join(entry.split()))
         if found is None:
-            raise LockError(f"{entry.strip()[:60]!r} is no package with version and hash")
+            raise LockError(f"entry {number} is no package with version and hash")
         packages.append(Pinned(found["name"], found["version"]))
     if not packages:
         raise LockError("it has no packages")

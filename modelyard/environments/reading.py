@@ -1,13 +1,14 @@
 """Reading what a project says of its environments: files with lists, and locks."""
 
-import stat
 from collections.abc import Iterator
+from errno import EFBIG
 from pathlib import Path
 
 from modelyard.environments.conda import channels_of
 from modelyard.environments.conda import faults_of as faults_of_conda
 from modelyard.environments.lists import Line, faults_of, lines_of
 from modelyard.environments.locks import MAX_BYTES, LockError, digest, lock_file, made_of, parse_lock
+from modelyard.files import ReadError, read_text
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment, Fault, Files, Lock
 
@@ -86,23 +87,10 @@ def _text(root: Path, file: str, faults: list[Fault], key: str) -> str | None:
 
     path = root / file
     try:
-        if not path.resolve().is_relative_to(root.resolve()):
-            fault("is a link that leads out of the project", "put the file into the project")
-            return None
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            fault("is not a file", "name a text file with one requirement a line")
-            return None
-        if found.st_size > MAX_BYTES:
-            fault(f"has {found.st_size:,} bytes; the limit is {MAX_BYTES:,}", "list fewer packages")
-            return None
-        return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        fault("is not there", "add the file, or correct its path, which begins at the project's folder")
-    except UnicodeDecodeError:
-        fault("is not UTF-8 text", "save it as UTF-8")
-    except (OSError, RuntimeError) as error:
-        fault(
-            f"cannot be read: {(getattr(error, 'strerror', None) or 'links in a circle').lower()}", "make it readable"
-        )
+        return read_text(path, limit=MAX_BYTES, within=root)
+    except ReadError as error:
+        if error.missing:
+            fault("is not there", "add the file, or correct its path, which begins at the project's folder")
+        else:
+            fault(f"cannot be read: {error.reason}", "list fewer packages" if error.errno == EFBIG else error.remedy)
     return None

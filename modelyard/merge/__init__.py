@@ -4,8 +4,8 @@ Owns strategic merge patch (``strategic``, ``three_way``: what kubectl does), se
 Pulumi does, with ownership and conflicts), what differs between two objects (``diff``), who owns a field (``owners``),
 whether an object fits its type (``validate``), field paths, and the schemas of the supported Kubernetes versions.
 
-Does not read files other than the shipped schemas, talk to a cluster, convert between API versions, or know defaults
-that only the API server's code knows. Functions are pure: inputs are never changed, and results share with them
+Does not read files other than the shipped schemas, talk to a cluster, convert between API versions, or give new objects
+the defaults of the API server's code. Functions are pure: inputs are never changed, and results share with them
 whatever stayed the same, so treat both as frozen.
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from modelyard.merge import fieldset
-from modelyard.merge.errors import MergeError, SchemaError
+from modelyard.merge.errors import MergeError, SchemaError, depth_checked
 from modelyard.merge.fieldset import SELF, FieldSet
 from modelyard.merge.managed import (
     UNTRACKED,
@@ -22,13 +22,14 @@ from modelyard.merge.managed import (
     ownership,
     with_entries,
 )
+from modelyard.merge.metadata import foreign, settled
 from modelyard.merge.path import ROOT, Path, from_wire
 from modelyard.merge.prune import pruned
 from modelyard.merge.stored import refused_nulls, stored
 from modelyard.merge.typed import UnfitError, compare, field_set, merge
 from modelyard.merge.types import DEDUCED, Type
 from modelyard.merge.update import BEFORE_FIRST_APPLY, created_entry
-from modelyard.merge.validate import misfits
+from modelyard.merge.validate import unfit
 from modelyard.merge.values import child_at
 
 _NULL = (
@@ -63,6 +64,7 @@ class ServerSide(NamedTuple):
     """With ``force``: the fields taken from others."""
 
 
+@depth_checked
 def server_side(
     live: dict[str, Any] | None, applied: dict[str, Any], manager: str, schema: Type, force: bool = False
 ) -> ServerSide:
@@ -76,8 +78,8 @@ def server_side(
     Defaults that only the server's code knows are not filled in; those that the schema declares are.
 
     Raises:
-        MergeError: ``applied`` is not of the schema's type, or not a thing one can apply, or it leaves a null that a
-            custom resource refuses; every reason at once.
+        MergeError: ``applied`` is not of the schema's type, or not a thing one can apply, or names another object than
+            ``live`` or another version of it, or it leaves a null that a custom resource refuses; every reason at once.
     """
     config = _request(live, applied, schema)
     mine = (manager, "Apply", "", "")
@@ -85,7 +87,9 @@ def server_side(
     known = {identity(entry): entry for entry in entries(before)}
     sets = {who: _reconciled(schema, entry.get("fieldsV1") or {}) for who, entry in known.items()}
     try:
-        applied_set = field_set(schema, config)
+        applied_set = field_set(schema, applied)
+        if config is not applied:
+            applied_set = field_set(schema, config)
         if before and not known:
             untracked = created_entry(before, BEFORE_FIRST_APPLY, applied["apiVersion"], schema)
             known = {identity(untracked): untracked}
@@ -97,7 +101,7 @@ def server_side(
             merged = pruned(schema, merged, last, list(sets.values()))
         change = compare(schema, before, merged)
     except UnfitError:
-        raise MergeError(misfits(applied, schema) or _bad_live(schema)) from None
+        raise unfit(applied, schema) from None
 
     touched = fieldset.union(change.modified, change.added)
     contested: dict[Identity, FieldSet] = {}
@@ -116,21 +120,22 @@ def server_side(
             fields = fieldset.difference(sets[who], contested.get(who, {}))
             sets[who] = fieldset.difference(fields, change.removed)
     sets[mine] = fieldset.difference(applied_set, UNTRACKED)
-    merged = stored(schema, merged, before)
+    merged = stored(schema, settled(merged, live), before)
     if not schema.native and (nulls := [*refused_nulls(schema, merged, before)]):
         raise MergeError(SchemaError(path, _NULL) for path in nulls)
     unchanged = merged is before
     result = []
+    latest = None
     for who, fields in sets.items():
         if not fields:
             continue
         entry: dict[str, Any] | None = known.get(who)
         if who == mine:
-            entry = _own_entry(entry, manager, applied["apiVersion"], fields, unchanged)
+            entry = latest = _own_entry(entry, manager, applied["apiVersion"], fields, unchanged)
         elif entry is None or entry.get("fieldsV1") != fields:
             entry = {**(entry or {}), "fieldsV1": fields}
         result.append(entry)
-    merged = with_entries(merged, result)
+    merged = with_entries(merged, result, latest)
     return ServerSide(merged, ownership(merged), (), conflicts)
 
 
@@ -146,20 +151,12 @@ def _request(live: dict[str, Any] | None, applied: dict[str, Any], schema: Type)
     if isinstance(metadata, dict):
         if metadata.get("managedFields") is not None:
             errors.append(SchemaError(Path(("metadata", "managedFields")), "managedFields must not be applied"))
-        known = (live or {}).get("metadata") or {}
-        for name in ("name", "namespace"):
-            if metadata.get(name, known.get(name)) != known.get(name) and name in known:
-                path = Path(("metadata", name))
-                errors.append(SchemaError(path, f"{metadata[name]} is applied to the object {known[name]}"))
+        errors += foreign(metadata, None if live is None else live.get("metadata") or {})
     if errors:
         raise MergeError(errors)
     if schema.status_subresource and "status" in applied:
         return {name: value for name, value in applied.items() if name != "status"}
     return applied
-
-
-def _bad_live(schema: Type) -> list[SchemaError]:
-    return [SchemaError(ROOT, f"the live object is not of the schema's type {schema.name}")]
 
 
 def _own_entry(

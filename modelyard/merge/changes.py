@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from modelyard.merge.errors import depth_checked
 from modelyard.merge.path import ROOT, Path, from_wire
 from modelyard.merge.typed import Repeated, UnfitError, by_element, same
 from modelyard.merge.types import DEDUCED, Type
@@ -20,11 +21,15 @@ class Change(NamedTuple):
     """The items of this list stand in another order; ``before`` and ``after`` are the path elements both have."""
 
 
+@depth_checked
 def diff(before: dict[str, Any] | None, after: dict[str, Any] | None, schema: Type) -> tuple[Change, ...]:
     """The changed leaves from one object to another, sorted by path; None is an object that is not there.
 
     Items of associative lists and sets are matched by key and value, whatever their place. A map or list that is
     empty on one side and missing on the other counts as a leaf; else only what is in it does.
+
+    Raises:
+        MergeError: the objects are nested too deeply.
     """
     found: list[Change] = []
     if before is not after:

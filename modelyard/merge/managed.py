@@ -87,13 +87,16 @@ def entries(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found if isinstance(found, list) else []
 
 
-def in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Entries in the order the API server keeps: by operation, time and name. One without a time is the latest."""
+def in_order(found: list[dict[str, Any]], latest: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Entries in the order the API server keeps: by operation, time and name.
+
+    One without a time (a write to ``scale`` leaves such) is the earliest, but for ``latest``, which is being written.
+    """
     return sorted(
         found,
         key=lambda e: (
             e.get("operation", ""),
-            not e.get("time"),
+            not e.get("time") and e is latest,
             str(e.get("time") or ""),
             e.get("manager", ""),
             e.get("apiVersion", ""),
@@ -102,9 +105,11 @@ def in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
 
 
-def with_entries(obj: dict[str, Any], found: list[dict[str, Any]]) -> dict[str, Any]:
+def with_entries(
+    obj: dict[str, Any], found: list[dict[str, Any]], latest: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The object with these entries, the same object when it has them already."""
-    found = in_order(found)
+    found = in_order(found, latest)
     if found == entries(obj):
         return obj
     metadata = {**(obj.get("metadata") or {}), "managedFields": found}

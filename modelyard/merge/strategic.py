@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from modelyard.merge import ordering
-from modelyard.merge.errors import MergeError, SchemaError
+from modelyard.merge.errors import MergeError, SchemaError, depth_checked
 from modelyard.merge.path import ROOT, Path
 from modelyard.merge.types import Type
 
@@ -18,6 +18,7 @@ DELETE_FROM, SET_ORDER = "$deleteFromPrimitiveList/", "$setElementOrder/"
 Object = dict[str, Any]
 
 
+@depth_checked
 def strategic(original: Mapping[str, Any], patch: Mapping[str, Any], schema: Type) -> Object:
     """``original`` with a strategic merge patch applied.
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from modelyard.merge import ordering
+from modelyard.merge.errors import depth_checked
 from modelyard.merge.path import ROOT, Path
 from modelyard.merge.strategic import (
     DELETE_FROM,
@@ -27,6 +28,7 @@ from modelyard.merge.typed import same
 from modelyard.merge.types import Type
 
 
+@depth_checked
 def two_way(original: Mapping[str, Any], modified: Mapping[str, Any], schema: Type) -> Object:
     """The strategic merge patch that makes ``modified`` of ``original``.
 
@@ -36,6 +38,7 @@ def two_way(original: Mapping[str, Any], modified: Mapping[str, Any], schema: Ty
     return _Difference(changes=True, deletions=True).maps(schema, ROOT, original, modified)
 
 
+@depth_checked
 def three_way(
     original: Mapping[str, Any], modified: Mapping[str, Any], current: Mapping[str, Any], schema: Type
 ) -> Object:

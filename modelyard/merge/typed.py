@@ -67,6 +67,8 @@ def item_element(kind: Type, item: Any) -> str:
                 value = kind.key_default(key)
                 if value is None:
                     continue
+            if value is not None and type(value) not in _SCALARS:
+                raise UnfitError
             fields.append(f'"{key}":{wire_scalar(value)}')
         if not fields:
             raise UnfitError

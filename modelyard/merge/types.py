@@ -16,6 +16,12 @@ RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 _GO_PACKAGES = ("io.k8s.api.", "io.k8s.apimachinery.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 STATUS_MARK = "x-status-subresource"
 """Set on a definition whose ``status`` the main resource ignores."""
+DROPPED_MARK = "x-dropped-zeros"
+"""Fields of a Go type whose zero value (``false``, ``0``, an empty string) is the same as nothing: it is not stored."""
+DEFAULTS_MARK = "x-code-defaults"
+"""Defaults that the API server's code gives to fields of a Go type, which OpenAPI documents lack."""
+DERIVED_MARK = "x-code-derived"
+"""Fields of a Go type to which the API server's code gives a default that depends on the fields beside them."""
 
 
 class Children(dict[str, "Type | None"]):
@@ -49,6 +55,9 @@ class Type:
         "_read",
         "_zeros",
         "child",
+        "code_defaults",
+        "derived",
+        "drops_zero",
         "is_list",
         "is_map",
         "keys",
@@ -57,6 +66,7 @@ class Type:
         "name",
         "native",
         "nullable",
+        "prunes",
         "required",
         "retain_keys",
         "scalar",
@@ -76,6 +86,12 @@ class Type:
         """A map whose fields are owned one by one; otherwise the map is atomic."""
         self.child: Children = _NO_CHILDREN
         self.required: frozenset[str] = frozenset()
+        self.drops_zero: frozenset[str] = frozenset()
+        """Fields that are not stored with their zero value (``DROPPED_MARK``)."""
+        self.code_defaults: Mapping[str, Any] = {}
+        """Defaults of the API server's code by field (``DEFAULTS_MARK``)."""
+        self.derived: frozenset[str] = frozenset()
+        """Fields whose default depends on others (``DERIVED_MARK``)."""
         self.is_list = False
         self.list_kind = ""
         """atomic, set or map."""
@@ -88,6 +104,8 @@ class Type:
         self.nullable = False
         self.native = False
         """A Go type of the API server: empty optional maps and lists are not stored, quantities are rewritten."""
+        self.prunes = False
+        """A map of a custom resource of which the API server stores the declared fields only."""
         self.status_subresource = False
         self.unchecked = False
         """Free-form below this point: nothing is known about fields."""
@@ -220,7 +238,8 @@ class Reader:
         return made
 
     def _fill(self, made: Type, schema: Schema, native: bool, preserve: bool) -> None:
-        preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
+        preserves = schema.get("x-kubernetes-preserve-unknown-fields") is True
+        preserve = preserve or preserves
         made.native = native
         made.nullable = bool(schema.get("nullable"))
 
@@ -243,8 +262,13 @@ class Reader:
             else:
                 element = DEDUCED if extra else None
             made.unchecked = element is DEDUCED
+            # Below a map that preserves unknown fields, those that are declared do not.
+            made.prunes = kind == "object" and not (native or preserves or extra)
             made.child = Children(properties, element, read)
             made.required = frozenset(schema.get("required") or ())
+            made.drops_zero = frozenset(schema.get(DROPPED_MARK) or ())
+            made.code_defaults = schema.get(DEFAULTS_MARK) or {}
+            made.derived = frozenset(schema.get(DERIVED_MARK) or ())
         if kind in ("", "array"):
             made.is_list = True
             made.list_kind = "atomic"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from modelyard.merge.canonical import is_quantity
-from modelyard.merge.errors import SchemaError
+from modelyard.merge.errors import TOO_DEEP, MergeError, SchemaError
 from modelyard.merge.path import ROOT, Path, from_wire
 from modelyard.merge.typed import UnfitError, item_element
 from modelyard.merge.types import Type
@@ -21,15 +21,25 @@ def validate(obj: Any, schema: Type, partial: bool = True) -> tuple[SchemaError,
         partial: Whether this is a patch: required fields may be missing and directives of strategic merge patch are
             fine.
     """
-    return tuple(_sorted(_Check(partial, partial).value(schema, ROOT, obj)))
+    return tuple(_problems(_Check(partial, partial), obj, schema))
 
 
 def misfits(applied: Any, schema: Type) -> list[SchemaError]:
     """Why ``applied`` cannot be sent by server-side apply."""
-    return _sorted(_Check(True, False).value(schema, ROOT, applied))
+    return _problems(_Check(True, False), applied, schema)
 
 
-def _sorted(errors: list[SchemaError]) -> list[SchemaError]:
+def unfit(sent: Any, schema: Type) -> MergeError:
+    """The error for a merge that met a value of the wrong type: what is wrong with ``sent``, or the live one."""
+    live = SchemaError(ROOT, f"the live object is not of the schema's type {schema.name}")
+    return MergeError(misfits(sent, schema) or [live])
+
+
+def _problems(check: "_Check", value: Any, schema: Type) -> list[SchemaError]:
+    try:
+        errors = check.value(schema, ROOT, value)
+    except RecursionError:
+        return [TOO_DEEP]
     return sorted(errors, key=lambda error: (error.path.sort_key, error.message))
 
 

@@ -5,9 +5,11 @@ The form is nbformat 4's (its JSON Schema): ``nbformat``, ``metadata`` and ``cel
 
 import json
 from collections.abc import Iterator, Mapping
+from errno import EFBIG
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from modelyard.files import ReadError, parse_json, read_file
 from modelyard.notebooks.values import Problem
 
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -39,18 +41,14 @@ def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
     if path.suffix != _SUFFIX:
         return (Problem(f"{shown} is not named like a notebook", f"name a file that ends in {_SUFFIX}"),)
     try:
-        if not path.exists():
+        return parse_notebook(read_file(path, limit=MAX_BYTES), shown)
+    except ReadError as error:
+        if error.missing:
             return (Problem(f"{shown} is not there", "check the path; save the notebook first"),)
-        if not path.is_file():
-            return (Problem(f"{shown} is not a file", "name a notebook"),)
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        return (Problem(f"{shown} cannot be read: {(error.strerror or str(error)).lower()}", "check its permissions"),)
-    if len(content) > MAX_BYTES:
-        summary = f"{shown} has more than {MAX_BYTES // (1024 * 1024)} MiB"
-        return (Problem(summary, "clear its output in Jupyter (Edit, Clear Outputs of All Cells) and save it"),)
-    return parse_notebook(content, shown)
+        if error.errno == EFBIG:
+            summary = f"{shown} has more than {MAX_BYTES // (1024 * 1024)} MiB"
+            return (Problem(summary, "clear its output in Jupyter (Edit, Clear Outputs of All Cells) and save it"),)
+        return (Problem(f"{shown} cannot be read: {error.reason}", error.remedy),)
 
 
 def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]:
@@ -60,17 +58,15 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
         return (Problem(f"{shown} is empty", again),)
     try:
         # By itself json would read UTF-16 too, which papermill does not.
-        document = json.loads(content.decode("utf-8"))
+        document = parse_json(content)
     except json.JSONDecodeError as error:
         words = f"{shown}:{error.lineno}: not JSON, so not a notebook: {error.msg[:1].lower()}{error.msg[1:]}"
         return (Problem(words, again),)
     except UnicodeDecodeError:
         return (Problem(f"{shown} is not UTF-8 text, so not a notebook", again),)
-    except RecursionError:
-        return (Problem(f"{shown} is nested too deeply for a notebook", again),)
-    except ValueError:
-        # Python reads no integer of more than some thousand digits.
-        return (Problem(f"{shown} has a number that is too long, so it is no notebook", again),)
+    except ValueError as error:
+        # Of its nesting, or of numbers: Python reads no integer of more than some thousand digits.
+        return (Problem(f"{shown} is no notebook: {error}", again),)
     if not isinstance(document, dict) or "nbformat" not in document:
         return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", again),)
     form = document["nbformat"]

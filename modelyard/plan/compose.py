@@ -1,15 +1,23 @@
 """All patches of one target as one partial object, with the patch that set each field."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.catalog.library import PatchVersion, Phase
 from modelyard.catalog.templates import Document
+from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden_words
 from modelyard.merge import Path
+from modelyard.merge.path import ROOT
+from modelyard.plan.secrets import hidden_change
 
 _PHASE_RANK: dict[Phase, int] = {"route": 0, "up": 1, "down": 2, "normal": 3}
+_PODS = ("maxSurge", "maxUnavailable", "minAvailable")
+"""Fields of several kinds that are a number of pods or a share of them."""
+PERCENTAGE = re.compile(r"[0-9]{1,5}%")
 
 
 class Composed(NamedTuple):
@@ -54,13 +62,13 @@ def compose(
             )
         if found:
             continue
-        for error in merge.validate(document.body, schema):
-            path = str(error.path)
+        for error in (*merge.validate(document.body, schema), *_percentages(document.body, ROOT)):
+            path, why = str(error.path), hidden_words(str(error), document.body)
             findings.append(
                 Finding(
                     "PAT008",
                     Severity.ERROR,
-                    f"patch {patch.id} does not fit {document.body.get('kind')}: {error}",
+                    f"patch {patch.id} does not fit {document.body.get('kind')}: {why}",
                     target=target,
                     field=path,
                     file=f"{patch.file}/patch.yaml.j2",
@@ -74,7 +82,7 @@ def compose(
         for change in changes:
             earlier, first = asked.get(change.path, (patch.id, change.after))
             if first != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
-                findings.append(_clash(earlier, patch, change.path, first, change.after, target))
+                findings.append(_clash(earlier, patch, document, change.path, first, change.after))
             elif first != change.after or change.path not in asked:
                 asked[change.path] = patch.id, change.after
                 if first is not None and change.after is None:
@@ -88,17 +96,34 @@ def compose(
     return Composed(body, origins, unowned, tuple(dict.fromkeys(patches)), phase), tuple(findings)
 
 
+def _percentages(value: Any, path: Path) -> Iterator[merge.SchemaError]:
+    """What no API server takes where its type alone takes any text: a number of pods that is none."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _percentages(item, path / index)
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        if name in _PODS and (
+            (isinstance(inner, str) and not PERCENTAGE.fullmatch(inner)) or (isinstance(inner, int) and inner < 0)
+        ):
+            message = f"expected a whole number or a percentage such as 25%, found {inner!r}"
+            yield merge.SchemaError(path / name, message)
+        elif isinstance(name, str):
+            yield from _percentages(inner, path / name)
+
+
 def first_phase(phases: Iterable[Phase]) -> Phase:
     """The phase of several that has its turn first."""
     return min(phases, key=_PHASE_RANK.__getitem__)
 
 
-def _clash(earlier: str, patch: PatchVersion, path: Path, first: Any, second: Any, target: str) -> Finding:
-    field = str(path)
+def _clash(earlier: str, patch: PatchVersion, document: Document, path: Path, first: Any, second: Any) -> Finding:
+    field, target = str(path), document.target
+    key = ObjectKey(str(document.body.get("apiVersion")), str(document.body.get("kind")), "", target)
+    shown = hidden_change(key, path, first, second)
     return Finding(
         "PAT010",
         Severity.ERROR,
-        f"{earlier} and {patch.id} set {field} differently: {_words(first)} and {_words(second)}",
+        f"{earlier} and {patch.id} set {field} differently: {' and '.join(map(_words, shown))}",
         target=target,
         field=field,
         file=f"{patch.file}/patch.yaml.j2",

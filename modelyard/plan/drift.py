@@ -15,7 +15,7 @@ from modelyard.merge import ABSENT, Owner, Path
 from modelyard.merge.fieldset import FieldSet
 from modelyard.plan.ledger import LedgerError, has, ledger_of
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
-from modelyard.plan.starting import hidden_field
+from modelyard.plan.secrets import hidden_change, hidden_field
 from modelyard.plan.values import TargetPlan
 
 FORMAT_VERSION = 1
@@ -110,12 +110,12 @@ def _target(applied: Applied, live: dict[str, Any] | None, schemas: merge.MergeS
     if applied.request is None:
         return TargetDrift(applied.key, "unfinished")
     schema = schemas.of(applied.key.api_version, applied.key.kind)
-    fields = tuple(_fields(applied.request, live, schema))
+    fields = tuple(_fields(applied.key, applied.request, live, schema))
     state: State = "changed" if fields else "same" if applied.finished else "unfinished"
     return TargetDrift(applied.key, state, fields, managed)
 
 
-def _fields(request: dict[str, Any], live: dict[str, Any], schema: merge.Type) -> Iterator[FieldDrift]:
+def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schema: merge.Type) -> Iterator[FieldDrift]:
     told: set[Path] = set()
     returned = _returned(request)
     for leaf in merge.diff(None, request, schema):
@@ -125,12 +125,12 @@ def _fields(request: dict[str, Any], live: dict[str, Any], schema: merge.Type) -
         if path is not None:
             if path not in told:
                 told.add(path)
-                yield FieldDrift(path, hidden_field(path, merge.value_at(schema, request, path)), ABSENT, ())
+                yield FieldDrift(path, hidden_field(key, path, merge.value_at(schema, request, path)), ABSENT, ())
             continue
         value = merge.value_at(schema, live, leaf.path)
         holders = merge.owners(live, leaf.path, schema)
         if value != leaf.after and not any(map(_ours, holders)):
-            was, is_now = (hidden_field(leaf.path, one) for one in (leaf.after, value))
+            was, is_now = hidden_change(key, leaf.path, leaf.after, value)
             yield FieldDrift(leaf.path, was, is_now, holders)
 
 

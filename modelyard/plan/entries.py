@@ -19,6 +19,7 @@ from modelyard.plan.ledger import (
 )
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.returning import at, foreign
+from modelyard.plan.secrets import hidden_change
 
 State = Literal["held", "returning", "returned", "changed"]
 """``held``: ours. ``returning``: its earlier value is back, its owner is still to come. ``returned``: both are back.
@@ -31,7 +32,9 @@ class Entry(NamedTuple):
 
     path: Path
     before: Any
-    """What it held before we took it; ``merge.ABSENT`` where it was not there."""
+    """What it held before we took it; ``merge.ABSENT`` where it was not there. Hidden where it is a secret, as ``now``
+    is.
+    """
     owners: tuple[Owner, ...]
     """Who held it before; nobody held a default."""
     now: Any
@@ -57,13 +60,15 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
     mine, strange = ours(body), foreign(body, ledger)
     fields = [*ledger.held, *((path, merge.ABSENT) for path in leaves(ledger.absent))]
     found = []
+    key = ObjectKey(str(body.get("apiVersion", "")), str(body.get("kind", "")), "", "")
     for path, before in fields:
         state: State = "returned"
         if has(mine, path):
             state = "returning" if has(ledger.returning, path) else "held"
         elif path in strange or (before is merge.ABSENT) != (at(body, path) is merge.ABSENT):
             state = "changed"
-        found.append(Entry(path, before, ledger.owners_of(path), at(body, path), state, strange.get(path, ())))
+        was, now = hidden_change(key, path, before, at(body, path))
+        found.append(Entry(path, was, ledger.owners_of(path), now, state, strange.get(path, ())))
     return tuple(sorted(found, key=lambda entry: entry.path.sort_key))
 
 

@@ -16,6 +16,7 @@ from modelyard.plan.about import objects_about
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
 from modelyard.plan.sides import remote_side
+from modelyard.plan.undoing import unlisted
 from modelyard.stack.config import Stack, dotted
 from modelyard.workloads.remote import RemoteCluster, queue_of, remote_clusters
 
@@ -45,7 +46,9 @@ def live_remotes(
             if what:
                 findings.append(wrong_cluster(stack, remote, what, remedy))
                 continue
-            state = remote_state(stack, library, remote, client)
+            taken = snapshot(client, wanted_there(stack, library, remote))
+            findings += unlisted(stack, taken.unread, remote.name)
+            state = state_of(taken)
             if sides is not None:
                 held = sides.get(remote.name, {})
                 left = objects_of(client, [key for key in held if key not in state.objects])
@@ -103,15 +106,6 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
             "install Kueue there, or drop quota: its jobs start at once",
         )
     return "", ""
-
-
-def remote_state(stack: Stack, library: Library, remote: RemoteCluster, client: "Client") -> ClusterState:
-    """What is there, as far as a plan reads it.
-
-    Raises:
-        ClusterError: the API server does not answer, or not to us.
-    """
-    return state_of(snapshot(client, wanted_there(stack, library, remote)))
 
 
 def wanted_there(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[ObjectKey, ...]:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.cluster import Answer, Claim, Refusal
-from modelyard.cluster.hiding import hidden
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden, hidden_words
 from modelyard.merge.managed import entries, identity
 
 _SHOWN = 4
@@ -36,7 +36,7 @@ def foresee(
     if answer is None:
         return predicted, ()
     if answer.object is None:
-        return predicted, () if answer.refusal is None else (refused(name, answer.refusal),)
+        return predicted, () if answer.refusal is None else (refused(name, _without_secrets(answer.refusal, applied)),)
     after = settled(answer.object, live)
     if not _differences(schema, offline.object, after):
         return Foreseen(after, answer.claims), ()
@@ -84,6 +84,10 @@ def _unassigned(new: dict[str, Any]) -> dict[str, Any]:
 
 
 _DRAWN = {("v1", "Service"): frozenset({"clusterIP", "clusterIPs", "healthCheckNodePort"})}
+
+
+def _without_secrets(refusal: Refusal, applied: dict[str, Any]) -> Refusal:
+    return refusal._replace(message=hidden_words(refusal.message, applied))
 
 
 def refused(name: str, refusal: Refusal) -> Finding:

@@ -20,6 +20,7 @@ from modelyard.plan.ledger import known_ledger, ours
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.pods import pods_of, replicas_of
 from modelyard.plan.returning import Undo, finished, undo
+from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undoing import let_go, stranger, two_states
 from modelyard.plan.values import FieldChange, TargetPlan
 from modelyard.stack.config import Stack
@@ -186,4 +187,5 @@ def _changes(one: Leaving, back: Undo, after: dict[str, Any]) -> Iterable[FieldC
         if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
             continue
         owners = merge.owners(one.live, change.path, one.schema)
-        yield FieldChange(change.path, change.before, change.after, None, owners, False, gets.get(change.path))
+        shown = hidden_change(one.key, change.path, change.before, change.after)
+        yield FieldChange(change.path, *shown, None, owners, False, gets.get(change.path))

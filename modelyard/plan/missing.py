@@ -77,7 +77,7 @@ def _missing(
 
 
 def _containers(body: Mapping[str, Any], kind: str) -> dict[str, Mapping[str, Any]]:
-    return {container.get("name", ""): container for container in pod_spec(body).get(kind) or ()}
+    return {str(container.get("name", "")): container for container in pod_spec(body).get(kind) or ()}
 
 
 def unset(one: Selected, name: str) -> Finding:

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from modelyard.cluster import Claim
-from modelyard.cluster.hiding import hidden
 from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden
 from modelyard.merge import Owner
 from modelyard.merge.managed import ownership
 from modelyard.names import STACK_NOTE

@@ -17,7 +17,7 @@ from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.sides import sides_of
-from modelyard.plan.undoing import unread
+from modelyard.plan.undoing import unlisted, unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, codes, load, project_name, waive
 from modelyard.workloads.remote import remote_clusters
@@ -70,7 +70,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     wrong = (*wrong, *unread, *dropped_remotes(stack, left, ()))
     try:
         plan = make_plan(stack, library_of(root), state, today, remotes=starts)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         if not (damage := _damage(platform or root, stack, starts)):
             raise
         return Planned(stack, None, (*findings, *damage))
@@ -148,7 +148,7 @@ def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
 
 
 def _loaded(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
-    stack, findings = load(file, shown(root, file))
+    stack, findings = load(file, shown(root, file), root)
     return stack and with_project(root, stack), findings
 
 
@@ -259,16 +259,17 @@ def read_live(
     from modelyard.cluster.live import neighbours, objects_of, snapshot, state_of
 
     wanted = wanted_objects(root, stack)
-    state = state_of(snapshot(client, wanted))
+    taken = snapshot(client, wanted)
+    state, notes = state_of(taken), tuple(unlisted(stack, taken.unread))
     missing = [key for key in wanted if key not in state.objects]
     near = neighbours(client, missing) if missing else {}
     state = state._replace(objects={**near, **state.objects})
     try:
         known = held()
     except StateError as error:
-        return state, (unread(stack, str(error)),)
+        return state, (*notes, unread(stack, str(error)))
     left = objects_of(client, [key for key in known if key not in wanted])
-    return state._replace(objects={**state.objects, **left}, held=known), ()
+    return state._replace(objects={**state.objects, **left}, held=known), notes
 
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from modelyard import merge
 from modelyard.cluster import ClusterState, Node
-from modelyard.cluster.hiding import hidden
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden
 from modelyard.plan.foresight import listed, said
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import TargetPlan

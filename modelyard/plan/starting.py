@@ -5,9 +5,10 @@ from typing import Any
 
 from modelyard import merge
 from modelyard.cluster import ObjectKey
-from modelyard.cluster.hiding import hidden, hidden_at, is_secret
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden
 from modelyard.plan.foresight import listed, said
+from modelyard.plan.secrets import hidden_change
 from modelyard.plan.values import Plan, TargetPlan
 
 _NOTES = ("labels", "annotations")
@@ -39,13 +40,6 @@ def _read(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | N
     if "replicas" not in (target.applied.get("spec") or {}) and "replicas" in (kept.get("spec") or {}):
         kept["spec"] = {name: value for name, value in kept["spec"].items() if name != "replicas"}
     return kept
-
-
-def hidden_field(path: merge.Path, value: Any) -> Any:
-    """The value of a field, hidden where it is a secret."""
-    item, name = path[-2] if len(path) > 1 else None, path[-1]
-    secret = isinstance(item, merge.Key) and name == "value" and is_secret(str(dict(item.fields).get("name", "")))
-    return hidden_at(name, value, secret) if isinstance(name, str) else hidden(value)
 
 
 def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
@@ -94,7 +88,7 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
     except LookupError:
         changes = ()
     shown = [
-        f"{change.path} {' → '.join(said(hidden_field(change.path, value)) for value in (change.before, change.after))}"
+        f"{change.path} {' → '.join(map(said, hidden_change(key, change.path, change.before, change.after)))}"
         for change in changes
     ]
     told = listed(shown)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from modelyard import __version__, merge
 from modelyard.cluster import Claim, ObjectKey
-from modelyard.cluster.hiding import hidden
+from modelyard.files import parse_json
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden, hidden_text
 from modelyard.plan.claims import other_owners
 from modelyard.plan.drain_json import drain_from_json, drain_to_json
-from modelyard.plan.starting import hidden_field, moved_objects, moved_order, relevant
+from modelyard.plan.starting import moved_objects, moved_order, relevant
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ def seal(document: Mapping[str, Any]) -> str:
 
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
-    """A finding without its empty parts."""
+    """A finding without its empty parts and without credentials."""
     values = {**finding._asdict(), "severity": finding.severity.value}
-    return {key: value for key, value in values.items() if value not in ("", 0)}
+    return {key: hidden_text(value) if isinstance(value, str) else value for key, value in values.items() if value}
 
 
 def _target_to_json(target: TargetPlan) -> dict[str, Any]:
@@ -122,9 +123,9 @@ def _change_to_json(change: FieldChange) -> dict[str, Any]:
     values: dict[str, Any] = {"field": str(change.path)}
     # A missing key is a missing field; null is the value null.
     if change.before is not merge.ABSENT:
-        values["before"] = hidden_field(change.path, change.before)
+        values["before"] = change.before
     if change.after is not merge.ABSENT:
-        values["after"] = hidden_field(change.path, change.after)
+        values["after"] = change.after
     return {
         **values,
         "patch": change.patch,
@@ -158,7 +159,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
     """
     again = "make it again with modelyard plan STACK --out FILE"
     try:
-        document = json.loads(text)
+        document = parse_json(text)
     except ValueError as error:
         raise PlanFileError(f"{shown} is not JSON (cut short?): {error}", again) from error
     if not isinstance(document, dict) or "formatVersion" not in document:

@@ -25,6 +25,7 @@ from modelyard.plan.ownership import (
 )
 from modelyard.plan.pods import pods_of, replicas_of
 from modelyard.plan.returning import handed_over
+from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undoing import doubts
 from modelyard.plan.values import Action, FieldChange, TargetPlan
 from modelyard.workloads import Workload
@@ -208,7 +209,7 @@ def _shaped(value: Any, shape: Any) -> Any:
     """The value without the fields that the shape lacks."""
     if isinstance(shape, dict):
         return {name: _shaped(value[name], inner) for name, inner in shape.items() if name in value}
-    if isinstance(shape, list):
+    if isinstance(shape, list) and isinstance(value, list) and len(value) == len(shape):
         return [_shaped(*pair) for pair in zip(value, shape, strict=True)]
     return value
 
@@ -230,7 +231,8 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
             origin = base[0].id
         is_taken = change.path.server_text in taken
         back = None if prepared.kept is None or origin is not None else prepared.kept.given_back.get(change.path)
-        changes.append(FieldChange(change.path, change.before, change.after, origin, owners, is_taken, back))
+        shown = hidden_change(prepared.wish.key, change.path, change.before, change.after)
+        changes.append(FieldChange(change.path, *shown, origin, owners, is_taken, back))
     return tuple(changes)
 
 

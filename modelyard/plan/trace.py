@@ -7,10 +7,11 @@ from modelyard import merge
 from modelyard.catalog import Selected, render, render_base
 from modelyard.catalog.library import BASE, TEMPLATE
 from modelyard.catalog.places import line_of
-from modelyard.cluster.hiding import HIDDEN, hidden_at
+from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding
+from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.merge import Owner, Path
-from modelyard.plan.starting import hidden_field
+from modelyard.plan.secrets import hidden_change, hidden_field
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.config import Stack
@@ -128,10 +129,9 @@ def trace(
     return Trace(
         target,
         path,
-        hidden_field(path, _value_at(target.before, path, schema)),
-        hidden_field(path, _value_at(target.after, path, schema)),
+        *hidden_change(target.key, path, *(_value_at(body, path, schema) for body in (target.before, target.after))),
         merge.owners(target.before, path) if target.before is not None else (),
-        tuple(_without_secrets(path, setting) for setting in settings),
+        tuple(_without_secrets(target.key, path, setting) for setting in settings),
     )
 
 
@@ -150,9 +150,9 @@ def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
     return 0
 
 
-def _without_secrets(path: Path, setting: Setting) -> Setting:
+def _without_secrets(key: ObjectKey, path: Path, setting: Setting) -> Setting:
     """The setting without a secret, nor the parameter that it came from."""
-    shown = hidden_field(path, setting.value)
+    shown = hidden_field(key, path, setting.value)
     if shown == setting.value:
         return setting
     return setting._replace(value=shown, sources=tuple(one._replace(value=HIDDEN) for one in setting.sources))

@@ -79,6 +79,27 @@ def unread(stack: Stack, why: str) -> Finding:
     )
 
 
+def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[Finding]:
+    """The finding where a live plan lacks quotas or autoscalers, because the credentials may not list them.
+
+    Args:
+        stack: the one that is planned.
+        lists: such as ``resourcequotas of ml-platform``.
+        cluster: name of the remote cluster that they are in; empty: the platform's.
+    """
+    if lists:
+        where = f" in remote cluster {cluster}" if cluster else ""
+        yield Finding(
+            "OWN017",
+            Severity.WARNING,
+            f"these credentials may not list {' or '.join(lists)}{where}; the plan does not know them",
+            stack=stack.name,
+            file=stack.file,
+            detail="a plan compares new pods with quotas, and leaves replicas alone that an autoscaler sets",
+            remedy="ask for the right to list them: docs/guides/rights.md has the roles",
+        )
+
+
 def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
     """Who gets how many fields back, and what becomes of the others."""
     back = [path for path in due(ledger, ours(body), others(body), {}) if not is_item(path)]

@@ -30,8 +30,9 @@ class FieldChange(NamedTuple):
 
     path: Path
     before: Any
-    """The value now, ``merge.ABSENT`` where there is none."""
+    """The value now, ``merge.ABSENT`` where there is none; hidden where it is a secret."""
     after: Any
+    """The same after the change; ``hiding.CHANGED`` where both are secrets."""
     patch: str | None
     """``name@version`` that asks for it; None for what the plan itself writes."""
     owners: tuple[Owner, ...]

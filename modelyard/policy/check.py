@@ -14,7 +14,7 @@ from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.judging import judge
 from modelyard.policy.loading import policies_of
-from modelyard.policy.settings import settings_of, stack_layer
+from modelyard.policy.settings import stack_layer
 from modelyard.policy.subject import Subject, subject_of
 from modelyard.stack import Stack, apply_policy_waivers, codes
 from modelyard.workloads import Facts
@@ -22,7 +22,7 @@ from modelyard.workloads import Facts
 _NAMESPACE = "metadata.namespace"
 
 
-def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Finding, ...]:
+def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | None = None) -> tuple[Finding, ...]:
     """The findings of a plan and those of the project's policies about it, waivers applied.
 
     The objects of each cluster are judged by themselves: two clusters may have objects of one name.
@@ -32,12 +32,13 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date) -> tuple[Findi
         stack: what the plan is of.
         plan: the plan, with its own findings.
         today: the day it is, for waivers.
+        base: the project whose Python rules judge, None for the project's own (see ``policies_of``).
     """
-    policies = policies_of(root)
+    policies = policies_of(root, base)
     settings = policies.settings
     wrong: tuple[Finding, ...] = ()
     if stack.config.policy.rules:
-        settings, wrong = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(stack))
+        settings, wrong = policies.of_stack(stack_layer(stack))
         # What is wrong with the project's own file is in its findings already.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
     sides = {side.name: side for side in sides_of(stack)}

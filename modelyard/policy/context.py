@@ -9,10 +9,8 @@ from modelyard.findings import Finding, Severity
 from modelyard.plan.sides import sides_of
 from modelyard.policy import planner
 from modelyard.policy.loading import Policies
-from modelyard.policy.settings import Settings, settings_of, stack_layer
-from modelyard.stack import Stack, apply_waivers, discover, load
-from modelyard.stack.document import parse_plain
-from modelyard.stack.project import PROJECT_FILES
+from modelyard.policy.settings import Settings, stack_layer
+from modelyard.stack import Stack, apply_waivers, discover, load, project_name
 from modelyard.workloads import Facts, Workload, workloads
 
 
@@ -46,11 +44,11 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     files = {one.name: one for one in discover(root)} if project_name(root) in ("", project) else {}
     if name not in files:
         return Context(None, {}, {}, "", policies.settings, {"configuration": _errors(wrong)})
-    stack, findings = load(files[name].path, files[name].shown)
+    stack, findings = load(files[name].path, files[name].shown, root)
     wrong += findings
     if stack is None:
         return Context(None, {}, {}, "", policies.settings, {"configuration": _errors(wrong)})
-    settings, mistakes = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(stack))
+    settings, mistakes = policies.of_stack(stack_layer(stack))
     wrong += [one for one in mistakes if one.file == stack.file]
     sized = workloads(stack.config)
     own, *remotes = sides_of(stack)
@@ -66,18 +64,6 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
         {code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
         {side.name: side.known for side in remotes},
     )
-
-
-def project_name(root: Path) -> str:
-    """The name that Pulumi.yaml gives the project, empty where nobody can tell."""
-    for file in PROJECT_FILES:
-        try:
-            value, _ = parse_plain((root / file).read_bytes())
-        except OSError:
-            continue
-        found = value.get("name") if isinstance(value, dict) else None
-        return found if isinstance(found, str) else ""
-    return ""
 
 
 def _errors(findings: Iterable[Finding], *, warnings: bool = False) -> tuple[Finding, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import words_without
 from modelyard.policy.printed import kept_apart
 from modelyard.policy.settings import Setting, Settings
 from modelyard.policy.subject import Subject
@@ -37,17 +38,19 @@ def of_one(setting: Setting, subject: Subject) -> Iterable[Finding]:
     """What one rule finds in one object."""
     judge_one = setting.rule.judge
     assert judge_one is not None
-    return _told(setting, subject.name, lambda: judge_one(subject, setting.params))
+    return _told(setting, subject.name, (subject,), lambda: judge_one(subject, setting.params))
 
 
 def of_all(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
     """What one rule finds in all objects together."""
     judge_all = setting.rule.judge_all
     assert judge_all is not None
-    return _told(setting, "", lambda: judge_all(subjects, setting.params))
+    return _told(setting, "", subjects, lambda: judge_all(subjects, setting.params))
 
 
-def _told(setting: Setting, target: str, run: Callable[[], Iterable[Finding]]) -> list[Finding]:
+def _told(
+    setting: Setting, target: str, subjects: Iterable[Subject], run: Callable[[], Iterable[Finding]]
+) -> list[Finding]:
     # A rule is somebody's code and meets objects that nobody thought of: one that breaks must not hide the others.
     found: list[Finding] = []
     try:
@@ -58,7 +61,13 @@ def _told(setting: Setting, target: str, run: Callable[[], Iterable[Finding]]) -
             )
     except (Exception, SystemExit) as error:
         found.append(_broken(setting, target, error))
-    return found
+    # Whoever reads a finding need not be allowed to read what the rule has read.
+    return _without_secrets(found, subjects) if found else []
+
+
+def _without_secrets(found: Iterable[Finding], subjects: Iterable[Subject]) -> list[Finding]:
+    told = words_without(subject.object for subject in subjects)
+    return [one._replace(summary=told(one.summary), detail=told(one.detail), remedy=told(one.remedy)) for one in found]
 
 
 def _broken(setting: Setting, target: str, error: BaseException) -> Finding:

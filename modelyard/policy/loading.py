@@ -1,8 +1,11 @@
 """The policies of a project: ``policies/rules/*.py``, ``policies/assertions/*.yaml`` and ``policies/policy.yaml``.
 
 A rule's file is Python and runs as such: whoever may change it may do what ``modelyard`` may do. Assertions are data.
+So the Python may come from another commit than the data: from one that somebody has reviewed.
 """
 
+import os
+import stat
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -12,8 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
+from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.policy.assertions import load_assertion
+from modelyard.policy.changes import changed_rules, codes_in, weaker
 from modelyard.policy.printed import kept_apart
 from modelyard.policy.rules import CODE, LEVELS, PARTS, Declared, Rule, declared_by, missing_parts
 from modelyard.policy.settings import Place, Settings, settings_of
@@ -40,16 +45,28 @@ class Policies(NamedTuple):
     choices: Mapping[str, RuleChoice]
     place: Place
     findings: tuple[Finding, ...]
-    """What is wrong with the files."""
+    """What is wrong with the files, and how they differ from those of the base where its Python rules judge."""
+    pending: frozenset[str] = frozenset()
+    """Codes that changed Python files name, where the base's judge: what is set for them may fit those files only."""
+
+    def of_stack(self, layer: tuple[Mapping[str, RuleChoice], Place]) -> tuple[Settings, tuple[Finding, ...]]:
+        """The rules as they run for a stack, with what its file sets, and what is wrong with the settings."""
+        return settings_of(self.rules, (self.choices, self.place), layer, pending=self.pending)
 
 
 @lru_cache(maxsize=4)
-def policies_of(root: Path) -> Policies:
-    """The project's policies, read once. A project without the folder has none."""
+def policies_of(root: Path, base: Path | None = None) -> Policies:
+    """The project's policies, read once. A project without the folder has none.
+
+    Args:
+        root: the project.
+        base: the project at the commit whose Python rules judge; None where they are the project's own. Nothing of the
+            project's own is run then; assertions and ``policy.yaml`` are the project's in any case.
+    """
     folder = root / FOLDER
     findings: list[Finding] = []
     rules: dict[str, Rule] = {}
-    for rule in (*_python(folder, findings), *_assertions(folder, findings)):
+    for rule in (*_python((base or root) / FOLDER, findings), *_assertions(folder, findings)):
         if rule.code in rules:
             first = rules[rule.code]
             remedy = f"give one of them another code; the other stands in {first.file}:{first.line}"
@@ -58,12 +75,18 @@ def policies_of(root: Path) -> Policies:
             rules[rule.code] = rule
     rules = dict(sorted(rules.items()))
     choices, place = _choices(folder / POLICY, f"{FOLDER}/{POLICY}", findings)
-    settings, wrong = settings_of(rules, (choices, place))
-    return Policies(rules, settings, choices, place, (*findings, *wrong))
+    changed = changed_rules(base, root, findings) if base is not None else ()
+    pending = codes_in(root, changed)
+    settings, wrong = settings_of(rules, (choices, place), pending=pending)
+    found = Policies(rules, settings, choices, place, (*findings, *wrong), pending)
+    if base is None:
+        return found
+    news = (*changed, *weaker(policies_of(base), found))
+    return found._replace(findings=(*found.findings, *news))
 
 
 def _python(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
-    files = [path for path in _files(folder / RULES, ".py") if not path.name.startswith("_")]
+    files = [path for path in _files(folder, RULES, ".py", findings) if not path.name.startswith("_")]
     if not files:
         return
     package = ModuleType(f"modelyard_rules_{sha256(str(folder).encode()).hexdigest()[:8]}")
@@ -171,7 +194,7 @@ def _misdeclared(declared: Declared) -> tuple[str, str]:
 
 
 def _assertions(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
-    for path in _files(folder / ASSERTIONS, ".yaml"):
+    for path in _files(folder, ASSERTIONS, ".yaml", findings):
         shown = f"{FOLDER}/{ASSERTIONS}/{path.name}"
         content = _read(path, shown, findings)
         if content is None:
@@ -183,7 +206,7 @@ def _assertions(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
 
 
 def _choices(path: Path, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Place]:
-    content = _read(path, shown, findings) if path.is_file() else None
+    content = _read(path, shown, findings) if os.path.lexists(path) and is_file(path, shown, findings) else None
     document, problems = parse(content) if content is not None else (None, ())
     findings.extend(
         Finding("POL002", Severity.ERROR, one.message, file=shown, line=one.line, column=one.column, remedy=one.remedy)
@@ -211,23 +234,60 @@ def _choices(path: Path, shown: str, findings: list[Finding]) -> tuple[Mapping[s
     return chosen, place
 
 
-def _files(folder: Path, suffix: str) -> list[Path]:
-    """The files of a folder, sorted; none where there is no such folder."""
-    return sorted(path for path in folder.glob(f"*{suffix}") if path.is_file()) if folder.is_dir() else []
+def _files(policies: Path, name: str, suffix: str, findings: list[Finding]) -> list[Path]:
+    """The files of a folder of the policies, sorted; none where there is no such folder."""
+    listed = entries(policies, name, findings)
+    return [
+        path for path in listed if path.suffix == suffix and is_file(path, f"{FOLDER}/{name}/{path.name}", findings)
+    ]
+
+
+def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
+    """What is in a folder of the policies, sorted; what cannot be listed is a finding, and not the same as empty."""
+    for folder, shown in ((policies, FOLDER), (policies / name, f"{FOLDER}/{name}")):
+        if not os.path.lexists(folder):
+            return []
+        try:
+            found = [folder / one for one in sorted(os.listdir(folder))]  # noqa: PTH208 (only names are wanted)
+        except OSError as error:
+            remedy = "make it a folder that can be read: its rules judge nothing meanwhile"
+            finding = _error(f"{shown} cannot be listed: {_reason(error)}", remedy, shown)
+            if finding not in findings:
+                findings.append(finding)
+            return []
+    return found
+
+
+def is_file(path: Path, shown: str, findings: list[Finding]) -> bool:
+    """Whether it is a regular file, or a link to one; a finding where it is not."""
+    try:
+        if stat.S_ISREG(path.stat().st_mode):
+            return True
+        why = "it is no regular file"
+    except OSError as error:
+        why = _reason(error)
+    findings.append(_error(f"{path.name} cannot be read: {why}", "make it a file that can be read", shown))
+    return False
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
 
 
 def _read(path: Path, shown: str, findings: list[Finding]) -> bytes | None:
+    """What a file holds; None where there is none, or where it cannot be read, which is a finding."""
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_FILE + 1)
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        findings.append(_error(f"{path.name} cannot be read: {reason}", "make it readable", shown))
+        return read_file(path, limit=MAX_FILE, within=_root_of(path, shown))
+    except ReadError as error:
+        if error.missing:
+            return None
+        findings.append(_error(f"{path.name} cannot be read: {error.reason}", error.remedy, shown))
         return None
-    if len(content) > MAX_FILE:
-        findings.append(_error(f"{path.name} has more than {MAX_FILE} bytes", "make it smaller", shown))
-        return None
-    return content
+
+
+def _root_of(path: Path, shown: str) -> Path:
+    """The project's folder, by a path and how it is shown from there on."""
+    return path.parents[shown.count("/")]
 
 
 def _error(summary: str, remedy: str, file: str, line: int = 0) -> Finding:

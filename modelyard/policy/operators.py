@@ -1,11 +1,11 @@
 """The operators of assertions: a small set, each a pure function of a field's value and the assertion's."""
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.merge import ABSENT
+from modelyard.stack.untrusted import fullmatch, pattern_problem
 
 
 class Operator(NamedTuple):
@@ -38,7 +38,7 @@ def _scalar(value: Any) -> bool:
 
 
 def _matches(value: Any, pattern: Any) -> bool:
-    return _scalar(value) and re.fullmatch(pattern, text(value)) is not None
+    return _scalar(value) and fullmatch(pattern, text(value))
 
 
 def _amount(value: Any) -> Any:
@@ -76,7 +76,12 @@ OPERATORS: dict[str, Operator] = {
     "notIn": Operator(
         lambda value, others: not any(_equal(value, one) for one in others), True, "list", "it is none of these values"
     ),
-    "matches": Operator(_matches, False, "pattern", "the whole of it matches this regular expression (Python's `re`)"),
+    "matches": Operator(
+        _matches,
+        False,
+        "pattern",
+        "the whole of it matches this regular expression, which has no look-around and no back-references",
+    ),
     "notMatches": Operator(
         lambda value, pattern: not _matches(value, pattern), True, "pattern", "it does not match this one as a whole"
     ),
@@ -94,11 +99,7 @@ def fits(takes: str, value: Any) -> str:
         case "list":
             return "" if isinstance(value, list) and value and all(map(_scalar, value)) else "is not a list of values"
         case "pattern":
-            try:
-                re.compile(value)
-            except (re.error, TypeError) as error:
-                return f"is not a regular expression: {error}"
-            return ""
+            return pattern_problem(value)
         case "quantity":
             return "" if _amount(value) is not None else "is not a Kubernetes quantity such as 16Gi, 500m or 4"
         case _:

@@ -11,9 +11,14 @@ from modelyard.policy.rules import Rule
 from modelyard.policy.settings import Setting
 
 
-def explained(root: Path) -> Mapping[str, Explanation]:
-    """The pages of a project's rules by code, sorted, with the level and parameters that the project gives them."""
-    settings = policies_of(root).settings.by_code
+def explained(root: Path, base: Path | None = None) -> Mapping[str, Explanation]:
+    """The pages of a project's rules by code, sorted, with the level and parameters that the project gives them.
+
+    Args:
+        root: the project.
+        base: the project whose Python rules count, None for the project's own.
+    """
+    settings = policies_of(root, base).settings.by_code
     return {
         code: Explanation(code, setting.rule.title, "\n".join((setting.rule.page, "", *_facts(setting))))
         for code, setting in settings.items()

@@ -13,6 +13,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.policy.rules import Level, Params, Rule
 from modelyard.policy.shapes import misfits
 from modelyard.stack.config import Path, RuleChoice, Stack
+from modelyard.stack.mistakes import MORE, MORE_REMEDY, MOST_SHOWN
 from modelyard.stack.words import listed, nearest, plain
 
 PLAIN: Mapping[str, RuleChoice] = {}
@@ -67,22 +68,30 @@ def severity_of(level: Level) -> Severity:
 
 
 def settings_of(
-    rules: Mapping[str, Rule], *layers: tuple[Mapping[str, RuleChoice], Place]
+    rules: Mapping[str, Rule],
+    *layers: tuple[Mapping[str, RuleChoice], Place],
+    pending: frozenset[str] = frozenset(),
 ) -> tuple[Settings, tuple[Finding, ...]]:
     """The rules with what each layer sets, the later over the earlier, and what is wrong with a layer.
 
     Args:
         rules: by code.
         layers: by code what is set, and where it stands.
+        pending: codes whose rules are about to change: what does not fit them is left out without a finding.
     """
     levels: dict[str, Level] = {}
     params: dict[str, dict[str, Any]] = {}
     findings: list[Finding] = []
     raised: set[str] = set()
     for choices, place in layers:
+        before = len(findings)
         for code, choice in choices.items():
+            if len(findings) - before > MOST_SHOWN:
+                findings[before + MOST_SHOWN :] = [place(_error("POL002", MORE, MORE_REMEDY), ())]
+                break
             wrong = list(_wrong(code, choice, rules))
-            findings += [place(finding, path) for finding, path in wrong]
+            if code not in pending:
+                findings += [place(finding, path) for finding, path in wrong]
             if wrong:
                 continue
             if code not in rules:

@@ -4,10 +4,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from modelyard.stack.config import Path
+from modelyard.stack.mistakes import MORE, MORE_REMEDY, MOST_SHOWN
+from modelyard.stack.untrusted import compiled, searcher
 
 RULES_SCHEMA = FilePath(__file__).with_name("policy.schema.json")
 ASSERTION_SCHEMA = FilePath(__file__).with_name("assertion.schema.json")
@@ -29,22 +32,37 @@ def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
         value: plain YAML or JSON values.
         schema: the schema's text.
         name: what the value is called in messages; a part of it is called ``name.part``.
+
+    Raises:
+        BadSchema: the schema cannot be used.
     """
     if _gate(schema).is_valid(value):
         return []
     from jsonschema import Draft202012Validator, FormatChecker
+    from jsonschema.validators import extend
+    from referencing import Registry
 
-    errors = Draft202012Validator(json.loads(schema), format_checker=FormatChecker(["regex"])).iter_errors(value)
-    found = [misfit for error in errors for misfit in _explained(error, name)]
-    return sorted(set(found), key=lambda one: [str(part) for part in one.path])
+    kind: Any = extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+    # The empty registry reads nothing, where the default one would fetch what a $ref names.
+    explainer = kind(json.loads(schema), format_checker=FormatChecker(["regex"]), registry=Registry())
+    errors = explainer.iter_errors(value)
+    explained = (misfit for error in errors for misfit in _explained(error, name))
+    found = list(islice(explained, MOST_SHOWN + 1))
+    shown = sorted(set(found[:MOST_SHOWN]), key=lambda one: [str(part) for part in one.path])
+    return shown if len(found) <= MOST_SHOWN else [*shown, Misfit((), MORE, MORE_REMEDY)]
 
 
 @lru_cache(maxsize=64)
 def _gate(schema: str) -> Any:
-    from jsonschema_rs import Draft202012Validator
-
     # Rules use Python's regular expressions, so theirs is the say what one is.
-    return Draft202012Validator(schema, formats={"regex": _is_regex}, validate_formats=True)
+    return compiled(json.loads(schema), {"regex": _is_regex})
+
+
+def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(instance, str) and not searcher(pattern).is_valid(instance):
+        yield ValidationError("does not match")
 
 
 def _is_regex(text: str) -> bool:

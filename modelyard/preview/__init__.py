@@ -1,10 +1,10 @@
 """What a change to the project would change in its environments: two commits, planned and compared.
 
-Owns finding the two commits and laying the older one out beside the user's tree (``revisions``), choosing the stacks
-whose inputs differ (``project``), planning one of them at both (``stacks``), what all of them share (``shared``), what
-differs between two plans (``compare``) and where no object shows it (``submitted``), what became of findings
-(``news``), and telling alike changes of many stacks once (``group``). It never changes the user's tree, never talks to
-a cluster, and prints nothing.
+Owns reading commits (``git``), finding the two and writing one to a temporary folder (``revisions``), choosing the
+stacks whose inputs differ (``project``), planning one of them at both (``stacks``), what all of them share
+(``shared``), what differs between two plans (``compare``) and where no object shows it (``submitted``), what became of
+findings (``news``), and telling alike changes of many stacks once (``group``). It never changes the user's tree, never
+talks to a cluster, and prints nothing.
 """
 
 from modelyard.preview.compare import compare

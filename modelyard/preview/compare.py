@@ -11,6 +11,7 @@ from modelyard.plan.keeping import put_back
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS
 from modelyard.plan.pods import pods_of, replicas_of
 from modelyard.plan.returning import NOTES
+from modelyard.plan.secrets import hidden_change
 from modelyard.preview.news import Rules, news_of
 from modelyard.preview.values import FieldDiff, News, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
 from modelyard.stack.config import Waiver
@@ -205,7 +206,12 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
     left, back = _left_of(target, version)
     fields = tuple(
-        FieldDiff(change.path, change.before, change.after, None, _timeless(back.get(change.path)))
+        FieldDiff(
+            change.path,
+            *hidden_change(target.key, change.path, change.before, change.after),
+            None,
+            _timeless(back.get(change.path)),
+        )
         for change in merge.diff(target.after, left, schema)
         if _tells(change.path)
     )

@@ -8,7 +8,7 @@ from modelyard import merge
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import Plan
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION
-from modelyard.plan.starting import hidden_field
+from modelyard.plan.secrets import hidden_field
 
 Field = tuple[str, str]
 """Name of the target, path of the field."""
@@ -20,8 +20,8 @@ class Column(NamedTuple):
     """What one environment asks for."""
 
     stack: str
-    fields: Mapping[Field, str]
-    """Values as JSON, so that equal values are equal texts."""
+    fields: Mapping[Field, tuple[str, Any]]
+    """Each value as JSON, so that equal values are equal texts, and as it is shown: secrets are hidden."""
 
 
 class Row(NamedTuple):
@@ -42,13 +42,14 @@ def column(plan: Plan, version: str) -> Column:
         plan: the plan.
         version: of the Kubernetes schema that fields are read by, such as ``1.35``.
     """
-    fields: dict[Field, str] = {}
+    fields: dict[Field, tuple[str, Any]] = {}
     schemas = merge.MergeSchema.kubernetes(version)
     for target in (target for side in plan.sides for target in side.asked):
         schema = schemas.of(target.key.api_version, target.key.kind)
         for change in merge.diff(None, target.applied, schema):
             if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:
-                fields[target.name, str(change.path)] = json.dumps(change.after, sort_keys=True)
+                shown = hidden_field(target.key, change.path, change.after)
+                fields[target.name, str(change.path)] = json.dumps(change.after, sort_keys=True), shown
     return Column(plan.stack, fields)
 
 
@@ -58,14 +59,12 @@ def rows(columns: Iterable[Column]) -> tuple[Row, ...]:
     found = []
     for target, field in sorted({name for one in columns for name in one.fields}):
         stacks: dict[str | None, list[str]] = {}
+        values: dict[str | None, Any] = {}
         for one in columns:
-            stacks.setdefault(one.fields.get((target, field)), []).append(one.stack)
+            text, shown = one.fields.get((target, field), (None, merge.ABSENT))
+            stacks.setdefault(text, []).append(one.stack)
+            values[text] = shown
         if len(stacks) > 1:
             by_number = sorted(stacks.items(), key=lambda pair: (-len(pair[1]), pair[1]))
-            path = merge.Path.parse(field)
-            values = (
-                (merge.ABSENT if text is None else hidden_field(path, json.loads(text)), tuple(names))
-                for text, names in by_number
-            )
-            found.append(Row(target, field, tuple(values)))
+            found.append(Row(target, field, tuple((values[text], tuple(names)) for text, names in by_number)))
     return tuple(found)

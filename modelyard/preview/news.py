@@ -10,6 +10,8 @@ from modelyard.preview.values import Moved, News, Relaxed, Waived
 from modelyard.stack.config import Waiver
 
 _RANK = tuple(Severity)
+_POLICY = ("POL1", "POL9")
+"""Beginnings of the codes of rules, not of mistakes around them."""
 _NUMBER = re.compile(r"(?<![\w@/.:-])[-+]?\d[\w.,:%]*")
 """A number with its unit, as it stands alone: not the one in a name such as ``ray-worker@v1``."""
 
@@ -61,6 +63,10 @@ def news_of(
     fixed = [finding for at, finding in enumerate(gone) if at not in unmended]
     if rules is not None:
         relaxed += [Relaxed(finding, rules.fate(finding.code)) for at, finding in enumerate(gone) if at in unmended]
+        # Nor is it hidden where the change brings it along with what switches its rule off.
+        known = {id(lost[at]) for at in _partners(gone, lost).values()}
+        hidden = (one for one in lost if id(one) not in known and one.code.startswith(_POLICY) and not one.waived)
+        relaxed += [Relaxed(finding, rules.fate(finding.code)) for finding in hidden]
     return News(tuple(new), tuple(fixed), tuple(still), tuple(waived), tuple(relaxed), tuple(moved))
 
 

@@ -8,10 +8,12 @@ from posixpath import normpath
 
 from modelyard.cluster.recorded import stack_of_recorded
 from modelyard.environments.locks import lock_file
+from modelyard.files import read_file
+from modelyard.policy.pages import explained
 from modelyard.preview.revisions import Range, between, laid_out
-from modelyard.preview.shared import same_patches, same_policies, shared_news
+from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared
-from modelyard.preview.values import News, Preview, StackDiff
+from modelyard.preview.values import News, Policing, Preview, StackDiff
 from modelyard.stack import discover, load, misnamed, stack_folder, stack_of
 from modelyard.stack.source import MAX_BYTES
 
@@ -23,7 +25,9 @@ _SHARED = (*_PROJECT, "patches/", "policies/")
 """Beginnings of the paths that every stack's plan or findings may depend on."""
 
 
-def preview(root: Path, base: str, head: str | None, today: date, each: Each | None = None) -> Preview:
+def preview(
+    root: Path, base: str, head: str | None, today: date, each: Each | None = None, policies: Policing = "base"
+) -> Preview:
     """Plans every stack whose inputs differ between two commits, and compares.
 
     Args:
@@ -32,20 +36,21 @@ def preview(root: Path, base: str, head: str | None, today: date, each: Each | N
         head: the same, or None for the working tree as it stands.
         today: the day that waivers are measured by.
         each: how to go through many stacks; one after the other by default.
+        policies: whose Python rules judge the head: the base's, so that nothing of the head is run, or its own; or
+            whether no policies judge at all. Assertions and levels are each commit's own.
 
     Raises:
         RevisionError: the commits cannot be compared.
     """
-    span = between(root, base, head)
-    if head is None:
-        return _previewed(root, span, today, each or _one_by_one)
     folder = _folder(root)
-
-    def wanted(path: str) -> bool:
-        return path.startswith((*_SHARED, folder))
-
-    with laid_out(root, span.head.commit, span.prefix, wanted, _named_files) as tree:
-        return _previewed(tree, span, today, each or _one_by_one)
+    beginnings = (*_SHARED, folder)
+    if head is None:
+        named = frozenset(_named_files(root))
+        span = between(root, base, head, lambda path: path.startswith(beginnings) or path in named)
+        return _previewed(root, root, span, today, each or _one_by_one, policies)
+    span = between(root, base, head, lambda _path: True)
+    with laid_out(root, span.head.commit, span.prefix, lambda path: path.startswith(beginnings), _named_files) as tree:
+        return _previewed(root, tree, span, today, each or _one_by_one, policies)
 
 
 def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) -> Iterator[StackDiff | None]:
@@ -57,7 +62,7 @@ def _folder(root: Path) -> str:
     return stack_folder(root).relative_to(root).as_posix() + "/"
 
 
-def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview:
+def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each, policies: Policing) -> Preview:
     folder = _folder(head_root)
     recorded = {_recorded_of(path) for path in span.paths if path.startswith(f"{folder}recorded/")}
     others = {name for name, path in _files_of(head_root) if path in span.paths}
@@ -69,14 +74,17 @@ def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview
             return _recorded_of(path) in touched
         return path.startswith(_SHARED) or (path.startswith(folder) and (shared or _stack_of(path, folder) in touched))
 
-    with laid_out(head_root, span.base.commit, span.prefix, wanted, _named_files) as base_root:
+    with laid_out(root, span.base.commit, span.prefix, wanted, _named_files, span.absent) as base_root:
+        judged = policies != "none"
+        base = Commit(base_root, judged=judged)
+        head = Commit(head_root, base_root if policies == "base" else None, judged)
         before, after = _files(base_root), _files(head_root)
         names = sorted({*before, *after})
         # Where nothing differs that all share, only a stack's own files can make a difference.
         shared = any(path.startswith(_PROJECT) for path in span.paths) or (
             shared and not same_patches(base_root, head_root)
         )
-        rules = not same_policies(base_root, head_root, span.paths)
+        rules = not same_policies(base, head, span.paths)
         jobs = [
             Job(name, before.get(name), after.get(name), name in recorded, False, rules)
             if shared or name in touched
@@ -85,12 +93,15 @@ def _previewed(head_root: Path, span: Range, today: date, each: Each) -> Preview
             if shared or rules or name in touched
         ]
         # Before any other process starts: what it reads is then there in each.
-        project = shared_news(base_root, head_root, span.paths) if jobs or _any_shared(span.paths) else News()
-        found = [one for one in each(jobs, partial(compared, base_root, head_root, today)) if one is not None]
+        project = shared_news(base, head, span.paths) if jobs or _any_shared(span.paths) else News()
+        found = [one for one in each(jobs, partial(compared, base, head, today)) if one is not None]
+        pages = explained(head.root, head.rules) if judged and (found or project.tells) else {}
     if any(finding.blocks for finding in (*project.new, *project.still)):
         found = [one._replace(held=one.status != "removed") for one in found]
     told = {one.stack for one in found}
-    return Preview(span.base, span.head, tuple(found), tuple(name for name in names if name not in told), project)
+    return Preview(
+        span.base, span.head, tuple(found), tuple(name for name in names if name not in told), project, pages
+    )
 
 
 def _recorded_of(path: str) -> str:
@@ -122,7 +133,7 @@ def _files_of(root: Path) -> Iterator[tuple[str, str]]:
         # Few stacks have such keys, and looking for them is cheaper than loading them all.
         if not any(_says(file, key) for key in (b"modelyard:prices", b"modelyard:environments")):
             continue
-        stack = load(file, file.name)[0]
+        stack = load(file, file.name, root)[0]
         if stack is None:
             continue
         config = stack.config
@@ -133,10 +144,7 @@ def _files_of(root: Path) -> Iterator[tuple[str, str]]:
 
 def _says(file: Path, text: bytes) -> bool:
     try:
-        if not file.is_file():
-            return False
-        with file.open("rb") as stream:
-            return text in stream.read(MAX_BYTES)
+        return text in read_file(file, limit=MAX_BYTES)
     except OSError:
         return False
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, NamedTuple
 
+from modelyard.hiding import hidden, hidden_at
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
 from modelyard.stack.edit import with_value
 from modelyard.stack.formatting import formatted, stack_order
@@ -73,6 +74,12 @@ class Difference(NamedTuple):
     """From the top of the target's file; empty where nothing can be taken."""
     value: Any
     """What goes to ``path``."""
+
+    @property
+    def shown(self) -> tuple[Any, Any]:
+        """Source and target without what looks like a secret."""
+        name = self.setting.rpartition(".")[2]
+        return hidden_at(name, self.source), hidden_at(name, self.target)
 
     @property
     def lowers(self) -> bool:
@@ -194,11 +201,13 @@ def _said(value: Any) -> str:
         return str(value).lower()
     if defaults := getattr(value, "_field_defaults", None):
         parts = {name: part for name, part in value._asdict().items() if name != "name" and part != defaults.get(name)}
-        return ", ".join(f"{spelled(name)} {_inside(part)}" for name, part in parts.items())
+        # What is called a secret here is the name of one.
+        shown = {name: part if name.endswith("secret") else hidden_at(name, part) for name, part in parts.items()}
+        return ", ".join(f"{spelled(name)} {_inside(part)}" for name, part in shown.items())
     if isinstance(value, tuple):
-        return "; ".join(map(_said, value))
+        return "; ".join(map(_said, hidden(list(value))))
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}={part}" for key, part in sorted(value.items()))
+        return ", ".join(f"{key}={part}" for key, part in sorted(hidden(value).items()))
     return str(value)
 
 

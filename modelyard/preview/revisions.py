@@ -1,27 +1,24 @@
-"""Two commits of the project's repository, the older one laid out beside the user's tree."""
+"""Two commits of the project's repository: which files differ, and the files of one written to a folder of their own.
 
+Git is only asked for what it has (``git``). Nothing of the user's repository or working tree is written.
+"""
+
+import hashlib
 import os
 import shutil
-import subprocess
+import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from modelyard.preview.git import Entry, RevisionError, git, known, objects, tree, tried
 from modelyard.preview.values import Revision
 
+__all__ = ["WORKING_TREE", "Range", "RevisionError", "between", "commit_of", "laid_out", "prefix_of"]
+
 WORKING_TREE = "working tree"
-_NO_PROMPT = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-
-
-class RevisionError(Exception):
-    """The commits cannot be compared: why, and what to do."""
-
-    def __init__(self, summary: str, remedy: str) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
 
 
 class Range(NamedTuple):
@@ -33,70 +30,56 @@ class Range(NamedTuple):
     prefix: str
     """The project's folder inside the repository with a slash at its end, empty where it is the repository."""
     paths: frozenset[str]
-    """Files that differ, from the project's root."""
+    """Files that differ, from the project's root; of the working tree only those that were asked about."""
+    absent: frozenset[str] = frozenset()
+    """Files that a sparse checkout leaves out of the working tree, from the project's root."""
 
 
-def between(root: Path, base: str, head: str | None) -> Range:
+def between(root: Path, base: str, head: str | None, wanted: Callable[[str], bool]) -> Range:
     """The range from where ``head`` left ``base`` to ``head``; without a head, to the working tree as it stands.
+
+    Args:
+        root: the project.
+        base: branch, tag or commit.
+        head: the same, or None for the working tree.
+        wanted: whether it matters that a file of the working tree differs, by its path from the project's root.
 
     Raises:
         RevisionError: no repository, no such commit, or no common history.
     """
-    if shutil.which("git") is None:
-        raise RevisionError("git is not on PATH", "install git: a preview compares two commits")
-    prefix = _git(root, "rev-parse", "--show-prefix", error="the project is in no git repository").strip()
-    tip = _commit(root, base)
-    own = _commit(root, head or "HEAD")
-    parted = _try(root, "merge-base", tip, own)
+    prefix = prefix_of(root)
+    tip = commit_of(root, base)
+    own = commit_of(root, head or "HEAD")
+    parted = tried(root, "merge-base", tip, own)
     if parted is None:
         raise RevisionError(
             f"{base} and {head or 'HEAD'} have no common commit here",
             "fetch the whole history (in a CI checkout: fetch-depth: 0)",
         )
     fork = parted.strip()
-    against = [fork] if head is None else [fork, own]
-    changed = _names(_git(root, "diff", "--name-only", "--no-renames", "-z", "--relative", *against, "--", "."))
-    if head is None:
-        changed |= _names(_git(root, "ls-files", "--others", "--exclude-standard", "-z", "--", "."))
-    head_side = Revision(WORKING_TREE, own) if head is None else Revision(head, own)
-    return Range(Revision(base, fork), head_side, prefix, frozenset(changed))
+    before = tree(root, fork, prefix)
+    if head is not None:
+        after = tree(root, own, prefix)
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        return Range(Revision(base, fork), Revision(head, own), prefix, frozenset(changed))
+    files, absent = known(root)
+    files = frozenset(path for path in (before.keys() | files) - absent if wanted(path))
+    changed = {path for path in files if _differs(root / path, before.get(path))}
+    return Range(Revision(base, fork), Revision(WORKING_TREE, own), prefix, frozenset(changed), absent)
 
 
-@contextmanager
-def laid_out(
-    root: Path, commit: str, prefix: str, wanted: Callable[[str], bool], named: Callable[[Path], Iterable[str]]
-) -> Iterator[Path]:
-    """The project at a commit, in a git worktree of its own that is gone afterwards: its root.
+def prefix_of(root: Path) -> str:
+    """The project's folder inside its repository, with a slash at its end; empty where it is the repository."""
+    return git(root, "rev-parse", "--show-prefix", error="the project is in no git repository").removesuffix("\n")
 
-    Only the files that ``wanted`` takes (by path from the project's root) are written, and those that ``named`` finds
-    named in them, given the root with the first ones.
+
+def commit_of(root: Path, name: str) -> str:
+    """The full name of the commit that a branch, tag or other name stands for.
+
+    Raises:
+        RevisionError: there is none.
     """
-    folder = Path(tempfile.mkdtemp(prefix="modelyard-"))
-    tree = folder / "tree"
-    try:
-        _git(root, "worktree", "add", "--quiet", "--detach", "--no-checkout", str(tree), commit)
-        (tree / prefix).mkdir(parents=True, exist_ok=True)
-        listed = _names(_git(root, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", prefix or "."))
-        files = {name for name in listed if wanted(name.removeprefix(prefix))}
-        _write(tree, commit, files)
-        _write(tree, commit, listed & {prefix + path for path in named(tree / prefix)} - files)
-        yield tree / prefix
-    finally:
-        _try(root, "worktree", "remove", "--force", str(tree))
-        shutil.rmtree(folder, ignore_errors=True)
-        _try(root, "worktree", "prune")
-
-
-def _write(tree: Path, commit: str, files: Iterable[str]) -> None:
-    """Writes files of a commit into its worktree."""
-    # As they are: git would take a * in a name for a pattern.
-    names = "\0".join(f":(top,literal){name}" for name in sorted(files)).encode(errors="surrogateescape")
-    if names:
-        _git(tree, "checkout", "--quiet", commit, "--pathspec-from-file=-", "--pathspec-file-nul", stdin=names)
-
-
-def _commit(root: Path, name: str) -> str:
-    found = _try(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    found = tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if found is None:
         raise RevisionError(
             f"there is no commit {name!r} in this repository",
@@ -106,28 +89,103 @@ def _commit(root: Path, name: str) -> str:
     return found.strip()
 
 
-def _names(listed: str) -> set[str]:
-    return {name for name in listed.split("\0") if name}
+@contextmanager
+def laid_out(
+    root: Path,
+    commit: str,
+    prefix: str,
+    wanted: Callable[[str], bool],
+    named: Callable[[Path], Iterable[str]] = lambda _folder: (),
+    absent: Collection[str] = (),
+) -> Iterator[Path]:
+    """The project at a commit, as plain files in a temporary folder that is gone afterwards: its root.
 
+    Args:
+        root: the project, in its repository.
+        commit: full name of the commit.
+        prefix: the project's folder inside the repository, as ``prefix_of`` has it.
+        wanted: which files to write, by path from the project's root.
+        named: more files that those name, given the folder with the first ones.
+        absent: files to leave out.
 
-def _try(folder: Path, *words: str) -> str | None:
+    Raises:
+        RevisionError: the commit cannot be read or written.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="modelyard-"))
     try:
-        return _git(folder, *words)
-    except RevisionError:
-        return None
+        place = folder.resolve() / "tree"
+        place.mkdir()
+        entries = {path: entry for path, entry in tree(root, commit, prefix).items() if path not in absent}
+        for path, entry in entries.items():
+            if entry.submodule and wanted(f"{path}/"):
+                raise RevisionError(
+                    f"{path} is a submodule: its files are not in this repository",
+                    "keep stack files, patches and policies in the repository of the project",
+                )
+        first = {path: entry for path, entry in entries.items() if wanted(path)}
+        try:
+            _write(root, place, first)
+            more = {path for path in named(place) if path in entries} - first.keys()
+            _write(root, place, {path: entries[path] for path in more})
+        except OSError as error:
+            raise RevisionError(
+                f"the files of commit {commit[:12]} cannot be written to {folder}: {error.strerror}",
+                "free space there, or set TMPDIR to another folder",
+            ) from error
+        yield place
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _git(folder: Path, *words: str, error: str = "", stdin: bytes | None = None) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words],
-        input=stdin,
-        stdin=None if stdin is not None else subprocess.DEVNULL,
-        capture_output=True,
-        env={**os.environ, **_NO_PROMPT},
-        check=False,
-    )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        why = said[-1].removeprefix("fatal: ") if said else f"git {words[0]} ended with {done.returncode}"
-        raise RevisionError(f"{error}: {why}" if error else why, "run inside a git repository that has both commits")
-    return done.stdout.decode(errors="surrogateescape")
+def _write(root: Path, place: Path, entries: dict[str, Entry]) -> None:
+    """Writes files and then links, so that no file is written through a link."""
+    links = {}
+    with objects(root) as content:
+        for path, entry in sorted(entries.items(), key=lambda one: (one[1].link, one[0])):
+            if entry.submodule:
+                continue
+            file = place / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("xb") as stream:
+                content.copy(entry.object, stream)
+            if entry.link:
+                links[file] = file.read_bytes()
+    for file, target in links.items():
+        file.unlink()
+        if target and b"\0" not in target and not target.startswith(b"/"):
+            file.symlink_to(os.fsdecode(target))
+    # Only once all links are there is it known where each leads.
+    for file in links:
+        if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(place):
+            file.unlink()
+
+
+def _differs(file: Path, entry: Entry | None) -> bool:
+    """Whether a file of the working tree has another content than at a commit, read as it is, without filters."""
+    try:
+        facts = file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return entry is not None and not entry.submodule
+    except OSError:
+        return True
+    if stat.S_ISLNK(facts.st_mode):
+        target = os.readlink(file)  # noqa: PTH115 (a Path would tidy it)
+        return entry is None or not entry.link or _name(entry, os.fsencode(target)) != entry.object
+    if stat.S_ISDIR(facts.st_mode):
+        return entry is not None and not entry.submodule
+    if entry is None or entry.link or entry.submodule or not stat.S_ISREG(facts.st_mode):
+        return True
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return True
+    # Git may have made the ends of lines those of another system.
+    return entry.object not in (_name(entry, content), _name(entry, content.replace(b"\r\n", b"\n")))
+
+
+def _name(entry: Entry, content: bytes) -> str:
+    """The name that git gives to a content, in the kind of hash that the repository uses."""
+    made = hashlib.sha256() if len(entry.object) == 64 else hashlib.sha1(usedforsecurity=False)
+    made.update(b"blob %d\0" % len(content))
+    made.update(content)
+    return made.hexdigest()

@@ -1,44 +1,58 @@
 """What all stacks of a project share at two commits: the patches with their lock, and the policies."""
 
-import ast
-import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from modelyard.catalog.library import PATCHES_FOLDER, TEMPLATE, Library
 from modelyard.catalog.lock import LOCK_FILE, read_lock
 from modelyard.findings import Finding, Severity
 from modelyard.plan.project import library_of
+from modelyard.policy.changes import meaning
 from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
-from modelyard.policy.loading import policies_of
+from modelyard.policy.loading import RULES, Policies, policies_of
 from modelyard.preview.news import news_of
 from modelyard.preview.values import News
-from modelyard.stack.document import parse
 
 _LOCK = f"{PATCHES_FOLDER}/{LOCK_FILE}"
 
 
-def shared_findings(root: Path) -> tuple[Finding, ...]:
+class Commit(NamedTuple):
+    """The project at one of the two commits, and what judges it."""
+
+    root: Path
+    rules: Path | None = None
+    """The project at the base where its Python rules judge; None where they are this commit's own."""
+    judged: bool = True
+    """Whether policies judge at all."""
+
+    @property
+    def policies(self) -> Policies:
+        """Its policies."""
+        return policies_of(self.root, self.rules)
+
+
+def shared_findings(commit: Commit) -> tuple[Finding, ...]:
     """What is wrong with a project's patches and policies as a whole, whichever stacks use them."""
-    policies = policies_of(root).findings if (root / POLICIES_FOLDER).is_dir() else ()
-    return (*library_of(root).findings, *policies)
+    folders = (one / POLICIES_FOLDER for one in (commit.root, commit.rules) if one is not None)
+    policies = commit.policies.findings if commit.judged and any(map(os.path.lexists, folders)) else ()
+    return (*library_of(commit.root).findings, *policies)
 
 
-def shared_news(base_root: Path, head_root: Path, paths: Iterable[str]) -> News:
+def shared_news(base: Commit, head: Commit, paths: Iterable[str]) -> News:
     """What became of these findings.
 
     Args:
-        base_root: the project at the base.
-        head_root: the project at the head.
+        base: the project at the base.
+        head: the project at the head.
         paths: files that differ, from the project's root.
     """
-    head = shared_findings(head_root)
+    found = shared_findings(head)
     folders = {path.partition("/")[0] for path in paths}
     if not folders & {PATCHES_FOLDER, POLICIES_FOLDER}:
-        return News(still=head)
-    base = shared_findings(base_root)
-    return news_of(base, (*head, *_rewritten(base_root, head_root)))
+        return News(still=found)
+    return news_of(shared_findings(base), (*found, *_rewritten(base.root, head.root)))
 
 
 def same_patches(base_root: Path, head_root: Path) -> bool:
@@ -56,31 +70,13 @@ def _content(library: Library) -> tuple[Any, ...]:
     return versions, {name: library.latest(name).version for name in library.patches}
 
 
-def same_policies(base_root: Path, head_root: Path, paths: Iterable[str]) -> bool:
-    """Whether the files of the policies among these say the same at both commits, comments and layout aside."""
+def same_policies(base: Commit, head: Commit, paths: Iterable[str]) -> bool:
+    """Whether the policies that judge say the same at both commits, comments and layout aside."""
     own = [path for path in paths if path.startswith(f"{POLICIES_FOLDER}/") and not path.endswith(".pyc")]
-    return all(_meaning(base_root / path) == _meaning(head_root / path) for path in own)
-
-
-def _meaning(file: Path) -> object:
-    """What a file says: of Python its syntax tree, of YAML its values, of any other file its bytes; None without it."""
-    if not file.is_file():
-        return None
-    content = file.read_bytes()
-    if file.suffix == ".py":
-        try:
-            return ast.dump(ast.parse(content))
-        except (SyntaxError, ValueError, RecursionError):
-            return content
-    if file.suffix in (".yaml", ".yml"):
-        document, problems = parse(content)
-        if document is None or problems:
-            return content
-        try:
-            return json.dumps(document.value, sort_keys=True, default=repr)
-        except TypeError:  # keys that cannot be sorted
-            return content
-    return content
+    if head.rules is not None:
+        # The Python that judges is the same.
+        own = [path for path in own if not path.startswith(f"{POLICIES_FOLDER}/{RULES}/")]
+    return not head.judged or all(meaning(base.root / path) == meaning(head.root / path) for path in own)
 
 
 def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:

@@ -12,11 +12,10 @@ from modelyard.plan.project import Planned, library_of, plan_after, plan_recorde
 from modelyard.plan.sides import sides_of
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.check import check_plan
-from modelyard.policy.loading import policies_of
-from modelyard.policy.settings import can_run, settings_of, stack_layer
+from modelyard.policy.settings import can_run, stack_layer
 from modelyard.preview.compare import Side, changes_anything, compare, given_up
 from modelyard.preview.news import Rules
-from modelyard.preview.shared import shared_findings
+from modelyard.preview.shared import Commit, shared_findings
 from modelyard.preview.submitted import submissions, submitted
 from modelyard.preview.topology import topology
 from modelyard.preview.values import StackDiff, SubmissionDiff
@@ -40,41 +39,46 @@ class Job(NamedTuple):
     """Whether the project's rules differ."""
 
 
-def compared(base_root: Path, head_root: Path, today: date, job: Job) -> StackDiff | None:
+def compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | None:
     """The difference of one stack; None where there is none."""
     if job.untouched:
-        return _judged_twice(base_root, head_root, today, job) if job.rules else None
+        return _judged_twice(base, head, today, job) if job.rules else None
     if job.base is not None and job.head is not None and not job.recorded:
-        before, after = _inputs(base_root, job.base), _inputs(head_root, job.head)
+        before, after = _inputs(base.root, job.base), _inputs(head.root, job.head)
         if before is not None and after is not None and before.plan == after.plan:
             if not job.rules and before.drafts == after.drafts:
                 return None
-            return _judged_twice(base_root, head_root, today, job, before.drafts)
-    return _planned_twice(base_root, head_root, today, job)
+            return _judged_twice(base, head, today, job, before.drafts)
+    return _planned_twice(base, head, today, job)
 
 
-def _planned_twice(base_root: Path, head_root: Path, today: date, job: Job) -> StackDiff | None:
+def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> StackDiff | None:
+    base_root, head_root = earlier.root, later.root
     # Both sides start from the head's platform: what a new recording alone changes is not the commits' doing.
     before = _planned(base_root, job.base, today, head_root if job.head is not None else base_root)
     after = _planned(head_root, job.head, today, head_root)
-    base, head = _side(base_root, before, today), _side(head_root, after, today)
+    base, head = _side(earlier, before, today), _side(later, after, today)
     following = after.plan if after is not None else None
     if before is not None and before.plan is not None and after is not None and after.plan is not None:
         following = plan_after(head_root, after, before.plan, today)
     if job.recorded and base is not None and job.base is not None and job.head is not None:
         # What is wrong on the base's own platform was wrong before.
-        base = base._replace(findings=_findings(base_root, plan_recorded(base_root, job.base, today), today, base_root))
+        base = base._replace(findings=_findings(earlier, plan_recorded(base_root, job.base, today), today, base_root))
     root, file = (head_root, job.head) if job.head is not None else (base_root, job.base)
-    rules = _rules(base_root, head_root, before, after, today) if job.rules or _own_rules(before, after) else None
+    rules = (
+        _rules(earlier, later, before, after, today)
+        if job.rules or (later.judged and _own_rules(before, after))
+        else None
+    )
     difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded, rules)
     difference = difference._replace(submissions=_submissions(base_root, head_root, before, after))
     ahead = after._replace(plan=following) if after is not None else None
-    earlier = prices_of(base_root, before.stack)[0] if before is not None and before.stack is not None else None
+    old_prices = prices_of(base_root, before.stack)[0] if before is not None and before.stack is not None else None
     if ahead is None or head is None:
         cost = _running_cost(base_root, before, today)
     else:
         also = given_up(base, head, following) if following is not None else ()
-        cost = _cost(head_root, _with_left(ahead, before), also, earlier)
+        cost = _cost(head_root, _with_left(ahead, before), also, old_prices)
     if not changes_anything(difference) and not _other_amounts(cost):
         return None
     return difference._replace(topology=topology(before, ahead), cost=cost)
@@ -141,18 +145,19 @@ def _planned(root: Path, file: Path | None, today: date, platform: Path) -> Plan
 
 
 def _judged_twice(
-    base_root: Path, head_root: Path, today: date, job: Job, drafts: tuple[Finding, ...] | None = None
+    at_base: Commit, at_head: Commit, today: date, job: Job, drafts: tuple[Finding, ...] | None = None
 ) -> StackDiff | None:
     """The difference of a stack whose plan is the same at both commits: planned once, judged by the rules of each.
 
     Args:
-        base_root: the project at the base.
-        head_root: the project at the head.
+        at_base: the project at the base.
+        at_head: the project at the head.
         today: the day it is.
         job: the stack, with a file at both commits.
         drafts: the base's findings about drafts, None where they are the head's.
     """
     assert job.head is not None
+    head_root = at_head.root
     planned = plan_recorded(head_root, job.head, today)
     if planned.plan is None or planned.stack is None:
         return None
@@ -160,10 +165,10 @@ def _judged_twice(
     if drafts is not None:
         others = (finding for finding in planned.plan.findings if finding.code != _DRAFT)
         earlier = planned._replace(plan=planned.plan._replace(findings=ordered((*others, *drafts))))
-    base, head = _side(base_root, earlier, today, head_root), _side(head_root, planned, today)
+    base, head = _side(at_base, earlier, today, head_root), _side(at_head, planned, today)
     assert base is not None
     applied = _applied(planned.plan)
-    rules = Rules(base.findings, _Fate(head_root, planned.stack)) if job.rules else None
+    rules = Rules(base.findings, _Fate(at_head, planned.stack)) if job.rules else None
     difference = compare(job.name, shown(head_root, job.head), base, head, applied, False, rules)
     if not changes_anything(difference):
         return None
@@ -196,26 +201,23 @@ def _own_rules(before: Planned | None, after: Planned | None) -> bool:
     return before.stack.config.policy != after.stack.config.policy
 
 
-def _rules(
-    base_root: Path, head_root: Path, before: Planned | None, after: Planned | None, today: date
-) -> Rules | None:
+def _rules(base: Commit, head: Commit, before: Planned | None, after: Planned | None, today: date) -> Rules | None:
     """What the base's rules say of the head's plan; None where there is no plan at one of the commits."""
     if before is None or after is None or before.stack is None or after.stack is None or after.plan is None:
         return None
     config = after.stack.config._replace(policy=before.stack.config.policy)
     judged = after._replace(stack=after.stack._replace(config=config))
-    return Rules(_findings(base_root, judged, today, head_root), _Fate(head_root, after.stack))
+    return Rules(_findings(base, judged, today, head.root), _Fate(head, after.stack))
 
 
 class _Fate:
     """What became of a rule at the head."""
 
-    def __init__(self, root: Path, stack: Stack) -> None:
-        self._root, self._stack = root, stack
+    def __init__(self, commit: Commit, stack: Stack) -> None:
+        self._commit, self._stack = commit, stack
 
     def __call__(self, code: str) -> str:
-        policies = policies_of(self._root)
-        settings, _ = settings_of(policies.rules, (policies.choices, policies.place), stack_layer(self._stack))
+        settings, _ = self._commit.policies.of_stack(stack_layer(self._stack))
         setting = settings.by_code.get(code)
         if setting is None:
             return "no longer checked: rule taken away by this change"
@@ -235,7 +237,7 @@ class _Inputs(NamedTuple):
 
 
 def _inputs(root: Path, file: Path) -> _Inputs | None:
-    stack, _ = load(file, shown(root, file))
+    stack, _ = load(file, shown(root, file), root)
     if stack is None:
         return None
     stack = with_project(root, stack)
@@ -248,27 +250,30 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
     return _Inputs((*own, patches, others, prices_of(root, stack)), drafts)
 
 
-def _side(root: Path, planned: Planned | None, today: date, prices: Path | None = None) -> Side | None:
+def _side(commit: Commit, planned: Planned | None, today: date, prices: Path | None = None) -> Side | None:
     if planned is None:
         return None
     config = planned.stack.config if planned.stack is not None else None
-    findings = _findings(root, planned, today, prices or root)
+    findings = _findings(commit, planned, today, prices or commit.root)
     return Side(planned.plan, findings, config.kubernetes_version if config else "", config.waivers if config else ())
 
 
-def _findings(root: Path, planned: Planned, today: date, prices: Path) -> tuple[Finding, ...]:
+def _findings(commit: Commit, planned: Planned, today: date, prices: Path) -> tuple[Finding, ...]:
     """The findings as ``modelyard check`` tells them, policies included, without those of the project as a whole.
 
     Args:
-        root: the project whose rules judge.
+        commit: whose policies judge.
         planned: the plan.
         today: the day it is.
         prices: the project whose prices count, and whose patches the plan is made of.
     """
     if planned.plan is None or planned.stack is None:
         return planned.findings
-    found, problems = check_plan(root, planned.stack, planned.plan, today), prices_of(prices, planned.stack)[1]
-    shared = (*shared_findings(root), *shared_findings(prices))
+    stack, found = planned.stack, planned.plan.findings
+    if commit.judged:
+        found = check_plan(commit.root, stack, planned.plan, today, commit.rules)
+    problems = prices_of(prices, stack)[1]
+    shared = (*shared_findings(commit), *library_of(prices).findings)
     if shared:
         whole = {(finding.code, finding.file, finding.summary) for finding in shared}
         found = tuple(one for one in found if (one.code, one.file, one.summary) not in whole)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from modelyard import merge
 from modelyard.catalog import Library, PatchVersion
+from modelyard.plan.secrets import hidden_change
 from modelyard.preview.values import FieldDiff, SubmissionDiff, SubmissionKind
 from modelyard.stack import durations
 from modelyard.stack.config import PatchChoice, Stack
@@ -44,7 +45,7 @@ def submissions(before: Submitted, after: Submitted) -> tuple[SubmissionDiff, ..
     for key in dict.fromkeys((*after, *before)):
         old, new = before.get(key, {}), after.get(key, {})
         fields = tuple(
-            FieldDiff(path, old.get(path, merge.ABSENT), new.get(path, merge.ABSENT), None)
+            FieldDiff(path, *hidden_change(None, path, old.get(path, merge.ABSENT), new.get(path, merge.ABSENT)), None)
             for path in dict.fromkeys((*new, *old))
             if old.get(path, merge.ABSENT) != new.get(path, merge.ABSENT)
         )

@@ -1,12 +1,16 @@
 """The values that a preview is made of."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from modelyard.explanations import Explanation
 from modelyard.findings import Finding
 from modelyard.merge import Owner, Path
 from modelyard.plan.cost import StackCost
 from modelyard.preview.topology import Topology
 
+Policing = Literal["base", "head", "none"]
+"""Whose Python rules judge the head, or that no policies do."""
 Status = Literal["added", "removed", "changed"]
 TargetStatus = Literal["added", "removed", "deleted", "changed", "same"]
 SubmissionKind = Literal[
@@ -201,6 +205,8 @@ class Preview(NamedTuple):
     """Names of those in which nothing does."""
     project: News = News()
     """Findings of what all stacks share: patches with their lock, and policies. No stack's own list has them."""
+    pages: Mapping[str, Explanation] = {}
+    """The pages of the rules that judged the head, by code."""
 
     @property
     def changes(self) -> bool:

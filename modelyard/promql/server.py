@@ -1,24 +1,20 @@
-"""Asking a Prometheus server over its HTTP API. Nothing but the standard library, and nothing is ever written there.
+"""Asking a Prometheus server over its HTTP API.
 
 Credentials come from the address (``https://user:password@host``), from the variable ``MODELYARD_PROMETHEUS_TOKEN`` or
-from the file that ``MODELYARD_PROMETHEUS_TOKEN_FILE`` names. They go into one header and into no message.
+from the file that ``MODELYARD_PROMETHEUS_TOKEN_FILE`` names. They go into one header and into no message, and only to
+an address that was named on the command line or in ``MODELYARD_PROMETHEUS_URL``.
 """
 
 import json
-import ssl
-from base64 import b64encode
 from collections.abc import Mapping
-from http.client import HTTPException
-from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from modelyard.servers import TIMEOUT, Reply, Unreachable, Unusable, Variables, basic, get, permit, secret_for
 
 TOKEN: Final = "MODELYARD_PROMETHEUS_TOKEN"
 TOKEN_FILE: Final = "MODELYARD_PROMETHEUS_TOKEN_FILE"
-TIMEOUT: Final = 10.0
-"""Seconds for one request. An autoscaler that waits longer for its number is no use either."""
+URL: Final = "MODELYARD_PROMETHEUS_URL"
 MOST_BYTES: Final = 8 * 2**20
 _MOST_WORDS: Final = 300
 
@@ -46,7 +42,8 @@ class Server(NamedTuple):
 
     url: str
     """Without credentials, without a slash at the end."""
-    headers: Mapping[str, str]
+    authorization: str = ""
+    """Text of the header, empty for none."""
 
     def __repr__(self) -> str:
         return f"Server({self.url})"
@@ -70,12 +67,13 @@ class Refused(NamedTuple):
     """The server's own, cleaned and cut."""
 
 
-def server(url: str, environment: Mapping[str, str]) -> Server:
+def server(url: str, environment: Mapping[str, str], *, named: bool = False) -> Server:
     """The server at an address.
 
     Args:
         url: ``http://host:9090``, a path before the API allowed.
         environment: where a token may stand.
+        named: whether the operator gave the address on the command line, not the stack file.
 
     Raises:
         BadAddress: one of them cannot be used. The message holds no credentials.
@@ -92,21 +90,17 @@ def server(url: str, environment: Mapping[str, str]) -> Server:
     shown = f"[{host}]" if ":" in host else host
     place = shown if port is None else f"{shown}:{port}"
     plain = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
-    authorization = _authorization(parts, environment)
-    return Server(plain, {"Authorization": authorization} if authorization else {})
+    try:
+        return Server(plain, _authorization(parts, plain, environment, named))
+    except Unusable as error:
+        raise BadAddress(error.summary, error.remedy) from None
 
 
 _FORM: Final = "write it as http://prometheus.example.com:9090"
 
 
-def _authorization(parts: SplitResult, environment: Mapping[str, str]) -> str:
-    token = environment.get(TOKEN, "").strip()
-    if not token and (file := environment.get(TOKEN_FILE)):
-        try:
-            token = Path(file).read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
-            raise BadAddress(f"the token file {file} cannot be read: {why}", f"correct {TOKEN_FILE}") from None
+def _authorization(parts: SplitResult, plain: str, environment: Mapping[str, str], named: bool) -> str:
+    token = secret_for(plain, Variables(TOKEN, TOKEN_FILE, URL), environment, named=named)
     if token and parts.username is not None:
         raise BadAddress("there are two credentials: one in the address and a token", f"drop one, or unset {TOKEN}")
     if token:
@@ -115,8 +109,8 @@ def _authorization(parts: SplitResult, environment: Mapping[str, str]) -> str:
         return f"Bearer {token}"
     if parts.username is None:
         return ""
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return f"Basic {b64encode(pair.encode()).decode()}"
+    permit(plain, "the password of the address", environment, named=True)
+    return basic(unquote(parts.username), unquote(parts.password or ""))
 
 
 def _printable(text: str) -> bool:
@@ -163,71 +157,48 @@ class _TooMuch(Exception):
     """An answer of more bytes than anybody reads."""
 
 
-class _NoRedirect(HTTPRedirectHandler):
-    """Credentials are for the address that was given, not for one that it leads to."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 def _fetch(server: Server, path: str, parameters: Mapping[str, str], optional: bool = False) -> Any:
-    request = Request(
-        f"{server.url}/api/v1/{path}?{urlencode(parameters)}",
-        headers={**server.headers, "Accept": "application/json", "User-Agent": "modelyard"},
-    )
     try:
-        with build_opener(_NoRedirect).open(request, timeout=TIMEOUT) as response:
-            body = response.read(MOST_BYTES + 1)
-    except HTTPError as error:
-        with error:
-            refused = _refused(error)
+        url = f"{server.url}/api/v1/{path}?{urlencode(parameters)}"
+        reply = get(url, server.authorization, MOST_BYTES, server.url)
+    except Unreachable as error:
+        raise ServerError(error.summary, error.remedy) from None
+    if reply.status >= 300:
+        refused = _refused(reply)
         if refused is None and optional:
-            return Refused(f"HTTP {error.code}")
+            return Refused(f"HTTP {reply.status}")
         if refused is None:
-            raise _no_api(server, error) from None
+            raise _no_api(server, reply)
         return refused
-    except (URLError, HTTPException, OSError, ValueError) as error:
-        raise _unreachable(server, error) from None
-    if len(body) > MOST_BYTES:
+    if len(reply.body) > MOST_BYTES:
         raise _TooMuch
     try:
-        return json.loads(body)["data"]
+        return json.loads(reply.body)["data"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _strange(server) from None
 
 
-def _refused(error: HTTPError) -> Refused | None:
+def _refused(reply: Reply) -> Refused | None:
     """What the server says against the query; None where it is not the API that speaks."""
     try:
-        document = json.loads(error.read(MOST_BYTES))
+        document = json.loads(reply.body)
         words = document["error"] if document["status"] == "error" else None
-    except (ValueError, KeyError, TypeError, OSError, HTTPException, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return Refused(clean(words)) if isinstance(words, str) and error.code in (400, 422, 500, 503) else None
+    return Refused(clean(words)) if isinstance(words, str) and reply.status in (400, 422, 500, 503) else None
 
 
-def _no_api(server: Server, error: HTTPError) -> ServerError:
-    if error.code in (401, 403):
+def _no_api(server: Server, reply: Reply) -> ServerError:
+    if reply.status in (401, 403):
         return ServerError(
-            f"{server.url} does not let us in (HTTP {error.code})",
-            f"give a token in {TOKEN} or {TOKEN_FILE}, or user and password in the address",
+            f"{server.url} does not let us in (HTTP {reply.status})",
+            f"give a token in {TOKEN} or {TOKEN_FILE} and its address in {URL}, or user and password in the address",
         )
-    if error.code in (301, 302, 303, 307, 308):
-        place = urlsplit(error.headers.get("Location", ""))
+    if reply.status in (301, 302, 303, 307, 308):
+        place = urlsplit(reply.location)
         there = clean(f"{place.scheme}://{place.netloc.rpartition('@')[2]}") if place.netloc else "another address"
         return ServerError(f"{server.url} leads to {there}", "give the address that it leads to")
-    return ServerError(f"{server.url} has no API of Prometheus (HTTP {error.code})", "check the address and its path")
-
-
-def _unreachable(server: Server, error: Exception) -> ServerError:
-    reason = error.reason if isinstance(error, URLError) else error
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        why = f"its certificate is not trusted: {reason.verify_message}"
-        return ServerError(f"{server.url}: {why}", "add its authority to the system's, or name it in SSL_CERT_FILE")
-    if isinstance(reason, TimeoutError):
-        return ServerError(f"{server.url} does not answer within {TIMEOUT:.0f} seconds", "check address and network")
-    words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
-    return ServerError(f"{server.url} is out of reach: {clean(words)}", "check address and network")
+    return ServerError(f"{server.url} has no API of Prometheus (HTTP {reply.status})", "check the address and its path")
 
 
 def _strange(server: Server) -> ServerError:

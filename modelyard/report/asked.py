@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from modelyard import quantity
-from modelyard.cluster.hiding import hidden_at
+from modelyard.hiding import hidden_at
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, table

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.plan import FieldChange
-from modelyard.plan.starting import hidden_field
 from modelyard.report.pods import writer
 from modelyard.report.values import Write, text_of
 
@@ -89,11 +88,7 @@ def _row(label: str, named: list[tuple[str, FieldChange]]) -> Row:
     group = label.rpartition(": ")[2]
     if group == "resources" and any(name for name, _ in named):
         return Row(label, _resources(named))
-    items = tuple(
-        Item(name, hidden_field(path, change.before), hidden_field(path, change.after), writer(path))
-        for name, change in named
-        for path in (change.path,)
-    )
+    items = tuple(Item(name, change.before, change.after, writer(change.path)) for name, change in named)
     if len(items) == 1 and items[0].name and group not in _TOGETHER:
         return Row(f"{label}.{items[0].name}", (items[0]._replace(name=""),))
     return Row(label, items)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from modelyard.findings import Finding
+from modelyard.hiding import hidden_text
 from modelyard.plan.store import finding_to_json
 from modelyard.report.style import INVISIBLE, LOG_COMMAND
 
@@ -32,5 +33,5 @@ def findings_document(findings: Iterable[Finding], *, error: str = "", remedy: s
         "findings": [finding_to_json(finding) for finding in findings],
     }
     if error:
-        document["error"] = {"summary": error, "remedy": remedy}
+        document["error"] = {"summary": hidden_text(error), "remedy": hidden_text(remedy)}
     return document

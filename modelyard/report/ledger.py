@@ -7,7 +7,6 @@ from modelyard import merge
 from modelyard.merge import Owner
 from modelyard.plan import FieldChange
 from modelyard.plan.entries import Entry, Noted
-from modelyard.plan.starting import hidden_field
 from modelyard.report.fields import rows_of
 from modelyard.report.json import record
 from modelyard.report.rows import rows_text
@@ -83,9 +82,9 @@ def _target_document(target: Noted) -> dict[str, Any]:
 def _field_document(entry: Entry) -> dict[str, Any]:
     document: dict[str, Any] = {"field": str(entry.path), "state": entry.state}
     if entry.before is not merge.ABSENT:
-        document["before"] = hidden_field(entry.path, entry.before)
+        document["before"] = entry.before
     if entry.now is not merge.ABSENT:
-        document["now"] = hidden_field(entry.path, entry.now)
+        document["now"] = entry.now
     return {
         **document,
         "owners": [record(owner) for owner in entry.owners],

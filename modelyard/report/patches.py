@@ -1,9 +1,11 @@
 """The catalogue as text and as JSON."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from modelyard.catalog import Library, PatchVersion
 from modelyard.catalog.library import Use
+from modelyard.hiding import hidden_at, is_secret
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import text_of
 from modelyard.stack.config import Target, Targets
@@ -47,7 +49,8 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     rows = [
         (
             param,
-            patch.meta.params.get(param) or (f"default {text_of(spec['default'])}" if "default" in spec else "params"),
+            patch.meta.params.get(param)
+            or (f"default {text_of(hidden_at(param, spec['default']))}" if "default" in spec else "params"),
             spec.get("description", ""),
         )
         for param, spec in properties.items()
@@ -109,10 +112,24 @@ def patches_document(library: Library, name: str | None) -> dict[str, Any]:
                 "overrides": list(patch.meta.overrides),
                 "targets": list(_targets(patch)),
                 "params": dict(patch.meta.params),
-                "schema": patch.schema,
+                "schema": _shown(patch.schema),
             }
             for key, versions in library.patches.items()
             if name in (None, key)
             for patch in versions.values()
         ],
     }
+
+
+def _shown(schema: Any, name: str = "") -> Any:
+    """A JSON Schema without the default of a parameter that is a secret by its name."""
+    if not isinstance(schema, Mapping):
+        return schema
+    found = {key: _shown(part, name) for key, part in schema.items()}
+    if isinstance(schema.get("properties"), Mapping):
+        found["properties"] = {key: _shown(part, key) for key, part in schema["properties"].items()}
+    if name and is_secret(name):
+        found |= {
+            key: hidden_at(name, schema[key]) for key in ("default", "const", "enum", "examples") if key in schema
+        }
+    return found

@@ -7,7 +7,6 @@ from modelyard import merge
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding, Severity
 from modelyard.plan.cost_json import cost_to_json, total_to_json
-from modelyard.plan.starting import hidden_field
 from modelyard.plan.store import finding_to_json
 from modelyard.preview import (
     FieldDiff,
@@ -131,9 +130,9 @@ def _field(field: FieldDiff) -> dict[str, Any]:
     values: dict[str, Any] = {"field": str(field.path)}
     # A missing key is a missing field; null is the value null.
     if field.before is not merge.ABSENT:
-        values["before"] = hidden_field(field.path, field.before)
+        values["before"] = field.before
     if field.after is not merge.ABSENT:
-        values["after"] = hidden_field(field.path, field.after)
+        values["after"] = field.after
     return {**values, "patch": field.patch}
 
 

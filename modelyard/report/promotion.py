@@ -51,7 +51,7 @@ def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Sty
     """A warning for each version that would go down."""
     lines, keep = [], []
     for one in lowered:
-        words = f"{one.setting} goes down from {_value(one.target)} to {_value(one.source)}"
+        words = f"{one.setting} goes down from {_value(one.shown[1])} to {_value(one.shown[0])}"
         first, *rest = wrapped(words, len(_WARNING), style.columns, _WARNING)
         lines += [first.replace(_WARNING, style.changed(_WARNING), 1), *rest]
         # The versions of patches are kept together.
@@ -63,7 +63,7 @@ def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Sty
 
 
 def _table(differences: Iterable[Difference], style: Style, between: str) -> list[str]:
-    rows = [(one.setting, _value(one.target), _value(one.source)) for one in differences]
+    rows = [(one.setting, _value(one.shown[1]), _value(one.shown[0])) for one in differences]
     width = max(len(row[0]) for row in rows)
     wide = max(len(row[1]) for row in rows)
     return [

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from modelyard import __version__
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding, Severity, about
+from modelyard.hiding import hidden_text
 from modelyard.report.checked import Checked, sentences
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -113,7 +114,7 @@ def _result(finding: Finding, checked: Checked, index: Mapping[str, int], mark: 
 
 def _message(text: str) -> str:
     """Text in which a reader of SARIF finds no placeholder ``{0}`` and no link ``[words](address)``."""
-    return _PLACEHOLDER.sub(r"{{\1}}", text).replace("](", "] (")
+    return _PLACEHOLDER.sub(r"{{\1}}", hidden_text(text)).replace("](", "] (")
 
 
 def _location(finding: Finding, checked: Checked) -> dict[str, Any]:

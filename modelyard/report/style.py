@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from modelyard.hiding import hidden_text
+
 MOST_COLUMNS = 100
 """Columns of text that nobody says a width for, and the most on a wide screen: longer lines are hard to read."""
 LEAST_COLUMNS = 60
@@ -19,8 +21,8 @@ NARROWEST_CELL = 6
 LAST_CELL = 24
 """Columns that the last cell of a table has at least."""
 
-INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
-"""Beyond ASCII's own: C1 controls, line and paragraph separators, marks of writing direction, the byte-order mark."""
+INVISIBLE = r"\x7f-\x9f\xad\u034f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+"""Beyond ASCII's own: C1 controls, line and paragraph separators, marks of direction, what has no width."""
 LOG_COMMAND = r"#(?=#[a-z]*\[)"
 """What CI systems obey anywhere in a log: ``##[group]``, ``##vso[…]``, ``##teamcity[…]``."""
 # Others obey `::set-env …`, but only at the start of a line.
@@ -71,8 +73,11 @@ PLAIN = Style(colour=False)
 
 
 def safe(text: str) -> str:
-    """Text from outside on one line, with escapes for what could steer a terminal or the reader of a CI log."""
-    return _UNSAFE.sub(_escape, text)
+    """Text from outside on one line, with escapes for what could steer a terminal or the reader of a CI log.
+
+    What looks like a credential, such as a password in an address, is hidden.
+    """
+    return _UNSAFE.sub(_escape, hidden_text(text))
 
 
 def _escape(found: re.Match[str]) -> str:

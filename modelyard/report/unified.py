@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from modelyard.cluster import essence
-from modelyard.cluster.hiding import hidden
+from modelyard.hiding import hidden_pair
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.ledger import without_ledger
 from modelyard.report.style import PLAIN, Style, safe, shorten
@@ -36,10 +36,12 @@ def target_diff(target: TargetPlan, title: str, context: int = 3) -> list[str]:
     """The lines of a unified diff of one target, without what changes by itself (status, versions, times), without its
     ledger, which has a verb of its own, and without what looks like a secret.
     """
+    before, after = (without_ledger(essence(body)) if body else {} for body in (target.before, target.after))
+    was, now = hidden_pair(before, after)
     return list(
         unified_diff(
-            _lines(target.before),
-            _lines(target.after),
+            _lines(was),
+            _lines(now),
             f"before/{title}",
             f"after/{title}",
             n=context,
@@ -68,8 +70,8 @@ def diff_document(plan: Plan, targets: Sequence[TargetPlan]) -> dict[str, Any]:
     }
 
 
-def _lines(body: Mapping[str, Any] | None) -> list[str]:
-    return [] if not body else yaml_text(hidden(without_ledger(essence(body)))).splitlines()
+def _lines(body: Mapping[str, Any]) -> list[str]:
+    return yaml_text(body).splitlines() if body else []
 
 
 def _folded(line: str, width: int) -> list[str]:

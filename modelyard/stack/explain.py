@@ -19,7 +19,7 @@ from jsonschema.validators import extend
 from modelyard import quantity
 from modelyard.stack import codes
 from modelyard.stack.config import Path
-from modelyard.stack.mistakes import Mistake, given, name
+from modelyard.stack.mistakes import MOST_SHOWN, Mistake, given, name
 from modelyard.stack.scalars import resolve
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
@@ -81,7 +81,7 @@ _AMOUNTS: dict[str, str] = {
 """How quantities are written that are not bytes, by key."""
 _LOGINS: Mapping[Any, str] = {
     f"{PREFIX}autoscaling": "and give KEDA a TriggerAuthentication by the parameter authentication of its patches",
-    f"{PREFIX}drain": "and pass them in the environment, such as MODELYARD_BROKER_USER and MODELYARD_BROKER_PASSWORD",
+    f"{PREFIX}drain": "and pass them in the environment, such as MODELYARD_BROKER_USER, _PASSWORD and _URL",
     f"{PREFIX}resources": "and say context, credentialsSecret or credentials beside it",
 }
 """Where the credentials of an address belong, by section."""
@@ -102,6 +102,8 @@ def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistak
 def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: int = 0) -> list[Mistake]:
     """The mistakes in a document that follows a schema of the same style, as ``explain`` gives them.
 
+    Nothing is looked for behind the first ``MOST_SHOWN + 1`` of them.
+
     Args:
         document: plain values.
         texts: source text of numbers, by path.
@@ -118,6 +120,12 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
             place = (*mistake.path, mistake.summary) if beside else mistake.path
             if place not in best or rank < best[place][0]:
                 best[place] = (rank, mistake)
+            if len(best) > MOST_SHOWN:
+                return _in_order(best)
+    return _in_order(best)
+
+
+def _in_order(best: Mapping[Path, tuple[int, Mistake]]) -> list[Mistake]:
     return [mistake for _, (_, mistake) in sorted(best.items(), key=lambda item: [str(part) for part in item[0]])]
 
 

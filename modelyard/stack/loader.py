@@ -3,19 +3,22 @@
 import hashlib
 import json
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping
+from errno import EFBIG
+from itertools import islice
+from os.path import normpath as normal
 from pathlib import Path as FilePath
 from typing import Any
 
+from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.stack import codes
 from modelyard.stack.checks import check
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.decode import decode
 from modelyard.stack.document import Document, parse
-from modelyard.stack.mistakes import Mistake
-from modelyard.stack.placing import of_mistake, of_problem
+from modelyard.stack.mistakes import MOST_SHOWN, Mistake
+from modelyard.stack.placing import first, of_mistake, of_problem
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.shapes import CONFIG
 from modelyard.stack.source import MAX_BYTES, Problem, too_large
@@ -23,7 +26,7 @@ from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
 
 Loaded = tuple[Stack | None, tuple[Finding, ...]]
 
-FILE_NAME = re.compile(r"Pulumi\.([A-Za-z0-9_.-]{1,100})\.yaml")
+FILE_NAME = re.compile(r"Pulumi\.((?!\.{1,2}\.yaml)[A-Za-z0-9_.-]{1,100})\.yaml")
 """The names that Pulumi gives stack files, by the stack's name."""
 _MISNAMED = re.compile(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
 _STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
@@ -31,10 +34,12 @@ CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _PLAIN = CONFIG.plain
 _SECTIONS = tuple(key for key in CONFIG.keys if key not in _PLAIN)
+_CUT = MOST_SHOWN + 1
+"""Of mistakes of one kind no more are looked for: a file of them alone would keep us for minutes."""
 _LETTERS = frozenset("modelyard")
 
 
-def load(path: FilePath, shown: str) -> Loaded:
+def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
     """The stack of a file, with all findings about it; without a stack when one of them is an error.
 
     A file that cannot be read is a finding too: nothing is raised.
@@ -42,6 +47,7 @@ def load(path: FilePath, shown: str) -> Loaded:
     Args:
         path: a file named ``Pulumi.<stack>.yaml``.
         shown: the path as findings name it.
+        root: the project's folder, which a link in it must not leave.
     """
     found = FILE_NAME.fullmatch(path.name)
     if found is None:
@@ -51,7 +57,7 @@ def load(path: FilePath, shown: str) -> Loaded:
         wrong = Finding(codes.UNREADABLE, Severity.ERROR, summary, about, file=plain(shown, 200), remedy=remedy)
         return None, (wrong,)
     stack = found[1]
-    content = _read(path, stack)
+    content = _read(path, stack, root)
     if isinstance(content, Problem):
         return None, (of_problem(content, shown, stack),)
     return load_text(content, stack, shown)
@@ -63,21 +69,20 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         # Lone surrogates become bytes that are no UTF-8, which is found below.
         content = content.encode(errors="surrogatepass")
     document, problems = parse(content)
-    findings = [of_problem(problem, shown, stack) for problem in problems]
+    findings = [of_problem(problem, shown, stack) for problem in problems[:_CUT]]
     if document is None:
-        return None, ordered(findings)
-    problems = tuple(_shape(document))
-    findings += [of_problem(problem, shown, stack) for problem in problems]
+        return None, first(findings, shown, stack)
+    findings += [of_problem(problem, shown, stack) for problem in islice(_shape(document), _CUT)]
     config = document.value.get("config") if isinstance(document.value, dict) else None
     if not isinstance(config, dict):
-        return None, ordered(findings)
+        return None, first(findings, shown, stack)
 
     texts = {path[1:]: text for path, text in document.texts.items() if path[0] == "config"}
     encrypted = [path[1:] for path in document.secrets if str(path[1]).startswith(PREFIX) or path[1] == CONTEXT]
     ours = {key: value for key, value in config.items() if key.startswith(PREFIX) or key == CONTEXT}
-    mistakes = [*_namespaces(config), *_unpack(ours, texts, encrypted)]
+    mistakes = [*islice(_namespaces(config), _CUT), *_unpack(ours, texts, encrypted)]
     secrets = tuple(encrypted)
-    mistakes += check(ours, texts, secrets)
+    mistakes += check(ours, texts, secrets)[:_CUT]
     if not is_valid(ours):
         from modelyard.stack.explain import explain
 
@@ -90,7 +95,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         mistakes += [mistake for mistake in explained if not _below(mistake.path, wrong)]
     findings += [of_mistake(mistake, document, shown, stack, top=("config",)) for mistake in mistakes]
     if any(finding.severity is Severity.ERROR for finding in findings):
-        return None, ordered(findings)
+        return None, first(findings, shown, stack)
     made = Stack(
         stack,
         shown,
@@ -107,16 +112,17 @@ def _below(path: Path, others: Iterable[Path]) -> bool:
     return any(path[: len(other)] == other for other in others)
 
 
-def _read(path: FilePath, stack: str) -> bytes | Problem:
+def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            return Problem(codes.UNREADABLE, f"{plain(path.name)} is not a regular file", remedy="put a file there")
-        if found.st_size > MAX_BYTES:
-            return too_large(found.st_size)
-        with path.open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
+        # Pulumi.yaml may name a folder of stack files that is elsewhere; then links stay in that folder.
+        within = None if root is None else root if normal(path).startswith(f"{normal(root)}/") else path.parent
+        return read_file(path, limit=MAX_BYTES, within=within)
+    except ReadError as error:
+        if error.errno == EFBIG:
+            return too_large(path.stat().st_size)
+        if not error.missing:
+            summary = f"{plain(path.name)} cannot be read: {error.reason}"
+            return Problem(codes.UNREADABLE, summary, remedy=error.remedy)
         known = stacks_in(path.parent)
         have = (
             f"the stacks are {listed(known, 'and')}" if known else f"there are no stacks in {plain(path.parent.name)}/"
@@ -124,9 +130,6 @@ def _read(path: FilePath, stack: str) -> bytes | Problem:
         close = did_you_mean(stack, known)
         remedy = f"{close} {have}" if close else have
         return Problem(codes.UNREADABLE, f"there is no stack {quoted(stack)}", remedy=remedy)
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        return Problem(codes.UNREADABLE, f"{plain(path.name)} cannot be read: {reason}", remedy="make it readable")
 
 
 def stack_of(file: str) -> str:

@@ -1,11 +1,16 @@
 """One mistake in the config of a stack file: what ``explain`` and ``checks`` find, before it has a file and a line."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from modelyard.stack.config import Path, dotted
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import plain, quoted
+
+MOST_SHOWN: Final = 100
+"""Mistakes of one file that are reported. Who reads them corrects the first ones and looks again."""
+MORE: Final = f"the file has more mistakes than these {MOST_SHOWN}"
+MORE_REMEDY: Final = "correct these first, then run it again"
 
 
 class Mistake(NamedTuple):

@@ -1,9 +1,12 @@
 """What is wrong with a YAML file as findings: stack files, price files."""
 
-from modelyard.findings import Finding, Severity
+from collections.abc import Iterable
+
+from modelyard.findings import Finding, Severity, ordered
+from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.document import Document
-from modelyard.stack.mistakes import Mistake, name
+from modelyard.stack.mistakes import MORE, MORE_REMEDY, MOST_SHOWN, Mistake, name
 from modelyard.stack.source import Problem
 from modelyard.stack.words import plain
 
@@ -62,3 +65,13 @@ def of_mistake(
         line=line,
         column=column,
     )
+
+
+def first(findings: Iterable[Finding], shown: str, stack: str = "") -> tuple[Finding, ...]:
+    """The findings about a file in order: the first ``MOST_SHOWN``, and one that says that there are more."""
+    every = ordered(findings)
+    if len(every) <= MOST_SHOWN:
+        return every
+    file = plain(shown, _LONGEST_NAME)
+    more = Finding(codes.SHAPE, Severity.ERROR, MORE, stack=stack, file=file, remedy=MORE_REMEDY)
+    return (*every[:MOST_SHOWN], more)

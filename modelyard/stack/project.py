@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from modelyard.files import read_file
 from modelyard.stack.document import parse_plain
 from modelyard.stack.loader import FILE_NAME, stack_of, stacks_in
+from modelyard.stack.source import MAX_BYTES
 
 PROJECT_FILES = ("Pulumi.yaml", "Pulumi.yml")
 DEFAULT_FOLDER = "stacks"
@@ -35,7 +37,7 @@ def stack_folder(root: Path) -> Path:
     """
     for file in PROJECT_FILES:
         try:
-            content = (root / file).read_bytes()
+            content = read_file(root / file, limit=MAX_BYTES, within=root)
         except OSError:
             continue
         # The key is rare, and looking for it is cheaper than parsing.
@@ -49,7 +51,7 @@ def project_name(root: Path) -> str:
     """The name of a project; empty where Pulumi.yaml says none, which ``check_project`` tells."""
     for file in PROJECT_FILES:
         try:
-            project = parse_plain((root / file).read_bytes())[0]
+            project = parse_plain(read_file(root / file, limit=MAX_BYTES, within=root))[0]
         except OSError:
             continue
         name = project.get("name") if isinstance(project, dict) else None

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, ordered
 from modelyard.stack import codes
 from modelyard.stack.document import Document, parse
 from modelyard.stack.placing import of_problem
 from modelyard.stack.project import PROJECT_FILES
-from modelyard.stack.source import Problem
+from modelyard.stack.source import MAX_BYTES, Problem
 from modelyard.stack.words import plain, quoted
 
 _FORGIVEN = (codes.FEATURE, codes.LIMIT)
@@ -24,10 +25,9 @@ def check_project(root: Path) -> tuple[Finding, ...]:
     """The findings about the project file of a folder; nothing is raised."""
     file = next((root / name for name in PROJECT_FILES if (root / name).is_file()), root / PROJECT_FILES[0])
     try:
-        content = file.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        problem = Problem(codes.UNREADABLE, f"{file.name} cannot be read: {reason}", remedy="make it readable")
+        content = read_file(file, limit=MAX_BYTES, within=root)
+    except ReadError as error:
+        problem = Problem(codes.UNREADABLE, f"{file.name} cannot be read: {error.reason}", remedy=error.remedy)
         return (of_problem(problem, file.name),)
     document, problems = parse(content)
     found = [problem for problem in problems if problem.code not in _FORGIVEN and not problem.harmless]

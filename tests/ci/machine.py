@@ -1,19 +1,23 @@
 """A machine for CI jobs: the real command line, a repository of the project, and stand-ins for what is far away."""
 
+import hashlib
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _MODELYARD = f"""#!/bin/sh
 export PYTHONPATH='{ROOT}'
-exec '{sys.executable}' -c 'import sys; from modelyard.cli import main; sys.exit(main())' "$@"
+# The installed command does not look for modules in the folder that it is run in.
+exec '{sys.executable}' -P -c 'import sys; from modelyard.cli import main; sys.exit(main())' "$@"
 """
 # `make setup` would make a whole environment anew; this one has everything that the present one has.
 _MAKE = f"""#!/bin/sh
-[ "$*" = setup ] || {{ echo "make $*: not expected here" >&2; exit 2; }}
+if [ "$1" = -C ]; then cd "$2" && shift 2; fi
+[ "$*" = "setup LOCK=runtime" ] || {{ echo "make $*: not expected here" >&2; exit 2; }}
 mkdir -p .venv/bin
 cp '{sys.prefix}/pyvenv.cfg' .venv/
 ln -sfn '{sys.prefix}/lib' .venv/lib
@@ -24,6 +28,7 @@ _GH = f"""#!/bin/sh
 exec '{sys.executable}' '{ROOT}/tests/ci/fake_gh.py' "$@"
 """
 _CURL = f"""#!/bin/sh
+export FAKE_ARCHIVE="$(dirname "$0")/../pulumi.tar.gz"
 exec '{sys.executable}' '{ROOT}/tests/ci/fake_curl.py' "$@"
 """
 
@@ -35,11 +40,17 @@ def machine(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str
     for name, text in (("make", _MAKE), ("gh", _GH), ("curl", _CURL), ("../modelyard", _MODELYARD)):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
+    archive = programs.parent / "pulumi.tar.gz"
+    # The engine itself is on PATH already, where a test needs it.
+    (programs.parent / "pulumi").mkdir()
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(programs.parent / "pulumi", "pulumi")
     return {
         "PATH": os.pathsep.join((str(programs), os.environ.get("PATH", os.defpath))),
         "KUBECONFIG": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
         "FAKE_SERVER": str(home / "server.json"),
+        "PULUMI_SHA256": hashlib.sha256(archive.read_bytes()).hexdigest(),
         **(extra or {}),
     }
 

@@ -130,6 +130,32 @@ def test_what_a_pull_request_brings_runs_without_a_right_to_write(tmp_path: Path
     assert not any("checkout" in step.get("uses", "") or "modelyard " in step.get("run", "") for step in writing)
 
 
+@pytest.mark.parametrize("name", ["preview.yml", "check.yml"])
+def test_nothing_that_a_pull_request_brings_is_run(tmp_path: Path, name: str) -> None:
+    """Neither a rule nor what sets up the tool: both come from the base."""
+    runner = pull_request(tmp_path, BAD)
+    repository = Repository.__new__(Repository)
+    repository.folder = runner.repository
+    mark = tmp_path / "mark"
+    repository.git("checkout", "--quiet", "--detach", runner.ref)
+    for file in ("policies/rules/forged.py", "policies/rules/_shared.py", "modelyard.py", "yaml.py"):
+        (repository.folder / file).write_text(f"open({str(mark)!r}, 'w').close()\nimport os\nos._exit(0)\n")
+    (repository.folder / "Makefile").write_text(f"setup:\n\ttouch {mark}\n")
+    runner.ref = repository.commit("Forge")
+    repository.git("checkout", "--quiet", "main")
+    jobs = runner.run(name)
+    assert next(iter(jobs.values())).result == "failure"
+    assert not mark.exists()
+    assert "GPU001" in runner.summary.read_text()
+    assert "POL007" in runner.summary.read_text()
+
+
+def test_nothing_is_applied_from_another_branch(tmp_path: Path) -> None:
+    event = {"ref": "refs/heads/other"}
+    runner = Runner(Repository(tmp_path / "repository").folder, tmp_path / "run", event, env=machine(tmp_path))
+    assert {job.result for job in runner.run("apply.yml").values()} == {"skipped"}
+
+
 def test_the_comment_is_recognised_by_what_a_preview_begins_with() -> None:
     from modelyard.report.preview_markdown import MARK
 

@@ -1,6 +1,7 @@
 """The pipeline for GitLab: valid by GitLab's own schema, its scripts run on merge requests of the project."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -158,6 +159,21 @@ def test_what_is_applied_is_checked_before() -> None:
             assert [line.split()[1] for line in job["script"]] == ["check", "plan"]
 
 
+@pytest.mark.parametrize("name", ["preview", "check"])
+def test_nothing_that_a_merge_request_brings_is_run(tmp_path: Path, repository: Repository, name: str) -> None:
+    mark = tmp_path / "mark"
+    (repository.folder / "policies/rules/forged.py").write_text(
+        f"open({str(mark)!r}, 'w').close()\nimport os\nos._exit(0)\n"
+    )
+    given = env(tmp_path, repository, BAD)
+    base = repository.git("rev-parse", "HEAD~1")
+    assert given["CI_MERGE_REQUEST_DIFF_BASE_SHA"] == base
+    done = run(name, repository.folder, given)
+    assert done.returncode == 1, done.stdout
+    assert not mark.exists()
+    assert not (repository.folder / ".venv").exists()
+
+
 def test_without_a_preview_there_is_no_comment(tmp_path: Path, repository: Repository) -> None:
     assert run("comment", repository.folder, env(tmp_path, repository, CHANGE)).returncode == 0
     assert not (tmp_path / "server.json").exists()
@@ -200,6 +216,22 @@ def test_nothing_is_done_without_the_state(tmp_path: Path, repository: Repositor
     done = run(name, repository.folder, env(tmp_path, repository, CHANGE) | {"STACK": "dev"})
     assert done.returncode != 0
     assert "set the variable PULUMI_BACKEND_URL" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["apply dev", "drift"])
+def test_an_engine_that_is_not_the_one_that_was_named_is_not_unpacked(
+    tmp_path: Path, repository: Repository, name: str
+) -> None:
+    given = {"STACK": "dev", "PULUMI_BACKEND_URL": "file:///nowhere", "PULUMI_SHA256": "0" * 64}
+    done = run(name, repository.folder, env(tmp_path, repository, CHANGE) | given)
+    assert done.returncode != 0
+    assert "pulumi.tar.gz: FAILED" in done.stdout
+    assert not (tmp_path / "pulumi").exists()
+
+
+def test_nothing_is_piped_into_a_shell() -> None:
+    for path in sorted((ROOT / "examples").rglob("*.yml")):
+        assert not re.search(r"\|\s*(sudo\s+)?(ba)?sh\b", path.read_text()), path
 
 
 def test_the_comment_is_recognised_by_what_a_preview_begins_with() -> None:

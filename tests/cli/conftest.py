@@ -1,6 +1,7 @@
 """A copy of the project for each test, and the command line run on it as a user would."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -60,12 +61,14 @@ class Project:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.shares_patches = True
 
     def own_patches(self) -> Path:
         """The folder of the patches, from now on this test's own."""
         folder = self.root / "patches"
-        if folder.is_symlink():
-            folder.unlink()
+        if self.shares_patches:
+            self.shares_patches = False
+            shutil.rmtree(folder)
             shutil.copytree(ROOT / "patches", folder)
         return folder
 
@@ -110,7 +113,7 @@ def patches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def project(tmp_path: Path, patches: Path) -> Project:
     root = tmp_path / "project"
     shutil.copytree(ROOT / "stacks", root / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "patches").symlink_to(patches)
+    shutil.copytree(patches, root / "patches", copy_function=os.link)
     shutil.copy(ROOT / "Pulumi.yaml", root)
     return Project(root)
 

@@ -140,9 +140,9 @@ def test_a_layout_that_is_not_known_is_left_and_no_error(project: Project, run: 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
-def test_mode_and_link_of_a_file_stay(project: Project, run: Run, tmp_path: Path) -> None:
+def test_mode_and_link_of_a_file_stay(project: Project, run: Run) -> None:
     project.edit(LOOSE)
-    link, file = project.stack_file(), tmp_path / "elsewhere.yaml"
+    link, file = project.stack_file(), project.root / "elsewhere.yaml"
     link.rename(file)
     link.symlink_to(file)
     file.chmod(0o640)

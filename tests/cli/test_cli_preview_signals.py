@@ -59,7 +59,7 @@ def comparing(project: Any, cli: Any, tmp_path: Path) -> Iterator[Callable[..., 
         (rules / "slow.py").write_text(SLOW.format(marker=str(marker)))
         (tmp_path / "tmp").mkdir()
         child = subprocess.Popen(
-            [*cli.PROGRAM, "preview", "--base", "main"],
+            [*cli.PROGRAM, "preview", "--base", "main", "--trust-head"],
             cwd=project.root,
             env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
             stdin=subprocess.DEVNULL,
@@ -72,7 +72,7 @@ def comparing(project: Any, cli: Any, tmp_path: Path) -> Iterator[Callable[..., 
         while not marker.exists():
             assert child.poll() is None, child.communicate()
             time.sleep(0.02)
-        assert git(project.root, "worktree", "list").count("\n") == 2
+        assert git(project.root, "worktree", "list").count("\n") == 1
         return child
 
     yield start

@@ -143,7 +143,7 @@ def test_a_secret_that_moved_stops_the_step_and_is_not_told(answers: Answers) ->
     answers(409, "Apply failed", [KUBECTL], live)
     with pytest.raises(pulumi.RunError) as caught:
         Guard(Live("dev")).check(target._replace(before=before))
-    assert "(hidden) → (hidden)" in str(caught.value)
+    assert "(hidden) → (hidden, changed)" in str(caught.value)
     assert "hunter" not in str(caught.value)
 
 

@@ -19,6 +19,7 @@ from lab.components import CONTROLLERS
 APPLY = "application/apply-patch+yaml"
 STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
 
 NAMESPACE = "merge"
 

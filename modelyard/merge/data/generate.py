@@ -2,19 +2,19 @@
 
 Run it from anywhere with the Go client on PATH: ``python modelyard/merge/data/generate.py``. It takes the v3 documents
 (v2 lacks the defaults of list keys) out of the ``k8s.io/kubernetes`` modules named below, keeps every kind that has
-metadata and what it refers to, and drops prose and validation. The same input gives the same bytes.
+metadata and what it refers to, drops prose and validation, and adds what only the Go sources say (``go_types``). The
+same input gives the same bytes.
 
 The file: a JSON line with the SHA-256 of each version's definitions, then one line a definition with four columns:
 the versions that have it (``a`` is the first of the header), its name, the kinds it stands for, its schema as JSON.
 """
 
 import json
-import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
+from modelyard.merge.data.go_types import code_defaults, download, marked, structs
 from modelyard.merge.schema import SHIPPED, MergeSchema, compact, digest
 
 MODULES = {"1.33": "v1.33.13", "1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1.36.3"}
@@ -22,9 +22,7 @@ MODULES = {"1.33": "v1.33.13", "1.34": "v1.34.4", "1.35": "v1.35.4", "1.36": "v1
 
 def documents(version: str) -> list[dict[str, Any]]:
     """The OpenAPI v3 documents of a Kubernetes version."""
-    module = f"k8s.io/kubernetes@{version}"
-    told = subprocess.run(["go", "mod", "download", "-json", module], check=True, capture_output=True, text=True)
-    folder = Path(json.loads(told.stdout)["Dir"]) / "api/openapi-spec/v3"
+    folder = download(f"k8s.io/kubernetes@{version}") / "api/openapi-spec/v3"
     found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return [document for document in found if document.get("components", {}).get("schemas")]
 
@@ -58,9 +56,10 @@ def main() -> None:
     header = {}
     marks: dict[tuple[str, str], str] = defaultdict(str)
     names: dict[str, set[str]] = defaultdict(set)
+    defaults = code_defaults()
     for mark, (version, module) in zip("abcdefghij", MODULES.items(), strict=False):
         schema = MergeSchema.from_openapi(*documents(module))
-        definitions = kinds_with_metadata(compact(schema.definitions))
+        definitions = marked(kinds_with_metadata(compact(schema.definitions)), structs(module), defaults)
         header[version] = digest(definitions)
         for name, part in definitions.items():
             marks[name, json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False)] += mark

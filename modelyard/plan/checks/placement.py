@@ -13,6 +13,7 @@ from modelyard.hardware.nodes import node_gpus
 from modelyard.names import PRESENT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.capacity import by_node, left_of, obstacle
+from modelyard.plan.compose import PERCENTAGE
 from modelyard.plan.keda import bounds
 from modelyard.plan.pods import Pods, pods_of
 from modelyard.plan.room import Room
@@ -165,7 +166,9 @@ def _may_stop(body: Mapping[str, Any]) -> bool:
     rolling = strategy.get("rollingUpdate") or {}
     replicas = int(spec.get("replicas", 1))
     most = rolling.get("maxUnavailable", "25%")
-    stopped = replicas * int(most.rstrip("%")) // 100 if isinstance(most, str) else int(most)
+    # Text that is no percentage is a finding of the patch that sets it; the API server has none.
+    share = int(most[:-1]) if isinstance(most, str) and PERCENTAGE.fullmatch(most) else 0
+    stopped = replicas * share // 100 if isinstance(most, str) else int(most)
     # The API's own rule: both rounded to 0 would never roll out, so one pod may then be stopped.
     return stopped > 0 or rolling.get("maxSurge", "25%") in (0, "0", "0%")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from modelyard.hiding import hidden_text
 from modelyard.report.style import INVISIBLE
 from modelyard.report.unified import yaml_text
 from modelyard.report.values import text_of
@@ -17,10 +18,10 @@ _CODE = re.compile(r"`(?P<code>[^`]+)`")
 
 
 def visible(value: Any) -> Any:
-    """A document with escapes in place of characters that nobody sees or that turn the direction of writing."""
+    """A document without credentials, and with escapes for characters that are invisible or turn the direction."""
     match value:
         case str():
-            return _HIDDEN.sub(_escaped, value)
+            return _HIDDEN.sub(_escaped, hidden_text(value))
         case Mapping():
             return {visible(key): visible(item) for key, item in value.items()}
         case list() | tuple():

@@ -218,3 +218,27 @@ def test_a_fact_that_no_stack_has(project: Path) -> None:
     _, (finding,) = chosen(load_library(project), stack())
     assert (finding.code, finding.file) == ("PAT012", "patches/mine/v1/meta.yaml")
     assert "worker.memory" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("part", "said", "remedy"),
+    [
+        ({"$ref": "http://169.254.169.254/latest#/a"}, "http://169.254.169.254/latest", "$defs"),
+        ({"$ref": "file:///etc/hostname"}, "file:///etc/hostname", "$defs"),
+        ({"$ref": "../../other.json"}, "other.json", "$defs"),
+        ({"$dynamicRef": "http://127.0.0.1:9/a#b"}, "http://127.0.0.1:9/a", "$defs"),
+        ({"pattern": "^(?!a)"}, "(?!a)", "look-around"),
+    ],
+)
+def test_a_schema_that_leaves_its_file_or_backtracks_is_named_with_its_line(
+    project: Path, part: dict[str, str], said: str, remedy: str
+) -> None:
+    folder = add(project, "mine", meta="description: mine\nwhen: listed\n")
+    text = json.dumps({"type": "object", "properties": {"a": {"type": "string"}, "b": part}}, indent=2)
+    (folder / "schema.json").write_text(text)
+    _, (finding,) = chosen(load_library(project), stack(PatchChoice("mine", params={"a": "x"})))
+    assert (finding.code, finding.file) == ("PAT009", "patches/mine/v1/schema.json")
+    (keyword,) = part
+    assert f'"{keyword}"' in text.splitlines()[finding.line - 1]
+    assert said in finding.summary
+    assert remedy in finding.remedy

@@ -72,13 +72,14 @@ def test_what_is_not_there_is_left_out_however_many_are_asked_for_at_once() -> N
     assert taken.pods == ({"node": "n", "owner": "Running", "requests": {}},)
 
 
-def test_quotas_that_may_not_be_read_are_left_out() -> None:
+def test_quotas_that_may_not_be_listed_are_named() -> None:
     def forbidding(request: httpx2.Request) -> httpx2.Response:
         if request.url.path.endswith("/resourcequotas"):
             return httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
         return cluster(request)
 
-    assert snapshot(client_of(forbidding), [key("d0")]).quotas == ()
+    taken = snapshot(client_of(forbidding), [key("d0")])
+    assert (taken.quotas, taken.unread) == ((), ("resourcequotas of ml",))
 
 
 HPA = {
@@ -121,18 +122,30 @@ def test_of_autoscalers_only_what_they_scale_is_kept() -> None:
     assert (found.target, found.wakes) == (key("d1"), True)
 
 
+FORBIDDEN = httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
+UNKNOWN = httpx2.Response(404, text="404 page not found\n")
+
+
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "group", "unread"),
     [
-        httpx2.Response(404, text="404 page not found\n"),
-        httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403}),
+        (UNKNOWN, UNKNOWN, ()),
+        # Access is refused before the API server looks for the kind.
+        (FORBIDDEN, UNKNOWN, ("horizontalpodautoscalers of ml",)),
+        (FORBIDDEN, httpx2.Response(200, json={}), ("horizontalpodautoscalers of ml", "scaledobjects of ml")),
     ],
 )
-def test_autoscalers_that_the_cluster_does_not_know_or_show_are_left_out(answer: httpx2.Response) -> None:
+def test_autoscalers_that_may_not_be_listed_are_named_where_the_cluster_has_any(
+    answer: httpx2.Response, group: httpx2.Response, unread: tuple[str, ...]
+) -> None:
     def without(request: httpx2.Request) -> httpx2.Response:
-        return answer if request.url.path.endswith(("autoscalers", "scaledobjects")) else cluster(request)
+        if request.url.path.endswith(("autoscalers", "scaledobjects")):
+            return answer
+        groups = {"/apis/keda.sh/v1alpha1": group, "/apis/autoscaling/v2": httpx2.Response(200, json={})}
+        return groups.get(request.url.path) or cluster(request)
 
-    assert snapshot(client_of(without), [key("d0")]).scalers == ()
+    taken = snapshot(client_of(without), [key("d0")])
+    assert (taken.scalers, taken.unread) == ((), unread)
 
 
 def test_a_list_says_of_each_object_what_it_is() -> None:

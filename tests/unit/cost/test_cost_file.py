@@ -171,8 +171,8 @@ def test_what_is_no_file_or_too_large_is_told(dev: Any, tmp_path: Path) -> None:
         assert prices is None
         summaries.append(finding.summary)
     assert summaries == [
-        "the price file folder is not a file",
-        "the price file large has 16,777,217 bytes; the limit is 16,777,216 bytes",
+        "the price file folder cannot be read: it is a folder, not a regular file",
+        "the price file large cannot be read: it has 16,777,217 bytes; the limit is 16,777,216 bytes",
     ]
 
 

@@ -120,6 +120,8 @@ def test_credentials_go_into_the_header_and_into_no_message(monkeypatch: pytest.
     monkeypatch.setenv(PASSWORD_FILE, str(tmp_path / "password"))
     monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "token"))
     with answering({"error": "not_authorized"}, status=401) as server:
+        monkeypatch.setenv("MODELYARD_BROKER_URL", f"https://other.example.com {server.url}/")
+        monkeypatch.setenv("MODELYARD_RAY_URL", server.url)
         for source in (Broker(server.url, "/", QUEUE), Dashboard(server.url)):
             with pytest.raises(Unanswered, match="does not let us in") as error:
                 ask(source)
@@ -131,6 +133,7 @@ def test_credentials_go_into_the_header_and_into_no_message(monkeypatch: pytest.
 
 def test_a_password_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD_FILE, "/nowhere/password")
+    monkeypatch.setenv("MODELYARD_BROKER_URL", "http://127.0.0.1:9")
     with pytest.raises(Unanswered, match="/nowhere/password cannot be read: No such file") as error:
         ask(Broker("http://127.0.0.1:9", "/", QUEUE))
     assert error.value.remedy == f"correct {PASSWORD_FILE}"
@@ -163,6 +166,7 @@ def test_credentials_do_not_follow_to_another_address(monkeypatch: pytest.Monkey
         answering(b"", status=302, headers={"Location": f"{other.url}/api/jobs/"}) as server,
         pytest.raises(Unanswered, match="HTTP 302"),
     ):
+        monkeypatch.setenv("MODELYARD_RAY_URL", server.url)
         ask(Dashboard(server.url))
     assert other.paths == []
 

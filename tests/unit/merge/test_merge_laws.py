@@ -1,12 +1,26 @@
 """Laws that hold for all objects, on random ones."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelyard.merge import ABSENT, MergeError, Path, diff, server_side, strategic, three_way, two_way
+from modelyard.merge import (
+    ABSENT,
+    MergeError,
+    Path,
+    diff,
+    server_side,
+    stored,
+    strategic,
+    three_way,
+    two_way,
+    update,
+    validate,
+)
 from modelyard.merge.fieldset import paths
 from modelyard.merge.managed import entries
 from modelyard.merge.typed import field_set
@@ -192,3 +206,35 @@ def test_nobody_owns_what_is_not_there_and_scalars_have_no_strangers(steps: list
         for managed in answer.ownership:
             for path in managed.paths():
                 assert value_at(SAMPLE, live, path) is not ABSENT or value_at(SAMPLE, obj, path) in (None, {}, ABSENT)
+
+
+def nested(levels: int, lists: bool) -> Object:
+    value: Any = {}
+    for _ in range(levels):
+        value = [value] if lists else {"a": value}
+    return {"apiVersion": "conformance.modelyard.dev/v1", "kind": "Sample", "spec": {"free": {"a": value}}}
+
+
+@pytest.mark.parametrize("lists", [False, True])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda deep, flat: server_side(None, deep, "one", SAMPLE),
+        lambda deep, flat: server_side(flat, deep, "one", SAMPLE),
+        lambda deep, flat: update(None, deep, "one", SAMPLE),
+        lambda deep, flat: update(flat, deep, "one", SAMPLE),
+        lambda deep, flat: strategic(flat, deep, SAMPLE),
+        lambda deep, flat: two_way(flat, deep, SAMPLE),
+        lambda deep, flat: three_way(flat, deep, flat, SAMPLE),
+        lambda deep, flat: diff(deep, flat, SAMPLE),
+        lambda deep, flat: stored(SAMPLE, deep),
+        lambda deep, flat: validate(deep, SAMPLE),
+    ],
+)
+@pytest.mark.parametrize("levels", [40, 900, 5000])
+def test_no_depth_is_a_crash(write: Callable[[Object, Object], object], levels: int, lists: bool) -> None:
+    flat = {"apiVersion": "conformance.modelyard.dev/v1", "kind": "Sample", "metadata": {}, "spec": {"free": {"a": 1}}}
+    try:
+        write(nested(levels, lists), flat)
+    except MergeError as error:
+        assert levels > 40, error

@@ -32,6 +32,17 @@ def test_every_shipped_version_has_the_kinds_and_its_hash(version: str) -> None:
     assert schema.sha256 == digest(compact(schema.definitions))
 
 
+@pytest.mark.parametrize("version", supported_versions())
+def test_every_shipped_version_knows_what_the_go_sources_say(version: str) -> None:
+    deployment = MergeSchema.kubernetes(version).of("apps/v1", "Deployment").child["spec"]
+    assert deployment is not None
+    assert deployment.drops_zero == {"minReadySeconds", "paused"}, "replicas is a pointer"
+    assert deployment.code_defaults == {"progressDeadlineSeconds": 600, "replicas": 1, "revisionHistoryLimit": 10}
+    strategy = deployment.child["strategy"]
+    assert strategy is not None
+    assert strategy.derived == {"rollingUpdate"}, "only some types have it"
+
+
 def test_versions_differ_in_what_was_added() -> None:
     hashes = {MergeSchema.kubernetes(version).sha256 for version in supported_versions()}
     assert len(hashes) == len(supported_versions())

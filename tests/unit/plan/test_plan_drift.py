@@ -135,7 +135,7 @@ def test_secrets_are_compared_and_not_told(dev: Any, tmp_path: Any) -> None:
     (token,) = (one for one in template["spec"]["containers"][0]["env"] if one["name"] == "API_TOKEN")
     token["value"] = "hunter3"
     (field,) = drift(target, edited(target, template=template)).fields
-    assert (str(field.path).rpartition(".")[2], field.applied, field.live) == ("value", "(hidden)", "(hidden)")
+    assert (str(field.path).rpartition(".")[2], field.applied, field.live) == ("value", "(hidden)", "(hidden, changed)")
 
 
 def test_a_field_that_was_only_set_back_is_its_earlier_owners(dev: Any) -> None:

@@ -1,6 +1,8 @@
 """Reading a project's policies: what is taken, and what is told when a file is wrong."""
 
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -193,7 +195,13 @@ def test_a_policy_file_that_sets_nothing(project: Project, text: str) -> None:
 
 def test_a_file_that_is_too_large_is_not_read(project: Project) -> None:
     project.write("assertions/mine.yaml", "# " + "x" * 300_000)
-    assert summaries(project) == [("policies/assertions/mine.yaml", 0, "mine.yaml has more than 262144 bytes")]
+    assert summaries(project) == [
+        (
+            "policies/assertions/mine.yaml",
+            0,
+            "mine.yaml cannot be read: it has 300,002 bytes; the limit is 262,144 bytes",
+        )
+    ]
 
 
 def test_binary_in_the_place_of_a_file(project: Project) -> None:
@@ -203,9 +211,60 @@ def test_binary_in_the_place_of_a_file(project: Project) -> None:
     assert (one.code, one.summary) == ("POL004", "the text is UTF-16, not UTF-8")
 
 
-def test_a_folder_in_the_place_of_a_file(project: Project) -> None:
-    (project.root / "policies" / "rules" / "mine.py").mkdir(parents=True)
-    assert project.policies().findings == ()
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def a_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def a_file(path: Path) -> None:
+    path.write_text("")
+
+
+def nowhere(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("what", [a_folder, a_loop, nowhere, endless, os.mkfifo])
+@pytest.mark.parametrize("name", ["rules/mine.py", "rules/_shared.py", "assertions/mine.yaml", "policy.yaml"])
+def test_what_cannot_be_read_is_an_error(project: Project, name: str, what: Any) -> None:
+    path = project.root / "policies" / name
+    path.parent.mkdir(parents=True)
+    what(path)
+    (one,) = project.policies().findings
+    assert (one.code, one.file, one.blocks) == ("POL003", f"policies/{name}", True)
+
+
+@pytest.mark.parametrize("what", [a_file, a_loop, nowhere, endless, os.mkfifo])
+@pytest.mark.parametrize("name", ["policies", "policies/rules", "policies/assertions"])
+def test_what_cannot_be_listed_is_an_error(project: Project, name: str, what: Any) -> None:
+    path = project.root / name
+    path.parent.mkdir(exist_ok=True)
+    what(path)
+    listed = [one for one in project.policies().findings if one.summary.startswith(f"{name} cannot be listed")]
+    assert [(one.code, one.file, one.blocks) for one in listed] == [("POL003", name, True)]
+
+
+@pytest.mark.parametrize("closed", ["policies", "policies/rules", "policies/assertions"])
+def test_a_folder_that_is_closed_is_an_error(project: Project, closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for root, whom no mode of a file keeps out."""
+    project.own()
+    listdir = os.listdir
+
+    def refusing(path: Any) -> list[str]:
+        if Path(path) == project.root / closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", refusing)
+    found = {(one.code, one.summary, one.blocks) for one in project.policies().findings}
+    assert ("POL003", f"{closed} cannot be listed: permission denied", True) in found
 
 
 def test_the_projects_own_files_say_what_the_project_sets(project: Project) -> None:

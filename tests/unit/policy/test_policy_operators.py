@@ -80,7 +80,7 @@ def test_every_operator_is_tested_and_in_the_schema() -> None:
         ("list", [], "is not a list of values"),
         ("list", [{}], "is not a list of values"),
         ("pattern", "(", "is not a regular expression: missing ), unterminated subpattern at position 0"),
-        ("pattern", 1, "is not a regular expression: first argument must be string or compiled pattern"),
+        ("pattern", 1, "is not a regular expression: it is not text"),
         ("quantity", "16GB", "is not a Kubernetes quantity such as 16Gi, 500m or 4"),
         ("scalar", ["a"], "is not one plain value"),
         ("scalar", None, "is not one plain value"),

@@ -12,6 +12,7 @@ from modelyard.plan.project import library_of
 from modelyard.policy.loading import policies_of
 from modelyard.preview import Preview
 from modelyard.preview.project import preview
+from modelyard.preview.values import Policing
 from tests.unit.projects import copied
 
 
@@ -40,6 +41,9 @@ class Repository:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", "change")
 
+    def commit_empty(self) -> None:
+        self.git("commit", "--quiet", "--allow-empty", "--message", "nothing")
+
     def edit(self, file: str, old: str, new: str) -> None:
         path = self.root / file
         text = path.read_text()
@@ -63,10 +67,10 @@ class Repository:
         copytree(self.root / "patches" / name / "v1", self.root / "patches" / name / "v2")
         self.edit(f"patches/{name}/v2/{file}", old, new)
 
-    def preview(self, head: str | None = None, base: str = "main") -> Preview:
+    def preview(self, head: str | None = None, base: str = "main", policies: Policing = "base") -> Preview:
         library_of.cache_clear()
         policies_of.cache_clear()
-        return preview(self.root, base, head, date(2026, 11, 21))
+        return preview(self.root, base, head, date(2026, 11, 21), policies=policies)
 
 
 @pytest.fixture(scope="session")

@@ -166,7 +166,7 @@ def test_credentials_do_not_follow_to_another_address() -> None:
     with serving(take) as other:
         reply = says("", 302, Location=f"http://user:{SECRET}@{other}/api/v1/query?token={SECRET}")
         with serving(reply) as place, pytest.raises(ServerError, match=f"leads to http://{other}") as raised:
-            ask(server(f"http://{place}", {TOKEN: SECRET}), "x")
+            ask(server(f"http://{place}", {TOKEN: SECRET}, named=True), "x")
     assert seen == []
     assert SECRET not in str(raised.value)
 
@@ -179,7 +179,7 @@ def headers_of(url: str, environment: dict[str, str]) -> str:
         answers("scalar", [1, "5"])(handler)
 
     with serving(take) as place:
-        ask(server(url.replace("PLACE", place), environment), "x")
+        ask(server(url.replace("PLACE", place), environment, named=True), "x")
     return seen[0]
 
 
@@ -219,8 +219,8 @@ def test_addresses_that_cannot_be_used_are_told_without_credentials(url: str, en
 
 
 def test_credentials_are_in_no_text_of_a_server() -> None:
-    made = server(f"http://user:{SECRET}@host:9090/path/", {})
-    assert made.url == "http://host:9090/path"
+    made = server(f"https://user:{SECRET}@host:9090/path/", {})
+    assert made.url == "https://host:9090/path"
     assert SECRET not in f"{made!r} {made}"
 
 
@@ -239,7 +239,7 @@ def test_durations_of_a_server(text: object, number: float | None) -> None:
 
 def findings(reply: Reply, query: str) -> list[Finding]:
     with serving(reply) as place:
-        asked_of = Server(f"http://{place}", {})
+        asked_of = Server(f"http://{place}")
         return list(check_on_server(asked_of, [Query("workers", query, "autoscaling.queries")], scrape_interval=30))
 
 

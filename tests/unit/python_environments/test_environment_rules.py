@@ -124,8 +124,8 @@ def test_a_list_may_stand_in_a_file(root: Path) -> None:
     ("made", "words"),
     [
         ("link", "is a link that leads out of the project"),
-        ("folder", "is not a file"),
-        ("binary", "is not UTF-8 text"),
+        ("folder", "not a regular file"),
+        ("binary", "not UTF-8 text"),
         ("large", "the limit is"),
         ("circle", ""),
     ],
@@ -157,7 +157,7 @@ def test_a_lock_that_was_edited_is_no_lock(root: Path) -> None:
     (root / "environments/tabular.lock").write_text(LOCK + "extra==1\n")
     (finding,) = told(root)
     assert finding.code == "ENV005"
-    assert "'extra==1' is no package with version and hash" in finding.summary
+    assert "entry 3 is no package with version and hash" in finding.summary
 
 
 def test_a_lock_of_conda_s_files_is_for_the_platform_s_cuda(root: Path) -> None:

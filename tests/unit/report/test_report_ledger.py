@@ -7,7 +7,8 @@ import pytest
 from modelyard import merge
 from modelyard.cluster import ObjectKey
 from modelyard.merge import Owner, Path
-from modelyard.plan.entries import Entry, Noted
+from modelyard.plan.entries import Entry, Noted, entries_of
+from modelyard.plan.ledger import Ledger
 from modelyard.report.ledger import ledger_document, ledger_text
 from modelyard.report.style import Style
 
@@ -63,9 +64,11 @@ def test_a_ledger_that_cannot_be_read_is_told() -> None:
 def test_secrets_are_in_neither_form() -> None:
     item = merge.Key((("name", "DB_PASSWORD"),))
     path = Path(("spec", "template", "spec", "containers", merge.Key((("name", "a"),)), "env", item, "value"))
-    noted = [Noted(KEY, "", (Entry(path, "hunter2", (HELM,), "hunter3", "held"),))]
+    container = {"name": "a", "env": [{"name": "DB_PASSWORD", "value": "hunter3"}]}
+    body = {"apiVersion": "apps/v1", "spec": {"template": {"spec": {"containers": [container]}}}}
+    noted = [Noted(KEY, "", entries_of(body, Ledger(((path, "hunter2"),))))]
     text = "\n".join(ledger_text("dev", "live", noted, Style(colour=False)))
-    assert "env  DB_PASSWORD (hidden) → (hidden)" in text
+    assert "env  DB_PASSWORD (hidden) → (hidden, changed)" in text
     assert "hunter" not in text + str(ledger_document([("dev", "live", noted)]))
 
 

@@ -1,0 +1,151 @@
+"""How the policies of a change differ from those of its base, where the base's Python rules judge it."""
+
+import ast
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modelyard.findings import Finding, Severity
+from modelyard.policy.rules import CODE, Rule
+from modelyard.policy.settings import Setting, can_run
+from modelyard.stack.document import parse
+from modelyard.stack.words import listed
+
+if TYPE_CHECKING:
+    from modelyard.policy.loading import Policies
+
+_FOLDER = "policies"
+_RULES = f"{_FOLDER}/rules"
+_LARGEST = 256 * 1024
+"""Bytes of a file whose meaning is looked at; larger ones are compared as they are."""
+_CHUNK = 1 << 20
+
+
+def changed_rules(base: Path, head: Path, findings: list[Finding]) -> tuple[Finding, ...]:
+    """A warning for each file of ``policies/rules``, subfolders included, that says something else than at the base.
+
+    Args:
+        base: the project at the base.
+        head: the project as it is changed.
+        findings: gets what cannot be listed.
+    """
+    files = sorted({*_below(base, findings), *_below(head, findings)})
+    return tuple(_changed(file, head) for file in files if meaning(base / file) != meaning(head / file))
+
+
+def codes_in(root: Path, changed: Iterable[Finding]) -> frozenset[str]:
+    """Codes of rules that changed files name."""
+    found: set[str] = set()
+    for finding in changed:
+        content = _content(root / finding.file)
+        found.update(re.findall(CODE.pattern, content.decode(errors="replace")) if isinstance(content, bytes) else ())
+    return frozenset(found)
+
+
+def weaker(base: "Policies", head: "Policies") -> Iterator[Finding]:
+    """A warning for each rule that the change takes away, makes milder or gives other parameters, for every stack."""
+    after, ask = head.settings.by_code, "ask whoever owns the policies whether this is meant"
+    for code, before in base.settings.by_code.items():
+        why, file = _weaker(before, after.get(code), head)
+        if why:
+            yield _warning("POL008", f"{code} {why}", ask, file)
+    for code in sorted(base.settings.raised - head.settings.raised):
+        summary = f"{code} is mandatory at the base and is not any more"
+        yield _warning("POL008", summary, ask, f"{_FOLDER}/policy.yaml")
+
+
+def _weaker(before: Setting, after: Setting | None, head: "Policies") -> tuple[str, str]:
+    """How a rule is weaker than before, and the file that says so; empty where it is not."""
+    if before.level == "disabled" or not can_run(before):
+        return "", ""
+    if after is None:
+        return "is removed", before.rule.file
+    policy = f"{_FOLDER}/policy.yaml" if after.rule.code in head.choices else after.rule.file
+    if after.level == "disabled":
+        return f"is disabled; the base has it as {before.level}", policy
+    if not can_run(after):
+        return f"does not run: {listed(before.rule.needs, 'and')} is not set any more", policy
+    if (before.level, after.level) == ("mandatory", "advisory"):
+        return "is advisory; the base has it as mandatory", policy
+    if before.params != after.params:
+        return "has other parameters than at the base", policy
+    if _says(before.rule) != _says(after.rule):
+        return "checks something else than at the base", after.rule.file
+    return "", ""
+
+
+def _says(rule: Rule) -> tuple[object, ...]:
+    """What an assertion checks; of a rule in Python, which is the base's in any case, only what it looks at."""
+    return getattr(rule.judge, "__self__", None), rule.kinds, rule.roles
+
+
+def meaning(file: Path) -> object:
+    """What a file says: of Python its syntax tree, of YAML its values, of any other file its bytes; None without it."""
+    content = _content(file)
+    if not isinstance(content, bytes):
+        return content
+    if file.suffix == ".py":
+        try:
+            return ast.dump(ast.parse(content))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return content
+    if file.suffix in (".yaml", ".yml"):
+        document, problems = parse(content)
+        if document is None or problems:
+            return content
+        try:
+            return json.dumps(document.value, sort_keys=True, default=repr)
+        except TypeError:  # keys that cannot be sorted
+            return content
+    return content
+
+
+def _content(file: Path) -> object:
+    """The bytes of a file; of a large one its size and digest, of what is no file its kind; None without it."""
+    try:
+        facts = file.lstat()
+        if file.is_symlink() and not file.is_file():
+            return "link", os.readlink(file)  # noqa: PTH115 (only compared)
+        if not file.is_file():
+            return "no file", facts.st_mode
+        if file.stat().st_size <= _LARGEST:
+            return file.read_bytes()
+        from hashlib import file_digest
+
+        with file.open("rb") as stream:
+            return "large", file_digest(stream, "sha256").digest()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return "unreadable", error.errno
+
+
+def _below(root: Path, findings: list[Finding]) -> Iterator[str]:
+    """Everything below ``policies/rules`` but what Python makes of it, from the project's root."""
+    unlisted: list[OSError] = []
+    for folder, folders, files in os.walk(root / _RULES, onerror=unlisted.append):
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        inside = Path(folder).relative_to(root).as_posix()
+        yield from (f"{inside}/{name}" for name in (*files, *links) if not name.endswith(".pyc"))
+    for error in unlisted:
+        if not isinstance(error, FileNotFoundError):
+            shown = os.path.relpath(error.filename, root)
+            why = (error.strerror or type(error).__name__).lower()
+            remedy = "make it a folder that can be read"
+            findings.append(
+                Finding("POL003", Severity.ERROR, f"{shown} cannot be listed: {why}", file=shown, remedy=remedy)
+            )
+
+
+def _changed(file: str, head: Path) -> Finding:
+    there = os.path.lexists(head / file)
+    summary = f"{file} {'differs from the base' if there else 'is removed'}; the base's rules judge this change"
+    return _warning("POL007", summary, "review it as code: it runs once it is merged (--trust-head runs it now)", file)
+
+
+def _warning(code: str, summary: str, remedy: str, file: str) -> Finding:
+    return Finding(code, Severity.WARNING, summary, file=file, remedy=remedy)

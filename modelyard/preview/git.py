@@ -1,0 +1,229 @@
+"""The only place that runs git: reading commits, in an environment in which git runs nothing and writes nothing.
+
+A hook of git runs with variables that name the user's index and repository, and a repository's configuration may name
+programs. So each call drops those variables, finds the repository from a folder, and switches off what runs programs,
+writes the index or fetches. Only plumbing that reads is used: no checkout, no diff, no status, so no filter either.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+_KEPT = (
+    # Objects that a push brings are in quarantine until its hooks have agreed.
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    # The user's own configuration says which repositories are safe.
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+)
+"""Variables of git that stay; the others say which repository, index or pathspecs the caller of a hook works with."""
+_OPTIONS = (
+    "--no-pager",
+    "--no-optional-locks",
+    "--literal-pathspecs",
+    *(
+        word
+        for setting in (
+            f"core.hooksPath={os.devnull}",
+            "core.fsmonitor=false",
+            "submodule.recurse=false",
+            "protocol.allow=never",
+            # A folder of the project that looks like a bare repository brings a configuration of its own.
+            "safe.bareRepository=explicit",
+        )
+        for word in ("-c", setting)
+    ),
+)
+_CHUNK = 1 << 20
+
+
+class RevisionError(Exception):
+    """The commits cannot be compared: why, and what to do."""
+
+    def __init__(self, summary: str, remedy: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.remedy = remedy
+
+
+class Entry(NamedTuple):
+    """A file of a commit."""
+
+    mode: str
+    """As git writes it: ``120000`` for a link, ``160000`` for a submodule, otherwise a file."""
+    object: str
+    """Name of the object that has the content."""
+
+    @property
+    def link(self) -> bool:
+        """Whether it is a symbolic link; the content is where it leads."""
+        return self.mode == "120000"
+
+    @property
+    def submodule(self) -> bool:
+        """Whether it is the commit of another repository."""
+        return self.mode == "160000"
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """The environment of every call, made of the one that this process was given."""
+    kept = {name: value for name, value in given.items() if not name.startswith("GIT_") or name in _KEPT}
+    if "GIT_OBJECT_DIRECTORY" in kept:
+        # Hooks of a push may get it relative to their own folder.
+        kept["GIT_OBJECT_DIRECTORY"] = str(Path(kept["GIT_OBJECT_DIRECTORY"]).absolute())
+    return {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+def git(folder: Path, *words: str, error: str = "") -> str:
+    """What a command of git prints.
+
+    Args:
+        folder: where the repository is looked for, upward.
+        words: the command.
+        error: begins the message when it fails.
+
+    Raises:
+        RevisionError: git is missing or the command fails.
+    """
+    done = subprocess.run(
+        _command(folder, words),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=environment(os.environ),
+        check=False,
+    )
+    if done.returncode:
+        why = _why(done.stderr, f"git {words[0]} ended with {done.returncode}")
+        raise RevisionError(f"{error}: {why}" if error else why, "run inside a git repository that has both commits")
+    return done.stdout.decode(errors="surrogateescape")
+
+
+def tried(folder: Path, *words: str) -> str | None:
+    """The same, None where the command fails."""
+    try:
+        return git(folder, *words)
+    except RevisionError:
+        return None
+
+
+def tree(folder: Path, commit: str, prefix: str) -> dict[str, Entry]:
+    """The files of a commit below a folder of the repository, by their path from there.
+
+    Args:
+        folder: a folder of the repository.
+        commit: its full name.
+        prefix: the folder below the repository's root, with a slash at its end; empty for all.
+
+    Raises:
+        RevisionError: the commit cannot be read, or has a path that no checkout could have.
+    """
+    found = {}
+    for line in _split(git(folder, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *([prefix] if prefix else []))):
+        facts, _, path = line.partition("\t")
+        if not path.startswith(prefix):
+            continue
+        mode, _, name = facts.split(" ")
+        inside = path.removeprefix(prefix)
+        if any(part.lower() in ("", ".", "..", ".git") for part in inside.split("/")) or inside in found:
+            raise RevisionError(
+                f"commit {commit[:12]} has a file {inside!r}, which no checkout can have",
+                "name another commit: this one was not made by git",
+            )
+        found[inside] = Entry(mode, name)
+    return found
+
+
+class Known(NamedTuple):
+    """What git knows of a folder of the working tree, by path from there."""
+
+    files: frozenset[str]
+    """Files that are in the index or that git would add."""
+    absent: frozenset[str]
+    """Files that a sparse checkout leaves out: they are not there, but nobody has deleted them."""
+
+
+def known(folder: Path) -> Known:
+    """The files of the working tree below a folder; reads the index and does not refresh it."""
+    others = _split(git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", "."))
+    indexed = [(line[0], line[2:]) for line in _split(git(folder, "ls-files", "-t", "-z", "--", "."))]
+    absent = {path for tag, path in indexed if tag == "S" and not os.path.lexists(folder / path)}
+    return Known(frozenset({*others, *(path for _, path in indexed)} - absent), frozenset(absent))
+
+
+class Objects:
+    """Reads the content of objects, one after the other, from one process of git."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        """Takes a running ``git cat-file --batch``."""
+        self._process = process
+
+    def copy(self, name: str, to: IO[bytes]) -> None:
+        """Writes an object's content.
+
+        Raises:
+            RevisionError: it is not in the repository.
+        """
+        ask, answer = self._process.stdin, self._process.stdout
+        assert ask is not None
+        assert answer is not None
+        try:
+            ask.write(f"{name}\n".encode())
+            ask.flush()
+        except BrokenPipeError:
+            pass  # what it answers says as much
+        head = answer.readline().decode().split()
+        if len(head) != 3:
+            raise RevisionError(
+                f"object {name[:12]} is not in this repository",
+                "fetch it first: a preview fetches nothing (in a clone made with --filter: "
+                "git fetch --refetch --no-filter origin)",
+            )
+        left = int(head[2])
+        while left:
+            chunk = answer.read(min(left, _CHUNK))
+            if not chunk:
+                raise RevisionError(f"object {name[:12]} cannot be read whole", "check the repository: git fsck")
+            to.write(chunk)
+            left -= len(chunk)
+        answer.read(1)
+
+
+@contextmanager
+def objects(folder: Path) -> Iterator[Objects]:
+    """Opens the objects of the repository around a folder."""
+    with subprocess.Popen(
+        _command(folder, ("cat-file", "--batch")),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(os.environ),
+    ) as process:
+        try:
+            yield Objects(process)
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _command(folder: Path, words: Sequence[str]) -> list[str]:
+    program = shutil.which("git")
+    if program is None:
+        raise RevisionError("git is not on PATH", "install git: commits are read with it")
+    return [program, "-C", str(folder), *_OPTIONS, *words]
+
+
+def _split(text: str) -> list[str]:
+    return [part for part in text.split("\0") if part]
+
+
+def _why(stderr: bytes, otherwise: str) -> str:
+    lines = stderr.decode(errors="replace").strip().splitlines()
+    fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
+    return (fatal or lines[-1:] or [otherwise])[0]

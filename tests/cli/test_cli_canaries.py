@@ -1,0 +1,300 @@
+"""Secrets planted wherever they can stand: no verb prints or writes one, in any format, or in a crash."""
+
+import argparse
+import base64
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cli.app import VERBS, verb_parser
+
+PLAIN = "canary"
+"""Begins every planted secret; encoded or not, it is looked for."""
+
+
+def canary(number: int) -> str:
+    return f"{PLAIN}{number:03}x7secret"
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+ENVIRONMENT = {
+    "MODELYARD_BROKER_PASSWORD": canary(1),
+    "MODELYARD_RAY_TOKEN": canary(2),
+    "MODELYARD_PROMETHEUS_TOKEN": canary(3),
+    "PULUMI_ACCESS_TOKEN": canary(4),
+    "PULUMI_CONFIG_PASSPHRASE": canary(5),
+    "AWS_SECRET_ACCESS_KEY": canary(6),
+    "AWS_SESSION_TOKEN": canary(7),
+    "GITHUB_TOKEN": canary(8),
+    "PIP_INDEX_URL": f"http://user:{canary(9)}@127.0.0.1:1/simple",
+    "HTTPS_PROXY": f"http://user:{canary(10)}@127.0.0.1:1",
+}
+PATCH = """# target: deployment-ray-head
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  template:
+    spec:
+      containers:
+        - name: ray-head
+          args: [--password, {{ phrase }}, "--header=Authorization: Bearer {{ phrase }}"]
+          command: [sh, -c, "export HF_TOKEN={{ phrase }}; exec ray start"]
+          env:
+            - {name: DB_PASSWORD, value: "{{ phrase }}"}
+            - {name: BROKER, value: "amqp://guest:{{ phrase }}@broker:5672/ml?token={{ phrase }}"}
+---
+# target: ml-keys
+apiVersion: v1
+kind: Secret
+data: {plain: "{{ encoded }}"}
+stringData: {other: "{{ phrase }}"}
+"""
+SECRETS_OF_A_STACK = f"""modelyard:patches:
+  - name: zz-mine
+    params: {{phrase: {canary(20)}, encoded: {encoded(canary(21))}}}
+modelyard:jobs:
+  - name: train
+    type: job
+    command: [python, train.py, "--api-key={canary(22)}", --token, {canary(23)}]
+    image: images.example.com/train:1
+    env: {{DB_PASSWORD: {canary(24)}, SOURCE: "https://{canary(25)}@git.example.com/a.git"}}
+aws:secretKey: {canary(26)}
+other:tokens:
+    - {canary(27)}
+other:password:   {canary(28)}
+"""
+PLACES: Mapping[str, str] = {
+    "stack": "dev",
+    "stacks": "dev",
+    "what": "dev",
+    "job": "train",
+    "run": "train-1",
+    "name": "train",
+    "target": "ray-head",
+    "field": "containers[name=ray-head]",
+    "source": "dev",
+    "pipeline": "nightly",
+    "card": "a100",
+    "shell": "bash",
+}
+OF_VERBS: Mapping[tuple[str, str], str] = {
+    ("promote", "target"): "staging",
+    ("job", "what"): "train",
+    ("patches", "name"): "zz-mine",
+    ("schema", "name"): "plan",
+}
+NOT_RUN = {"--help", "--follow", "--release", "--write", "--wait"}
+"""Options that wait for a cluster, and those that write the user's own words back into the user's own files."""
+
+
+@pytest.fixture
+def planted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A project, a platform and an environment with secrets everywhere; the folder for what is written."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path)))
+    (project.root / "stacks/Pulumi.prod.yaml").unlink()
+    project.own_patches()
+    repository(project.root)
+    properties: dict[str, Any] = {key: {"type": "string", "default": ""} for key in ("phrase", "encoded")}
+    schema = {"type": "object", "properties": {**properties, "apiToken": {"type": "string", "default": canary(30)}}}
+    project.patch("zz-mine", PATCH, "description: mine\noverrides: [ray-head]\n", json.dumps(schema))
+    project.add(SECRETS_OF_A_STACK)
+    folder = project.root / "stacks/recorded/dev"
+    head = folder / "deployment.ml-platform.deployment-ray-head.json"
+    body = json.loads(head.read_text())
+    (container,) = body["spec"]["template"]["spec"]["containers"]
+    container["args"] = ["--password", canary(40), f"--url=redis://:{canary(41)}@cache"]
+    container.setdefault("env", []).append({"name": "API_KEYS", "value": canary(42)})
+    note = {"kind": "Deployment", "spec": {"env": [{"name": "DB_PASSWORD", "value": canary(43)}]}}
+    path = "spec.template.spec.containers[name=ray-head].env[name=DB_PASSWORD].value"
+    ledger = {
+        "formatVersion": 1,
+        "held": [[path, canary(44)]],
+        "items": {},
+        "absent": {},
+        "owners": [],
+        "returning": {},
+    }
+    body["metadata"].setdefault("annotations", {}).update(
+        {
+            "kubectl.kubernetes.io/last-applied-configuration": json.dumps(note),
+            "modelyard.dev/ledger": json.dumps(ledger),
+            "example.com/note": f"Authorization: Bearer {canary(45)}",
+        }
+    )
+    head.write_text(json.dumps(body))
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "ml-keys",
+            "namespace": "ml-platform",
+            "annotations": {
+                "modelyard.dev/ledger": json.dumps({**ledger, "held": [["data.plain", encoded(canary(46))]]})
+            },
+        },
+        "data": {"plain": encoded(canary(47)), "kept": encoded(canary(48))},
+    }
+    (folder / "secret.ml-platform.ml-keys.json").write_text(json.dumps(secret))
+    out = tmp_path / "out"
+    out.mkdir()
+    return out
+
+
+def repository(root: Path) -> None:
+    for words in (
+        ("init", "--quiet", "--initial-branch", "main"),
+        ("add", "--all"),
+        ("commit", "--quiet", "-m", "one"),
+    ):
+        who = ("-c", "user.name=dev", "-c", "user.email=dev@example.com")
+        subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+
+
+def kubeconfig(folder: Path, user: str = "") -> Path:
+    user = user or f"{{token: {canary(60)}, password: {canary(61)}, client-key-data: {encoded(canary(62))}}}"
+    file = folder / "kubeconfig"
+    file.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: dev\n"
+        "contexts: [{name: dev, context: {cluster: dev, user: dev}}]\n"
+        "clusters: [{name: dev, cluster: {server: 'https://127.0.0.1:1'}}]\n"
+        f"users:\n- name: dev\n  user: {user}\n"
+    )
+    return file
+
+
+def leaves(parser: argparse.ArgumentParser, *words: str) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Each verb that runs, those of verbs that consist of others among them."""
+    within = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for action in within:
+        for name, sub in action.choices.items():
+            yield from leaves(sub, *words, name)
+    if not within:
+        yield words, parser
+
+
+def lines(verb: str, out: Path) -> Iterator[tuple[str, ...]]:
+    """A verb's command lines: without options, and with each of them, whatever the parser knows."""
+    for words, parser in leaves(verb_parser(verb), verb):
+        options: list[tuple[str, ...]] = [()]
+        places = ["--base", "main"] if verb == "preview" else []
+        for action in parser._actions:
+            if not action.option_strings:
+                place = OF_VERBS.get((verb, action.dest), PLACES.get(action.dest, ""))
+                places += [place] if place else []
+                continue
+            name = action.option_strings[-1]
+            if name in NOT_RUN or action.dest in ("help", "directory", "colour"):
+                continue
+            if action.choices:
+                options += [(name, str(choice)) for choice in action.choices]
+            elif action.nargs == 0:
+                # Previews take longest, and their flags have a format each.
+                options += [(name,)] if verb != "preview" else []
+            elif action.dest == "output":
+                options.append(tuple(word for end in ("json", "html", "md") for word in (name, f"{out}/{verb}.{end}")))
+            elif action.dest == "out":
+                options.append((name, f"{out}/{verb}.json"))
+        for option in options:
+            # No stack is named beside all of them.
+            yield (*words, *([] if option == ("--all",) else places), *option)
+
+
+def leaked(text: str) -> list[str]:
+    return [line for line in text.splitlines() if PLAIN in line or encoded(PLAIN) in line]
+
+
+def checked(result: Any, words: tuple[str, ...]) -> None:
+    assert not leaked(result.text), (words, leaked(result.text)[:3])
+    assert result.code != 70, (words, result.text)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_shows_or_writes_a_secret(
+    project: Any, run: Any, cli: Any, planted: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    before = cli.tree(project.root)
+    for words in lines(verb, planted):
+        # What is rendered has what is applied, as the docs say.
+        if verb == "render" and "--out" not in words and "--json" not in words:
+            continue
+        checked(run(*words), words)
+        files = {name: text for name, text in cli.tree(project.root).items() if text and before.get(name) != text}
+        files |= {name: text for name, text in cli.tree(planted).items() if text}
+        written = [name for name, text in files.items() if leaked(text.decode(errors="replace"))]
+        own = [name for name in written if name.startswith(("out/", "stacks/Pulumi.", "render.", "patches/"))]
+        assert written == own, words
+
+
+def test_a_crash_quotes_nothing(run: Any, planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_words: object) -> None:
+        secret = canary(70)
+        raise KeyError(secret)
+
+    for verb, (module, _) in VERBS.items():
+        monkeypatch.setattr(f"modelyard.cli.{module}.run", broken)
+        words = next(lines(verb, planted))
+        result = run(*words)
+        assert result.code == 70, words
+        assert not leaked(result.text), words
+
+
+USERS = {
+    "a broken line": f'{{token: "{canary(80)}\n  password: {canary(81)}: *{canary(82)}',
+    "a plugin that fails": (
+        "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never, args: [-c, "
+        f"'echo $SECRET >&2; echo $SECRET; exit 3'], env: [{{name: SECRET, value: {canary(83)}}}]}}}}"
+    ),
+    "a plugin that prints nonsense": (
+        "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never, args: [-c, "
+        f"'echo {canary(84)}']}}}}"
+    ),
+    "a token with a line break": f'{{token: "{canary(85)}\\n{canary(86)}"}}',
+    "a token with odd characters": f'{{token: "{canary(87)}€"}}',
+    "a key that is none": f"{{client-certificate-data: {encoded(canary(88))}, client-key-data: {encoded(canary(89))}}}",
+    "a key that is not base64": f"{{client-certificate-data: {canary(90)}€, client-key-data: {canary(91)}€}}",
+    "a list": f"[{canary(92)}]",
+    "a text": canary(93),
+}
+
+
+@pytest.mark.parametrize("user", USERS.values(), ids=USERS)
+def test_a_kubeconfig_that_cannot_be_used_is_not_quoted(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, user)))
+    for words in (("record", "dev"), ("plan", "dev", "--live"), ("gpus", "--live", "dev"), ("job", "list", "dev")):
+        result = run(*words)
+        checked(result, words)
+        assert result.code != 0
+
+
+NETRC = f"machine example.com login ada password {canary(95)}\n{canary(96)}\n"
+
+
+@pytest.mark.parametrize("file", ["patches/patches.lock", "environments/data.lock", "stacks/Pulumi.dev.yaml"])
+def test_a_file_that_holds_something_else_is_not_quoted(project: Any, run: Any, file: str) -> None:
+    project.own_patches()
+    project.add("modelyard:environments: [{name: data, python: '3.11', requirements: environments/data.txt}]")
+    path = project.root / file
+    path.parent.mkdir(exist_ok=True)
+    (project.root / "environments").mkdir(exist_ok=True)
+    (project.root / "environments/data.txt").write_text("pandas==2.2.0\n")
+    path.write_text(NETRC)
+    for words in (
+        ("check", "dev"),
+        ("patches",),
+        ("fmt", "--check"),
+        ("fmt", "--diff"),
+        ("environment", "show", "dev", "data"),
+    ):
+        checked(run(*words), words)
+        checked(run(*words, "--json") if words[0] != "fmt" else run(*words), words)

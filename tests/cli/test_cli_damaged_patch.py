@@ -1,0 +1,82 @@
+"""Mistakes in a patch's files: one finding with the file, the line and what to do, whatever was written there."""
+
+import json
+from typing import Any
+
+import pytest
+
+TEMPLATE = """# target: deployment-model-service
+apiVersion: apps/v1
+kind: Deployment
+spec:
+  strategy:
+    rollingUpdate:
+      maxUnavailable: {value}
+"""
+
+
+@pytest.mark.parametrize("value", ["abc", "10", "-5%", "'%'", "1.5", "true", "[]"])
+def test_what_is_no_number_of_pods_is_told_with_its_line(project: Any, refused: Any, value: str) -> None:
+    value = f'"{value}"' if value == "10" else value
+    project.patch("mine", TEMPLATE.format(value=value), "description: x\nwhen: {training: ray}\n")
+    result = refused("check", "dev", code=1)
+    assert "PAT008" in result.errors
+    assert "patches/mine/v1/patch.yaml.j2:7" in result.text
+
+
+@pytest.mark.parametrize("value", ["0", "1", "25%", "100%"])
+def test_a_number_of_pods_or_a_share_is_fine(project: Any, run: Any, value: str) -> None:
+    project.patch("mine", TEMPLATE.format(value=value), "description: x\nwhen: {training: ray}\n")
+    assert "PAT008" not in run("check", "dev").errors
+
+
+SCHEMAS: list[Any] = [
+    [],
+    "text",
+    5,
+    None,
+    {"properties": []},
+    {"properties": {"a": 5}},
+    {"properties": "abc"},
+    {"required": "a"},
+    {"required": [1]},
+    {"type": "strin"},
+    {"type": 5},
+    {"enum": 5},
+    {"allOf": {}},
+    {"minimum": "a"},
+    {"multipleOf": 0},
+    {"additionalProperties": 5},
+    {"items": "x"},
+    {"$ref": 5},
+    {"$ref": "#/$defs/none"},
+    {"$schema": 5},
+    {"$defs": []},
+]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
+def test_a_schema_that_is_none_is_told(project: Any, refused: Any, schema: Any) -> None:
+    folder = project.patch("mine", TEMPLATE.format(value=1), "description: x\nwhen: {training: ray}\n")
+    (folder / "schema.json").write_text(json.dumps(schema))
+    for words in (("check", "dev"), ("patches",)):
+        result = refused(*words, code=1)
+        assert result.errors == ["PAT009"]
+        assert "patches/mine/v1/schema.json:1" in result.text
+
+
+def test_references_in_a_circle_end(project: Any, run: Any) -> None:
+    circle = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
+    folder = project.patch("mine", TEMPLATE.format(value=1), "description: x\nwhen: {training: ray}\n")
+    (folder / "schema.json").write_text(json.dumps(circle))
+    assert run("check", "dev").code in (0, 1)
+
+
+@pytest.mark.parametrize("key", ["description", "phase", "when", "after", "params", "x"])
+@pytest.mark.parametrize("value", ["null", "abc", "[{}]", "{a: {b: []}}"])
+def test_nonsense_in_meta_yaml_never_ends_in_a_crash(project: Any, run: Any, key: str, value: str) -> None:
+    project.patch("mine", TEMPLATE.format(value=1), f"description: x\n{key}: {value}\n")
+    result = run("check", "dev")
+    assert result.code != 70, result.text
+    if "PAT009" in result.errors:
+        assert "patches/mine/v1/meta.yaml" in result.text

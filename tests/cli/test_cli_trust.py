@@ -1,0 +1,190 @@
+"""A stranger's change is judged without running any of its Python, and cannot switch a rule off unseen."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cli.app import VERBS, verb_parser
+
+RULE = '''
+from modelyard.policy import rule
+
+@rule("POL901", kinds=["Deployment"], roles=["modelService"])
+def few(subject, params):
+    """The model service has few replicas.
+
+    **Why.** A.
+
+    **Example.** B.
+
+    **Fix.** C.
+    """
+    if subject.object["spec"]["replicas"] > 6:
+        yield subject.finding("too many replicas", field="spec.replicas")
+'''
+FORGED = """
+import os, sys
+open({mark!r}, "w").close()
+import modelyard.report.finding, modelyard.findings, modelyard.policy.judging
+modelyard.findings.Finding.blocks = property(lambda self: False)
+modelyard.report.finding.findings_text = lambda *words, **named: []
+modelyard.policy.judging.judge = lambda *words: []
+sys.stdout.write("no changes in 3 stacks\\n")
+sys.stdout.flush()
+os._exit(0)
+"""
+ASSERTION = """
+code: POL902
+title: The model service has one container
+match: {roles: [modelService]}
+assert: [{field: spec.replicas, operator: atMost, value: 6}]
+message: "{name} has {value} replicas"
+why: A.
+example: B.
+fix: C.
+"""
+
+
+@pytest.fixture
+def git(project: Any) -> Any:
+    """The project with a rule, committed on main, and a branch."""
+
+    def call(*words: str) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        done = subprocess.run(
+            ["git", *identity, "-C", str(project.root), *words], check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    write(project, "rules/mine.py", RULE)
+    write(project, "assertions/mine.yaml", ASSERTION)
+    write(project, "policy.yaml", "rules: {}\n")
+    project.own_patches()
+    call("init", "--quiet", "--initial-branch", "main")
+    call("add", "--all")
+    call("commit", "--quiet", "--message", "one")
+    call("checkout", "--quiet", "-b", "change")
+    return call
+
+
+def write(project: Any, name: str, text: str) -> None:
+    path = project.root / "policies" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+PREVIEW = ("preview", "--base", "main")
+CHECK = ("check", "prod", "--base", "main")
+
+
+@pytest.mark.parametrize("words", [PREVIEW, (*PREVIEW, "--head", "change"), CHECK], ids=" ".join)
+@pytest.mark.parametrize("file", ["mine.py", "_helpers.py", "other.py", "__init__.py", "sub/deep.py"])
+def test_a_rule_that_forges_the_report_is_not_run(
+    project: Any, git: Any, process: Any, tmp_path: Path, words: tuple[str, ...], file: str
+) -> None:
+    mark = tmp_path / "mark"
+    write(project, f"rules/{file}", FORGED.format(mark=str(mark)))
+    project.edit(("replicas: 3", "replicas: 7"), ("model: A30", "model: L4"), stack="prod")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "forged")
+    done = process(*words, "--json")
+    assert done.returncode == 1, done.stderr
+    assert not mark.exists()
+    found = {one["code"] for one in findings(json.loads(done.stdout))}
+    assert {"GPU001", "POL901", "POL902", "POL007"} <= found
+
+
+def findings(document: Any) -> list[dict[str, Any]]:
+    """Every finding of a document, wherever it stands."""
+    if isinstance(document, list):
+        return [one for part in document for one in findings(part)]
+    if not isinstance(document, dict):
+        return []
+    own = [document] if {"code", "severity", "summary"} <= document.keys() else []
+    return [*own, *(one for part in document.values() for one in findings(part))]
+
+
+def test_the_heads_rules_run_where_they_are_trusted(project: Any, git: Any, process: Any, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    text = f"open({str(mark)!r}, 'w').close()\n"
+    write(project, "rules/mine.py", RULE + text)
+    assert process(*PREVIEW, "--trust-head").returncode == 0
+    assert mark.exists()
+    mark.unlink()
+    for words in ((*PREVIEW, "--no-policies"), (*PREVIEW, "--policies", "none"), ("check", "prod", "--no-policies")):
+        assert process(*words).returncode == 0
+        assert not mark.exists()
+
+
+WEAKER = {
+    "disabled": ("policy.yaml", "rules: {POL901: {level: disabled}}\n"),
+    "advisory": ("policy.yaml", "rules: {POL902: {level: advisory}}\n"),
+    "other value": ("assertions/mine.yaml", ASSERTION.replace("value: 6", "value: 60")),
+    "removed": ("assertions/mine.yaml", ""),
+}
+
+
+@pytest.mark.parametrize("how", WEAKER)
+def test_a_rule_that_a_change_makes_weaker_is_a_warning(project: Any, git: Any, run: Any, how: str) -> None:
+    file, text = WEAKER[how]
+    if text:
+        write(project, file, text)
+    else:
+        (project.root / "policies" / file).unlink()
+    project.edit(("replicas: 3", "replicas: 7"), stack="prod")
+    document = json.loads(run(*PREVIEW, "--json").out)
+    assert "POL008" in {one["code"] for one in document["project"]["findings"]["new"]}
+    (stack,) = (one for one in document["stacks"] if one["stack"] == "prod")
+    shown = [one for one in findings(stack) if one["code"] in ("POL901", "POL902")]
+    # What the base's rule says of the change is there, whatever the change says of the rule.
+    assert {one["code"] for one in shown} == {"POL901", "POL902"}
+    checked = json.loads(run(*CHECK, "--json").out)["findings"]
+    assert "POL008" in {one["code"] for one in checked}
+
+
+def test_settings_of_a_new_rule_are_no_mistake(project: Any, git: Any, run: Any) -> None:
+    write(project, "rules/new.py", RULE.replace("POL901", "POL903"))
+    write(project, "policy.yaml", "rules: {POL903: {level: advisory}}\n")
+    project.add("modelyard:policy: {rules: {POL903: {level: disabled}}}")
+    assert run("preview", "--base", "main").code == 0
+    result = run("check", "dev", "--base", "main", "--json")
+    assert (result.code, result.errors) == (0, [])
+    assert "POL007" in {one["code"] for one in json.loads(result.out)["findings"]}
+
+
+JUDGING = ("apply", "check", "plan", "preview", "render")
+
+
+def test_every_verb_that_judges_says_by_which_policies() -> None:
+    for verb in VERBS:
+        if verb not in JUDGING:
+            continue
+        stack = {"preview": ["--base", "main"]}.get(verb, ["dev"])
+        parser = verb_parser(verb)
+        for words, policies in (
+            ([], None),
+            (["--policies", "base"], "base"),
+            (["--trust-head"], "head"),
+            (["--no-policies"], "none"),
+        ):
+            assert parser.parse_args([*stack, *words]).policies == policies
+
+
+@pytest.mark.parametrize("words", [("check", "dev"), ("plan", "dev"), ("render", "dev", "--print")], ids=" ".join)
+def test_rules_of_a_base_need_one(project: Any, git: Any, run: Any, words: tuple[str, ...]) -> None:
+    assert run(*words, "--policies", "base").code == 2
+    assert run(*words, "--base", "nowhere").code == 2
+    assert run(*words, "--base", "main").code == 0
+
+
+def test_policies_that_lead_nowhere_are_no_pass(project: Any, run: Any) -> None:
+    for name in ("policies", "policies/rules"):
+        path = project.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(path.name)
+        result = run("check", "dev")
+        assert (result.code, result.errors) == (1, ["POL003"])
+        path.unlink()

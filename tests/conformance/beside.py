@@ -1,0 +1,92 @@
+"""One step of a case sent to the API server, and what its answer says against the offline one."""
+
+import json
+from typing import Any
+
+from tests.conformance.casefile import Case, comparable, named_in, without_nulls
+from tests.conformance.server import APPLY, JSON_PATCH, MERGE, STRATEGIC, Server
+from tests.conformance.steps import Outcome
+
+Object = dict[str, Any]
+_WORDS_OF_A_MERGE = ("typed patch object", "typed live object", "managedFields must")
+
+
+def send(server: Server, path: str, case: Case, step: Object) -> tuple[int, Object]:
+    """The status and the server's answer to one step."""
+    by = {"fieldManager": step.get("by", "")}
+    if "forget" in step:
+        return server.request("PATCH", path, {"metadata": {"managedFields": [{}]}}, MERGE)
+    if "create" in step:
+        return server.request("POST", path.rpartition("/")[0], _named(case.whole(step["create"]), path), **by)
+    if "replace" in step:
+        return server.request("PUT", path, _named(case.whole(step["replace"]), path), **by)
+    if "scale" in step:
+        status, answer = server.request("PATCH", f"{path}/scale", {"spec": {"replicas": step["scale"]}}, MERGE, **by)
+        return server.request("GET", path) if status == 200 else (status, answer)
+    for word, media in (("merge-patch", MERGE), ("strategic-patch", STRATEGIC), ("json-patch", JSON_PATCH)):
+        if word in step:
+            return server.request("PATCH", path, step[word], media, **by)
+    force = {"force": "true"} if step.get("force") else {}
+    return server.request("PATCH", path, _named(case.whole(step["apply"]), path), APPLY, **by, **force)
+
+
+def _named(obj: Object, path: str) -> Object:
+    return {**obj, "metadata": {**obj["metadata"], "name": path.rpartition("/")[2]}}
+
+
+def difference(case: Case, step: Object, ours: Outcome, status: int, theirs: Object) -> str:
+    """How the server's answer differs from the offline one; empty where they agree.
+
+    The server also decodes, converts and judges what it is sent. A refusal for such a reason says nothing about the
+    merge, and counts as agreement.
+    """
+    if status >= 300:
+        if status == 409 and "causes" in theirs.get("details", {}):
+            found: dict[str, list[str]] = {}
+            for cause in theirs["details"]["causes"]:
+                found.setdefault(cause["field"], []).append(cause["message"].removeprefix("conflict with "))
+            found = {field: sorted(owners) for field, owners in found.items()}
+            if ours.error.keys() & {"metadata.uid", "metadata.resourceVersion"}:
+                # It looks at conflicts first; refused is refused.
+                return ""
+            return "" if found == ours.conflicts else _both("conflicts", ours.conflicts or ours.error, found)
+        if ours.error or not (status == 409 or any(word in theirs["message"] for word in _WORDS_OF_A_MERGE)):
+            return ""
+        return _both("refused by the server", ours.conflicts or "accepted", f"{status} {theirs['message']}")
+    if ours.error or ours.conflicts:
+        return _both("refused offline", ours.error or ours.conflicts, status)
+    assert ours.object is not None
+    expected, got = comparable(ours.object), comparable(theirs)
+    for name in ("uid", "creationTimestamp", "namespace"):
+        if name not in expected["metadata"]:
+            got["metadata"].pop(name, None)
+    if case.type.native:
+        expected, got = without_nulls(expected), without_nulls(got)
+    if case.spec.get("server adds"):
+        full = got
+        got = named_in(got, expected)
+        if "apply" not in step and _without_owners(full) != _without_owners(expected):
+            # What a default sets belongs to whoever made room for it, which no merge can foretell.
+            expected["metadata"]["managedFields"] = got["metadata"]["managedFields"] = []
+    if got == expected:
+        return ""
+    part = "owners" if _without_owners(got) == _without_owners(expected) else "object"
+    return _both(part, *_parts(expected, got))
+
+
+def _without_owners(obj: Object) -> Object:
+    return {**obj, "metadata": {name: inner for name, inner in obj["metadata"].items() if name != "managedFields"}}
+
+
+def _parts(ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """The smallest maps that hold all of the difference."""
+    while isinstance(ours, dict) and isinstance(theirs, dict):
+        names = [name for name in {**ours, **theirs} if ours.get(name, ours) != theirs.get(name, theirs)]
+        if len(names) != 1 or names[0] not in ours or names[0] not in theirs:
+            break
+        ours, theirs = ours[names[0]], theirs[names[0]]
+    return ours, theirs
+
+
+def _both(what: str, ours: Any, theirs: Any) -> str:
+    return f"{what}\n  offline: {json.dumps(ours, sort_keys=True)}\n  server:  {json.dumps(theirs, sort_keys=True)}"

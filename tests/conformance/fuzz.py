@@ -1,0 +1,274 @@
+"""Random writes to random objects: their making, their replay against a server, and the smallest case of a difference.
+
+Objects are cut from ``seeds.yaml`` and then spoiled here and there with values that clients send by mistake.
+"""
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator
+from http.client import RemoteDisconnected
+from typing import Any, NamedTuple
+
+import yaml
+
+from tests.conformance.beside import difference, send
+from tests.conformance.casefile import HERE, Case
+from tests.conformance.server import NAMESPACE, Server
+from tests.conformance.steps import Outcome, play
+
+Object = dict[str, Any]
+Steps = list[Object]
+
+MANAGERS = ("one", "two", "three")
+_MUST = frozenset(
+    ("name", "key", "port", "protocol", "type", "containerPort", "mountPath", "image", "containers", "spec")
+)
+_ODD: tuple[Any, ...] = (
+    *(None, {}, [], "", 0, False, "x", 7, 1.5, [None], [{}], [[]], ["x", "x"], [1, 1]),
+    *({"": ""}, {"a": None}, {"a": {"b": None}}, {"name": {"a": 1}}, {"$patch": "delete"}),
+    *([{"name": None}], [{"name": []}], [{"name": {"a": 1}}], [{"name": "a"}, {"name": "a"}]),
+)
+_METADATA: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("creationTimestamp", (None, "2020-01-01T00:00:00Z", "x")),
+    ("uid", (None, "", "11111111-1111-1111-1111-111111111111")),
+    ("selfLink", (None, "", "/x")),
+    ("resourceVersion", (None, "", "1", "0", "x")),
+    ("generation", (None, 0, 7)),
+    ("managedFields", (None, [])),
+    ("deletionTimestamp", (None, "2020-01-01T00:00:00Z")),
+    ("generateName", (None, "", "x")),
+    ("ownerReferences", (None, [], [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u-a"}])),
+    ("labels", (None, {}, {"a": None}, {"a": 1})),
+    ("annotations", (None, {}, {"a": ""}, {"a": None})),
+)
+
+
+class Seed(NamedTuple):
+    """A kind, and what its objects are cut from."""
+
+    type: str
+    always: Object
+    fields: Object
+
+    def case(self, steps: Steps) -> Case:
+        """The steps as a case."""
+        api_version, kind = self.type.split()
+        adds = {} if "." in api_version else {"server adds": True}
+        return Case("random", "random", api_version, kind, {**adds, "steps": steps})
+
+
+class Found(NamedTuple):
+    """A difference, and the steps that lead to it."""
+
+    seed: Seed
+    steps: Steps
+    difference: str
+
+    @property
+    def sort(self) -> str:
+        """What kind of difference it is."""
+        return self.difference.partition("\n")[0]
+
+    def __str__(self) -> str:
+        case = {"case": f"random: {self.sort}", "type": self.seed.type, "steps": self.steps}
+        return f"{self.difference}\n---\n{yaml.safe_dump(case, sort_keys=False, default_flow_style=None, width=150)}"
+
+
+def seeds() -> list[Seed]:
+    """Every kind that random objects are made of."""
+    return [Seed(**spec) for spec in yaml.safe_load((HERE / "seeds.yaml").read_text())]
+
+
+def writes(rng: random.Random, seed: Seed, zeros: bool) -> Steps:
+    """Some writes, one after the other. Without ``zeros`` none sends a zero value (``""``, 0, false) in odd places."""
+    make = _Maker(rng, zeros)
+    first = "apply" if rng.random() < 0.6 else "create"
+    steps = [{"by": rng.choice(MANAGERS), first: _laid_over(make.part(seed.fields), seed.always)}]
+    if rng.random() < 0.4:
+        steps[0][first] = make.odd(steps[0][first])
+    return steps + [{"by": rng.choice(MANAGERS), **make.step(seed)} for _ in range(rng.randint(1, 4))]
+
+
+def _laid_over(value: Any, base: Any) -> Any:
+    if isinstance(value, dict) and isinstance(base, dict):
+        return {name: _laid_over(value[name], base[name]) if name in value and name in base else
+                copy.deepcopy(value.get(name, base.get(name))) for name in {**base, **value}}  # fmt: skip
+    return value
+
+
+class _Maker:
+    def __init__(self, rng: random.Random, zeros: bool) -> None:
+        self.rng = rng
+        self.zeros = zeros
+        self.values = [value for value in _ODD if zeros or value not in ("", 0, False) or value is None]
+
+    def step(self, seed: Seed) -> Object:
+        rng = self.rng
+        native = "." not in seed.type.split()[0]
+        word = rng.choice(("apply",) * 6 + ("merge-patch",) * 3 + ("replace", "json-patch", "forget")
+                          + (("strategic-patch",) * 2 if native else ())
+                          + (("scale",) if seed.type == "apps/v1 Deployment" else ()))  # fmt: skip
+        if word == "scale":
+            return {"scale": rng.randint(0, 3)}
+        if word == "forget":
+            return {"forget": True}
+        if word == "json-patch":
+            return {"json-patch": [self.operation(seed.fields) for _ in range(rng.randint(1, 2))]}
+        fields = self.part(seed.fields)
+        if word == "replace" or rng.random() < 0.3:
+            fields = _laid_over(fields, seed.always)
+        if rng.random() < 0.5:
+            fields = self.odd(fields)
+        return {word: fields, **({"force": True} if word == "apply" and rng.random() < 0.5 else {})}
+
+    def part(self, value: Any) -> Any:
+        """A part of a value, lists in another order now and then."""
+        rng = self.rng
+        if isinstance(value, dict):
+            return {
+                name: self.part(inner)
+                for name, inner in value.items()
+                if rng.random() < (0.97 if name in _MUST else 0.6)
+            }
+        if isinstance(value, list):
+            kept = [self.part(item) for item in value if rng.random() < 0.7]
+            if rng.random() < 0.3:
+                rng.shuffle(kept)
+            return kept
+        if isinstance(value, str) and rng.random() < 0.1:
+            return value + "2"
+        if type(value) is int and rng.random() < 0.2:
+            return value + 1
+        return value
+
+    def odd(self, fields: Object) -> Object:
+        """The object with one or two odd values somewhere."""
+        rng = self.rng
+        out = copy.deepcopy(fields)
+        for _ in range(rng.randint(1, 2)):
+            if rng.random() < 0.25:
+                name, values = rng.choice(_METADATA)
+                metadata = out.setdefault("metadata", {})
+                if isinstance(metadata, dict):
+                    metadata[name] = copy.deepcopy(
+                        rng.choice(values if name != "generateName" or self.zeros else values[2:])
+                    )
+                continue
+            places = [place for place in _places(out) if place[1] not in ("metadata", "managedFields")]
+            if not places:
+                continue
+            holder, key = rng.choice(places)
+            if rng.random() < 0.02:
+                holder[key] = _deep(40, rng.random() < 0.5)
+            elif isinstance(holder, list) and rng.random() < 0.3:
+                holder.append(copy.deepcopy(holder[key]))
+            else:
+                holder[key] = copy.deepcopy(rng.choice(self.values))
+        return out
+
+    def operation(self, fields: Object) -> Object:
+        rng = self.rng
+        path = ""
+        value: Any = fields
+        while isinstance(value, dict) and value and (not path or rng.random() < 0.6):
+            name = rng.choice(list(value))
+            path, value = f"{path}/{name.replace('~', '~0').replace('/', '~1')}", value[name]
+        if rng.random() < 0.3:
+            return {"op": "remove", "path": path}
+        value = rng.choice(self.values) if rng.random() < 0.3 else self.part(value)
+        return {"op": rng.choice(("add", "replace")), "path": path, "value": copy.deepcopy(value)}
+
+
+def _deep(levels: int, lists: bool) -> Any:
+    value: Any = {}
+    for _ in range(levels):
+        value = [value] if lists else {"a": value}
+    return value
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    pairs = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
+    for key, inner in pairs:
+        yield value, key
+        yield from _places(inner)
+
+
+def replay(server: Server, seed: Seed, steps: Steps) -> Found | None:
+    """The first difference between the server's answers and the offline ones, None where there is none."""
+    case = seed.case(steps)
+    path = f"{server.collection(case.api_version, case.kind, NAMESPACE)}/case"
+    server.remove(path)
+    live: Object | None = None
+    for at, step in enumerate(steps):
+        if live is None and not {"create", "apply"} & step.keys():
+            continue
+        if live is not None and "create" in step:
+            continue
+        try:
+            ours = play(case, step, live) if "scale" not in step else Outcome(live, {}, {})
+        except Exception as error:
+            return Found(seed, steps[: at + 1], f"crash: {type(error).__name__}: {str(error)[:200]}")
+        try:
+            status, theirs = send(server, path, case, step)
+        except RemoteDisconnected:
+            # The server's own crash, which ends the request and not the server.
+            return None
+        told = "" if "scale" in step or "forget" in step else difference(case, step, ours, status, theirs)
+        if told:
+            return Found(seed, steps[: at + 1], told)
+        if status < 300:
+            live = theirs
+    return None
+
+
+def smallest(server: Server, found: Found, tries: int = 300) -> Found:
+    """A case of the same kind of difference from which nothing can be taken away."""
+    progress = True
+    while progress and tries > 0:
+        progress = False
+        for smaller in _smaller(found.steps):
+            tries -= 1
+            again = replay(server, found.seed, smaller)
+            if again is not None and again.sort == found.sort:
+                found, progress = again, True
+                break
+            if tries <= 0:
+                break
+    return found
+
+
+def _smaller(steps: Steps) -> Iterator[Steps]:
+    def without(path: tuple[Any, ...]) -> Steps:
+        out: Any = copy.deepcopy(steps)
+        node = out
+        for key in path[:-1]:
+            node = node[key]
+        del node[path[-1]]
+        return list(out)
+
+    def paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        pairs: list[tuple[Any, Any]] = list(value.items()) if isinstance(value, dict) else []
+        pairs = list(enumerate(value)) if isinstance(value, list) else pairs
+        for key, _ in pairs:
+            if len(path) != 1 or key == "force":
+                yield (*path, key)
+        for key, inner in pairs:
+            yield from paths(inner, (*path, key))
+
+    for path in sorted(paths(steps, ()), key=len):
+        yield without(path)
+
+
+def known(found: Found, gaps: dict[str, Callable[[Found], bool]]) -> str:
+    """The name of the known gap that a difference belongs to, empty for a new one."""
+    return next((name for name, is_it in gaps.items() if is_it(found)), "")
+
+
+def random_steps(seed_text: str, kinds: list[Seed], zeros: bool) -> tuple[Seed, Steps]:
+    """The writes of one round, the same for the same text."""
+    rng = random.Random(seed_text)
+    kind = rng.choice(kinds)
+    return kind, json.loads(json.dumps(writes(rng, kind, zeros)))

@@ -1,0 +1,100 @@
+"""What the API server makes of zero values and of its defaults: a repeated apply changes nothing, offline as there.
+
+Each request of ``tests/conformance/requests.yaml`` is applied, applied again, and applied with one field after another
+at its zero value. Every answer must be the offline one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import Lab
+from modelyard.merge import Type, server_side
+from tests.conformance.casefile import HERE, comparable, schema_of, without_nulls
+from tests.conformance.server import APPLY, NAMESPACE, Server, conformance_server
+
+pytestmark = pytest.mark.lab
+
+Object = dict[str, Any]
+ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
+DECIDED_LATER = {
+    "spec.clusterIP": "the registry of services keeps the address",
+    "spec.template.spec.containers.0.lifecycle.stopSignal": "a feature gate that is off drops the field",
+    "spec.updateStrategy.type": "a struct that was not there gets defaults",
+}
+"""What no merge can know, by path."""
+REQUESTS: list[Object] = yaml.safe_load((HERE / "requests.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def server(lab: Lab) -> Iterator[Server]:
+    with conformance_server(lab) as started:
+        yield started
+
+
+@pytest.mark.parametrize("spec", REQUESTS, ids=lambda spec: spec["kind"])
+def test_a_repeated_apply_changes_nothing(server: Server, spec: Object) -> None:
+    request = {**spec, "metadata": {**spec.get("metadata", {}), "name": "settles"}}
+    path = f"{server.collection(spec['apiVersion'], spec['kind'], NAMESPACE)}/settles"
+    kind = schema_of(spec["apiVersion"]).of_object(spec)
+    server.remove(path)
+    # The first write over a new object may still put it into the form that stays.
+    for _ in range(2):
+        status, live = server.request("PATCH", path, request, APPLY, fieldManager="one")
+        assert status in (200, 201), live
+    ours = server_side(live, request, "one", kind)
+    status, theirs = server.request("PATCH", path, request, APPLY, fieldManager="one")
+    assert status == 200, theirs
+    try:
+        assert theirs == live
+        assert ours.object == live
+        for place, zeroed in _zeroed(kind, request):
+            _compare(server, path, kind, live, zeroed, place)
+    finally:
+        server.remove(path)
+
+
+def _compare(server: Server, path: str, kind: Type, live: Object, request: Object, place: str) -> None:
+    """Applies in a dry run and offline. What the server refuses as invalid says nothing about the merge."""
+    status, theirs = server.request("PATCH", path, request, APPLY, fieldManager="one", dryRun="All")
+    if status != 200:
+        return
+    ours = server_side(live, request, "one", kind).object
+    # Counts the changes of a DaemonSet's pods.
+    theirs["metadata"].get("annotations", {}).update(live["metadata"].get("annotations", {}))
+    assert without_nulls(comparable(ours)) == without_nulls(comparable(theirs)), place
+
+
+def _zeroed(kind: Type, request: Object) -> Iterator[tuple[str, Object]]:
+    """The request with one scalar field at a time at its zero value, and the field's path."""
+    for steps, zero in _scalars(kind, request, ()):
+        place = ".".join(map(str, steps))
+        if steps[0] not in ("apiVersion", "kind", "metadata", "status") and place not in DECIDED_LATER:
+            yield place, _with(request, steps, zero)
+
+
+def _scalars(kind: Type, value: Object, above: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    for name in kind.child.properties:
+        inner = kind.child[name]
+        assert inner is not None
+        here = (*above, name)
+        if isinstance(value.get(name), dict):
+            yield from _scalars(inner, value[name], here)
+        elif isinstance(value.get(name), list):
+            for index, item in enumerate(value[name]):
+                if isinstance(item, dict):
+                    found = _scalars(inner.item, item, (*here, index))
+                    yield from ((steps, zero) for steps, zero in found if steps[-1] not in inner.keys)
+        elif inner.scalar in ZEROS:
+            yield here, ZEROS[inner.scalar]
+
+
+def _with(value: Any, steps: tuple[Any, ...], leaf: Any) -> Any:
+    if not steps:
+        return leaf
+    step, *rest = steps
+    out = value.copy()
+    out[step] = _with(value[step], tuple(rest), leaf) if rest else leaf
+    return out

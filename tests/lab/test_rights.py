@@ -1,0 +1,216 @@
+"""The roles in ``examples/rbac`` are enough for their use, and none of their rights is superfluous."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import Lab
+from modelyard.plan import FIELD_MANAGER
+from tests.lab.environment import NAMESPACE, Done, Environment, environment
+from tests.lab.rights import Account, Right, rights
+from tests.lab.test_pool import config
+from tests.lab.test_pulumi_managed import manage
+
+POOL: dict[str, Any] = {
+    "autoscaling": {"mode": "keda", "prometheus": "http://prometheus.example.com", "maxReplicas": 1},
+    "flavors": [{"name": "a10", "gpu": "A10"}],
+    "teams": [
+        {
+            "name": "vision",
+            "namespace": NAMESPACE,
+            "quotas": [{"flavor": "a10", "cpu": 16, "memory": "128Gi", "gpus": 1}],
+        }
+    ],
+    "priorities": [{"name": "urgent", "value": 1000}],
+}
+EARLIER: dict[str, Any] = {
+    **POOL,
+    "flavors": [{"name": "old", "gpu": "A10"}],
+    "teams": [{**POOL["teams"][0], "name": "old", "quotas": [{**POOL["teams"][0]["quotas"][0], "flavor": "old"}]}],
+    "priorities": [{"name": "old", "value": 1000}],
+    "targets": {
+        "modelService": {"deployment": "deployment-old"},
+        "rayWorker": {"deployment": "deployment-old-worker"},
+    },
+}
+"""What an earlier version of the stack made, and the present one deletes."""
+JOBS: dict[str, Any] = {
+    **POOL,
+    "autoscaling": {"mode": "none"},
+    "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
+    "resources": [
+        {"name": "deep", "type": "training", "workers": 2, "cpu": 1, "memory": "2Gi", "team": "vision"},
+        {"name": "rays", "type": "training", "workers": 2, "cpu": 1, "memory": "2Gi", "team": "vision"},
+    ],
+    "jobs": [
+        {"name": "train", "type": "training", "resource": "deep", "command": ["python", "train.py"]},
+        {"name": "search", "type": "training", "resource": "rays", "engine": "ray", "command": ["python", "train.py"]},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab.start(tmp_path_factory.mktemp("rights"), context="dev") as lab:
+        lab.install_platform("dev")
+        lab.install_crds()
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def platform(cluster: Lab, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """A stack that creates, patches and deletes objects of every kind that the roles are about."""
+    env = Environment("dev", cluster, tmp_path_factory.mktemp("platform") / "project")
+    manage(env)
+    text = env.stack_file.read_text()
+    config(env, **EARLIER)
+    made = [target.applied for target in env.plan().targets if target.managed]
+    cluster.kubectl(
+        "apply",
+        "--server-side",
+        f"--field-manager={FIELD_MANAGER}",
+        "--filename=-",
+        stdin="\n---\n".join(json.dumps(body) for body in made if "old" in body["metadata"]["name"]),
+    )
+    env.stack_file.write_text(text)
+    config(env, **POOL)
+    # No engine applied these objects, so the plan has to go by what they say of themselves.
+    env.env["PULUMI_BACKEND_URL"] = f"file://{env.folder / 'none'}"
+    return env
+
+
+@pytest.fixture(scope="module")
+def queue(cluster: Lab, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """A stack with jobs."""
+    env = Environment("dev", cluster, tmp_path_factory.mktemp("jobs") / "project")
+    config(env, **JOBS)
+    return env
+
+
+def outcome(env: Environment, account: Account, *command: str) -> Done:
+    done = env.modelyard(*command, check=False, env={"KUBECONFIG": str(account.kubeconfig)})
+    assert "Traceback" not in done.stdout + done.stderr
+    return done
+
+
+def refusal(done: Done) -> str:
+    """What a command says of missing rights; empty where it says nothing."""
+    said = " ".join((done.stdout + done.stderr).split())
+    # The second are the API server's own words.
+    if "may not" not in said and "forbidden: User" not in said:
+        return ""
+    # A list that is not essential is a warning. Everything else ends the command, and never as a fault of its own.
+    assert done.returncode in (0, 1, 3), said
+    return said
+
+
+def named(right: Right, done: Done) -> bool:
+    """Whether a command says that this very right is missing."""
+    return right.resource.partition("/")[0] in refusal(done)
+
+
+@pytest.mark.parametrize(("use", "command"), [("read", ("record", "dev")), ("plan", ("plan", "dev", "--live"))])
+def test_reading(use: str, command: tuple[str, ...], platform: Environment, tmp_path: Path) -> None:
+    account = Account(platform.lab, use, tmp_path)
+    done = outcome(platform, account, *command)
+    assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
+    superfluous = []
+    for right in rights(use):
+        with account.without(right):
+            if not named(right, outcome(platform, account, *command)):
+                superfluous.append(str(right))
+    assert superfluous == []
+
+
+def test_the_account_for_live_plans_changes_nothing(platform: Environment, tmp_path: Path) -> None:
+    """Not even by a request of its own: only the dry run of it is let through."""
+    account = Account(platform.lab, "plan", tmp_path)
+    patch = ("patch", "deployment", "deployment-api-server", f"--namespace={NAMESPACE}", "--patch={}")
+    kubectl = (f"--kubeconfig={account.kubeconfig}", *patch)
+
+    def refused() -> bool:
+        # The API server needs a moment to know a new policy.
+        return "only plans" in platform.lab.kubectl(*kubectl, check=False).stderr
+
+    platform.lab.wait("the policy", refused)
+    assert platform.lab.kubectl(*kubectl, "--dry-run=server").returncode == 0
+
+
+def asking(right: Right, runs: dict[str, str]) -> tuple[str, ...]:
+    """The command that needs a right."""
+    job = "search" if right.resource == "rayjobs" else "train"
+    match right.verb, right.resource:
+        case "create", _:
+            return ("job", "submit", "dev", job)
+        case "delete", _:
+            return ("job", "cancel", "dev", runs[job], "--yes")
+        case _, "pods/log":
+            return ("job", "logs", "dev", runs["started"])
+        case _, "jobs" | "rayjobs":
+            return ("job", "list", "dev")
+        case _:
+            return ("gpus", "--live", "dev")
+
+
+def test_jobs(queue: Environment, tmp_path: Path) -> None:
+    account = Account(queue.lab, "jobs", tmp_path)
+    runs = {}
+    # The last two wait until they are cancelled.
+    for name, job in (("started", "train"), ("train", "train"), ("search", "search")):
+        done = outcome(queue, account, "job", "submit", "dev", job, "--json")
+        assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
+        runs[name] = json.loads(done.stdout)["run"]
+    for command in (("job", "list", "dev"), ("job", "why", "dev", runs["train"]), ("gpus", "--live", "dev")):
+        done = outcome(queue, account, *command)
+        assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
+    selector = f"--selector=modelyard.dev/run={runs['started']}"
+    pods = ("get", "pods", f"--namespace={NAMESPACE}", selector, "--output=jsonpath={.items[*].spec.nodeName}")
+    # Kueue would let it start; here only its CRDs are installed.
+    queue.lab.kubectl(
+        "patch", "job", runs["started"], f"--namespace={NAMESPACE}", '--patch={"spec": {"suspend": false}}'
+    )
+    queue.lab.wait("a pod of the run", lambda: queue.lab.kubectl(*pods).stdout != "")
+    # Nothing runs on a simulated node, so there is no log; but the account may ask for it.
+    assert refusal(outcome(queue, account, "job", "logs", "dev", runs["started"])) == ""
+    superfluous = []
+    for right in rights("jobs"):
+        with account.without(right):
+            if not named(right, outcome(queue, account, *asking(right, runs))):
+                superfluous.append(str(right))
+    assert superfluous == []
+    for run in (runs["train"], runs["search"]):
+        assert outcome(queue, account, "job", "cancel", "dev", run, "--yes").returncode == 0
+
+
+def test_applying_needs_what_a_live_plan_needs() -> None:
+    def given(use: str) -> set[tuple[str, str, str]]:
+        return {(right.group, right.resource, right.verb) for right in rights(use)}
+
+    more = given("apply") - given("plan")
+    assert given("plan") <= given("apply")
+    assert {verb for _, _, verb in more - {("keda.sh", "scaledobjects", "delete")}} == {"list", "watch"}
+
+
+def test_applying(tmp_path: Path) -> None:
+    """From the first apply over a change to the destroy, with nothing but the role's rights."""
+    with environment("dev", tmp_path) as env:
+        env.lab.install_crds()
+        manage(env)
+        # Only its operator makes a ScaledObject ready.
+        pool = {**POOL, "autoscaling": {"mode": "none"}}
+        config(env, **pool)
+        env.init()
+        account = Account(env.lab, "apply", tmp_path)
+
+        def passes(*command: str) -> None:
+            done = outcome(env, account, *command)
+            assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
+
+        passes("apply", "dev", "--yes")
+        config(env, **{**pool, "flavors": [], "teams": [], "priorities": []})
+        passes("apply", "dev", "--yes")
+        passes("drift", "dev")
+        passes("destroy", "dev", "--yes")

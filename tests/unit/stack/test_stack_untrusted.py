@@ -1,0 +1,157 @@
+"""Schemas and patterns from a project's files: they ask nobody for anything, and match in linear time."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.policy.shapes import misfits
+from modelyard.stack.untrusted import MAX_PATTERN, MAX_TEXT, BadSchema, compiled, fullmatch, pattern_problem
+
+
+class Counting(HTTPServer):
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answering)
+        self.asked: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Answering(BaseHTTPRequestHandler):
+    server: Counting
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Counting]:
+    with Counting() as made:
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+        yield made
+        made.shutdown()
+
+
+OUTSIDE = [
+    {"$ref": "URL/a"},
+    {"$ref": "URL/a#/$defs/x"},
+    {"$dynamicRef": "URL/a#x"},
+    {"$id": "URL/base/", "$ref": "other"},
+    {"$id": "URL/base/", "properties": {"a": {"$dynamicRef": "other#x"}}},
+    {"properties": {"a": {"items": {"$ref": "URL/a"}}}},
+    {"$defs": {"x": {"$id": "URL/x/", "$ref": "y"}}, "$ref": "#/$defs/x"},
+    {"allOf": [{"if": {"$ref": "URL/a"}}]},
+    {"$ref": "file:FILE"},
+    {"$ref": "file://FILE"},
+    {"$ref": "relative.json"},
+]
+INSIDE = [
+    {"$schema": "URL/meta"},
+    {"$schema": "URL/meta", "$vocabulary": {"URL/v": True}},
+    {"$id": "URL/a", "$ref": "#/$defs/x", "$defs": {"x": {"$comment": "URL"}}},
+    {"$id": "URL/a", "$ref": "b", "$defs": {"x": {"$id": "b"}}},
+    {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+    {"properties": {"a": {"default": {"$ref": "URL/a"}, "examples": [{"$ref": "URL/a"}]}}},
+    {"enum": [{"$ref": "URL/a"}, {}]},
+]
+
+
+def filled(value: Any, url: str, file: Path) -> Any:
+    if isinstance(value, dict):
+        return {key.replace("URL", url): filled(inner, url, file) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, url, file) for inner in value]
+    return value.replace("URL", url).replace("FILE", str(file)) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("schema", OUTSIDE + INSIDE, ids=str)
+def test_no_schema_asks_an_address_or_reads_a_file(schema: Any, server: Counting, tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text("{}")
+    wanted = filled(schema, server.url, file)
+    if schema in INSIDE:
+        compiled(wanted).is_valid({})
+    else:
+        with pytest.raises(BadSchema, match="is outside the schema"):
+            compiled(wanted)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("schema", OUTSIDE + INSIDE, ids=str)
+def test_no_schema_of_a_rules_parameter_asks_an_address(schema: Any, server: Counting, tmp_path: Path) -> None:
+    wanted = filled(schema, server.url, tmp_path / "a.json")
+    text = json.dumps({"type": "object", "properties": {"most": wanted}, "additionalProperties": False})
+    for params in ({"most": 1, "unknown": 2}, {"most": {}}):
+        try:
+            misfits(params, text)
+        except BadSchema:
+            assert schema in OUTSIDE
+    assert server.asked == []
+
+
+HANGS = ["(a+)+", "(a|a)*", "(a*)*", "(.*a){25}", "([a-z]+)*", "(a|aa)+", "(?:a?){40}a{40}"]
+
+
+@pytest.mark.parametrize("pattern", HANGS)
+def test_a_pattern_that_makes_other_engines_backtrack_is_decided_at_once(pattern: str) -> None:
+    text = "a" * 5000 + "!"
+    began = time.process_time()
+    assert pattern_problem(pattern) == ""
+    assert not fullmatch(pattern, text)
+    schema = {"properties": {"a": {"pattern": f"^{pattern}$"}}}
+    assert not compiled(schema).is_valid({"a": text})
+    assert [misfit.path for misfit in misfits({"a": text}, json.dumps(schema))] == [("a",)]
+    assert time.process_time() - began < 5  # with backtracking, not in a lifetime
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?!a)b", "(?<=a)b", r"(a)\1", "(?P<x>a)(?P=x)", "a" * (MAX_PATTERN + 1), r"(\w{900}){900}", "a)|(b", "(", 7],
+)
+def test_a_pattern_that_is_not_supported(pattern: Any) -> None:
+    assert pattern_problem(pattern)
+
+
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
+def test_a_schemas_pattern_that_needs_backtracking_is_refused_at_its_place(keyword: str) -> None:
+    value: Any = "^(?!a)" if keyword == "pattern" else {"^(?!a)": {}}
+    with pytest.raises(BadSchema) as refused:
+        compiled({"properties": {"a": {keyword: value}}})
+    assert refused.value.path[:3] == ("properties", "a", keyword)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "whole"),
+    [
+        ("a|b", "b", True),
+        ("a|b", "ab", False),
+        ("a", "a\n", False),
+        ("a$", "a", True),
+        ("(?i)ABC", "abc", True),
+        (r"[\w.-]+/x:v\d+", "re-g.io/x:v12", True),
+        (".*", "", True),
+        (".*", "a\nb", False),
+        ("é+", "éé", True),
+    ],
+)
+def test_the_whole_text_matches_as_in_python(pattern: str, text: str, whole: bool) -> None:
+    assert pattern_problem(pattern) == ""
+    assert fullmatch(pattern, text) is whole
+
+
+def test_a_text_has_a_limit() -> None:
+    with pytest.raises(ValueError, match="more than"):
+        fullmatch(".*", "a" * (MAX_TEXT + 1))

@@ -1,0 +1,283 @@
+"""Secrets do not get into files, and what is no secret stays as it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelyard.cluster.recorded import load_recorded, write_recorded
+from modelyard.hiding import CHANGED, HIDDEN, hidden, hidden_pair, hidden_text, hidden_words, is_secret
+from tests.unit.plan.conftest import ROOT
+
+SECRETS = (
+    "DB_PASSWORD",
+    "dbPassword",
+    "redis-password",
+    "HF_TOKEN",
+    "API_KEY",
+    "apiKey",
+    "AWS_SECRET_ACCESS_KEY",
+    "SLACK_TOKEN",
+    "MINIO_ACCESS_KEY",
+    "PGPASSWORD_PWD",
+    "client_secret",
+    "--broker-password",
+    "private.key",
+    "PGPASSWORD",
+    "RABBITMQ_DEFAULT_PASS",
+    "DB_PASS",
+    "REDIS_AUTH",
+    "FERNET_KEY",
+    "RABBITMQ_ERLANG_COOKIE",
+    "AZURE_STORAGE_KEY",
+    "SECRETKEY",
+    "AZURE_STORAGE_CONNECTION_STRING",
+    "--requirepass",
+    "TOKENS",
+    "API_KEYS",
+    "apiKeys",
+    "USER_PASSWORDS",
+    "GITHUB_PAT",
+    "OPENAI_KEY",
+    "MY_SERVICE_KEYS",
+    "JWT",
+    "SESSION_JWT",
+    "X-Api-Key",
+    "Authorization",
+    "X-Auth-Token",
+    "AWS_ACCESS_KEY_ID",
+    "VAULT_SECRET_ID",
+    "client-key-data",
+)
+NONE = (
+    "TOKEN_FILE",
+    "secretName",
+    "MAX_TOKENS",
+    "TOKENIZER",
+    "KEY",
+    "KEYBOARD",
+    "CELERY_QUEUES",
+    "NUM_GPUS_REQUESTED",
+    "PASSWORD_PATH",
+    "tokenExpirationSeconds",
+    "name",
+    "value",
+    "modelyard.dev/patches",
+    "PASS_THROUGH",
+    "AUTH_MODE",
+    "SORT_KEY",
+    "COOKIE_NAME",
+    "TOKENIZERS_PARALLELISM",
+    "max-new-tokens",
+    "EOS_TOKEN",
+    "KEY_FILE",
+    "API_KEY_PATH",
+    "secretKeyRef",
+    "topologyKey",
+    "PARTITION_KEY",
+    "CACHE_KEY",
+    "PASSWORD_LENGTH",
+    "JWT_ISSUER",
+    "PATTERN",
+    "PATH",
+    "key",
+    "keys",
+    "nodeSelector",
+)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize("name", ["", *NONE])
+def test_names_of_what_is_no_secret(name: str) -> None:
+    assert not is_secret(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "DB_PASSWORD", "value": HIDDEN}),
+        ({"data": {"token": "hunter2", "level": "info"}}, {"data": {"token": HIDDEN, "level": "info"}}),
+        ({"value": "amqp://guest:hunter2@rabbit:5672/ml"}, {"value": f"amqp://guest:{HIDDEN}@rabbit:5672/ml"}),
+        (["serve", "--api-key=hunter2", "--port=1"], ["serve", f"--api-key={HIDDEN}", "--port=1"]),
+        (["serve", "--password", "hunter2", "--port", "1"], ["serve", "--password", HIDDEN, "--port", "1"]),
+        ([["redis://:hunter2@cache"]], [[f"redis://:{HIDDEN}@cache"]]),
+        ({"name": "TOKENS", "value": "a,hunter2"}, {"name": "TOKENS", "value": HIDDEN}),
+        ({"key": "api-key", "value": "hunter2"}, {"key": "api-key", "value": HIDDEN}),
+        ({"tokens": ["hunter2", "hunter3"]}, {"tokens": [HIDDEN, HIDDEN]}),
+        ({"password": 1234}, {"password": HIDDEN}),
+        ({"name": "PIN_PASSWORD", "value": "${X:-hunter2}"}, {"name": "PIN_PASSWORD", "value": HIDDEN}),
+        (
+            {"apiVersion": "v1", "kind": "Secret", "data": {"a": "aHVudGVyMg=="}, "stringData": {"b": "hunter2"}},
+            {"apiVersion": "v1", "kind": "Secret", "data": {"a": HIDDEN}, "stringData": {"b": HIDDEN}},
+        ),
+        (
+            {"note": '{"env": [{"name": "TOKEN", "value": "hunter2"}]}'},
+            {"note": f'{{"env":[{{"name":"TOKEN","value":"{HIDDEN}"}}]}}'},
+        ),
+        (
+            {"httpHeaders": [{"name": "Authorization", "value": "Basic aHVudGVyMg=="}]},
+            {"httpHeaders": [{"name": "Authorization", "value": HIDDEN}]},
+        ),
+    ],
+)
+def test_secrets_are_hidden(value: Any, shown: Any) -> None:
+    assert hidden(value) == shown
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}},
+        {"volumes": [{"name": "a", "secret": {"secretName": "db"}}], "automountServiceAccountToken": True},
+        {"value": "amqp://$(USER):$(PASSWORD)@rabbit:5672"},
+        ["--password=$(PASSWORD)", "--token", "$(TOKEN)"],
+        {"image": "images.example.com:5000/a@sha256:00", "replicas": 3, "nothing": None},
+        {"name": "PASSWORD", "value": ""},
+    ],
+)
+def test_references_and_what_is_no_secret_stay(value: Any) -> None:
+    assert hidden(value) is value
+
+
+TEXTS = (
+    ("https://hunter2@git.example.com/a.git", "https://(hidden)@git.example.com/a.git"),
+    ("git+https://ghp_hunter2hunter2@github.com/a", "git+https://(hidden)@github.com/a"),
+    ("amqp://u:hunter2@a:5672,amqp://u:hunter3@b:5672", "amqp://u:(hidden)@a:5672,amqp://u:(hidden)@b:5672"),
+    ("amqp://a:5672;amqp://u:hunter3@b", "amqp://a:5672;amqp://u:(hidden)@b"),
+    ("redis://:hunter2@cache/0", "redis://:(hidden)@cache/0"),
+    ("postgres://u:hun%40ter2@db/x", "postgres://u:(hidden)@db/x"),
+    ("postgres://u:hun@ter2@db/x", "postgres://u:(hidden)@db/x"),
+    ("redis://u:hun/ter2@db", "redis://u:(hidden)@db"),
+    ("https://x/?a=1&password=hunter2&b=2", "https://x/?a=1&password=(hidden)&b=2"),
+    ("https://x/cb?token=hunter2#top", "https://x/cb?token=(hidden)#top"),
+    ("https://x/blob?sv=1&sig=hunter2", "https://x/blob?sv=1&sig=(hidden)"),
+    ("got 401 for Authorization: Bearer hunter2", "got 401 for Authorization: Bearer (hidden)"),
+    ("Authorization: Basic aHVudGVyMg==", "Authorization: Basic (hidden)"),
+    ("uses Bearer hunter2hunter2 here", "uses Bearer (hidden) here"),
+    ("leaked glpat-hunter2hunter2 and AKIAHUNTER2HUNTER2X", "leaked (hidden) and (hidden)"),
+    ("eyJhbGciOi.eyJodW50ZXIy.c2ln", "(hidden)"),
+    ("-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----\n", "(hidden)\n"),
+)
+OF_OBJECTS = (
+    ("export HF_TOKEN=hunter2; exec python a.py", "export HF_TOKEN=(hidden); exec python a.py"),
+    ("DB_PASSWORD='hunter 2' run", "DB_PASSWORD='(hidden)' run"),
+    ('API_KEY="hunter2" run', 'API_KEY="(hidden)" run'),
+    ("mysql --password hunter2 --host db", "mysql --password (hidden) --host db"),
+    ("curl -H 'X-Api-Key: hunter2' http://x", "curl -H 'X-Api-Key: (hidden)' http://x"),
+    ("--header=X-Auth-Token: hunter2", "--header=X-Auth-Token: (hidden)"),
+    ("a: 1\npassword: hunter2\nb: 2", "a: 1\npassword: (hidden)\nb: 2"),
+    ("x = 1\ndb.password = hunter2", "x = 1\ndb.password = (hidden)"),
+    ('prefix {"password":"hunter2"}', 'prefix {"password":"(hidden)"}'),
+    ("Endpoint=sb://x;SharedAccessKey=hunter2;EntityPath=q", "Endpoint=sb://x;SharedAccessKey=(hidden);EntityPath=q"),
+)
+PLAIN = (
+    "https://github.com/a/b@v1",
+    "ssh://git@github.com/a.git",
+    "http://host:8080/@scope/x",
+    "https://x/?max_tokens=5&page=2",
+    "registry.example.com:5000/a@sha256:00",
+    "export TOKEN=$TOKEN; echo $(TOKEN)",
+    "TOKEN=$(cat /run/token) run",
+    "MAX_TOKENS=4096 TOKENIZER=bert run --max-tokens 5 --sort-key name",
+    "password:\n  secretKeyRef: {name: db, key: password}",
+    'sum(rate(x{queue="gpu", le="5"}[5m])) > 0',
+    "nvidia.com/gpu: 1",
+    "the token has expired",
+)
+
+
+@pytest.mark.parametrize(("text", "shown"), TEXTS)
+def test_credentials_in_messages(text: str, shown: str) -> None:
+    assert hidden_text(text) == hidden(text) == shown
+    assert hidden(shown) == hidden_text(shown) == shown
+
+
+@pytest.mark.parametrize(("text", "shown"), OF_OBJECTS)
+def test_credentials_in_strings_of_objects(text: str, shown: str) -> None:
+    assert hidden(text) == shown
+    assert hidden(shown) == shown
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_text_without_secrets_stays(text: str) -> None:
+    assert hidden(text) == hidden_text(text) == text
+
+
+def test_a_secret_that_changes_shows_that_it_does() -> None:
+    before = {"kind": "Secret", "data": {"a": "eA==", "b": "eQ=="}}
+    after = {"kind": "Secret", "data": {"a": "eA==", "b": "eg==", "c": "eg=="}}
+    was, now = hidden_pair(before, after)
+    assert was["data"] == {"a": HIDDEN, "b": HIDDEN}
+    assert now["data"] == {"a": HIDDEN, "b": CHANGED, "c": HIDDEN}
+    args = ["--token=hunter2", "-v"], ["--token=hunter3", "-v"]
+    assert hidden_pair(*args) == (["--token=(hidden)", "-v"], ["--token=(hidden, changed)", "-v"])
+    env = [{"name": "A", "value": "1"}, {"name": "DB_PASSWORD", "value": "x"}]
+    assert hidden_pair(env, env[1:])[1] == [{"name": "DB_PASSWORD", "value": HIDDEN}]
+    # What a recorded platform has hidden may be the same.
+    assert hidden_pair({"password": HIDDEN}, {"password": "x"})[1] == {"password": HIDDEN}
+    for shown in (was, now, hidden_pair(*args)[1]):
+        assert hidden(shown) == shown
+
+
+def test_what_kubectl_notes_of_an_object_is_looked_through() -> None:
+    key = "kubectl.kubernetes.io/last-applied-configuration"
+    note = json.dumps({"spec": {"env": [{"name": "TOKEN", "value": "hunter2"}]}})
+    assert json.loads(hidden({key: note})[key]) == {"spec": {"env": [{"name": "TOKEN", "value": HIDDEN}]}}
+    assert hidden({key: "{token: hunter2"}) == {key: HIDDEN}
+
+
+def test_what_a_ledger_notes_is_looked_through() -> None:
+    container = "spec.template.spec.containers[name=worker]"
+    held = [
+        [f"{container}.env[name=DB_PASSWORD].value", "hunter2"],
+        [f'{container}.env[name="API KEY"].value', "hunter3"],
+        [f"{container}.env[name=LEVEL].value", "info"],
+        ["spec.replicas", 2],
+    ]
+    note = json.dumps({"formatVersion": 1, "held": held})
+    shown = json.loads(hidden({"modelyard.dev/ledger": note})["modelyard.dev/ledger"])
+    assert [value for _, value in shown["held"]] == [HIDDEN, HIDDEN, "info", 2]
+    assert hidden({"modelyard.dev/ledger": "{hunter2"}) == {"modelyard.dev/ledger": HIDDEN}
+    harmless = {"modelyard.dev/ledger": json.dumps({"held": held[2:]})}
+    assert hidden(harmless) is harmless
+
+
+@pytest.mark.parametrize("stack", ["dev", "staging", "prod"])
+def test_the_example_platforms_hold_none(stack: str) -> None:
+    state, _ = load_recorded(ROOT, stack)
+    assert state is not None
+    for body in state.objects.values():
+        assert hidden(body) is body
+
+
+def test_a_recorded_platform_holds_none(tmp_path: Path) -> None:
+    container = {"name": "a", "env": [{"name": "DB_PASSWORD", "value": "hunter2"}]}
+    body = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "a", "namespace": "ml"},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+    cluster = {"identity": "uid", "version": "v1.35.4", "schema_sha256": "", "nodes": (), "pods": ()}
+    files = write_recorded(tmp_path, "dev", objects=[body], **cluster)  # type: ignore[arg-type]
+    assert not any("hunter2" in file.read_text() for file in files)
+    state, _ = load_recorded(tmp_path, "dev")
+    assert state is not None
+    assert [hidden(body)] == list(state.objects.values())
+
+
+def test_messages_about_an_object_do_not_quote_its_secrets() -> None:
+    body = {
+        "kind": "Secret",
+        "data": {"a": "aHVudGVyMg==", "b": "x"},
+        "spec": {"env": ({"name": "PIN", "value": "plain"},)},
+    }
+    said = 'admission refuses "aHVudGVyMg==" beside plain x'
+    assert hidden_words(said, body) == 'admission refuses "(hidden)" beside plain x'
+    frozen = {"env": ({"name": "DB_PASSWORD", "value": "hunter2"},), "args": ("--token", "hunter3")}
+    assert hidden_words("hunter2, hunter3, hunter22", frozen) == "(hidden), (hidden), hunter22"

@@ -1,0 +1,192 @@
+"""A credential goes to the addresses that its operator named, and nowhere else."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from modelyard.drain.asking import ask
+from modelyard.drain.values import Broker, Dashboard, Numbers, Source, Unanswered
+from modelyard.servers import ALLOW_HTTP, Unusable, Variables, origin_of, secret_for
+from tests.servers import Quiet, listening
+
+SECRET = "s3cret-w0rd"
+SOURCES: dict[str, tuple[Callable[[str], Source], tuple[str, ...]]] = {
+    "BROKER": (lambda url: Broker(url, "/", "q"), ("PASSWORD", "PASSWORD_FILE", "USER")),
+    "RAY": (Dashboard, ("TOKEN", "TOKEN_FILE")),
+    "PROMETHEUS": (lambda url: Numbers(url, "up", 30), ("TOKEN", "TOKEN_FILE")),
+}
+CREDENTIALS = [(name, part) for name, (_, parts) in SOURCES.items() for part in parts]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, part in CREDENTIALS:
+        monkeypatch.delenv(f"MODELYARD_{name}_{part}", raising=False)
+        monkeypatch.delenv(f"MODELYARD_{name}_URL", raising=False)
+    monkeypatch.delenv(ALLOW_HTTP, raising=False)
+
+
+@contextmanager
+def recording(status: int = 403) -> Iterator[tuple[str, list[str | None]]]:
+    seen: list[str | None] = []
+
+    class Handler(Quiet):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("Authorization"))
+            self.answer(b"{}", status)
+
+        do_CONNECT = do_GET
+
+    with listening(Handler) as url:
+        yield url, seen
+
+
+def give(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, part: str) -> str:
+    """Sets a credential; gives the variable."""
+    value = SECRET
+    if part.endswith("_FILE"):
+        (folder / "secret").write_text(SECRET)
+        value = str(folder / "secret")
+    monkeypatch.setenv(f"MODELYARD_{name}_{part}", value)
+    return f"MODELYARD_{name}_{part}"
+
+
+NAMED = ["", "https://127.0.0.1:PORT", "http://127.0.0.1:1", "http://localhost:PORT", "http://127.0.0.1", "http://PORT"]
+
+
+@pytest.mark.parametrize("named", NAMED)
+@pytest.mark.parametrize(("name", "part"), CREDENTIALS)
+def test_no_request_reaches_an_address_that_nobody_named(
+    name: str, part: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    variable = give(monkeypatch, tmp_path, name, part)
+    source, _ = SOURCES[name]
+    with recording() as (url, seen):
+        monkeypatch.setenv(f"MODELYARD_{name}_URL", named.replace("PORT", url.rpartition(":")[2]))
+        with pytest.raises(Unanswered) as error:
+            ask(source(f"{url}/path"))
+        assert seen == []
+    assert error.value.lasting
+    assert url in error.value.summary
+    assert variable in error.value.summary
+    assert f"MODELYARD_{name}_URL=" in error.value.remedy
+    assert url in error.value.remedy
+    assert SECRET not in f"{error.value.summary}{error.value.remedy}"
+
+
+@pytest.mark.parametrize(("name", "part"), CREDENTIALS)
+def test_the_line_that_the_remedy_names_lets_it_be_sent(
+    name: str, part: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    give(monkeypatch, tmp_path, name, part)
+    source, _ = SOURCES[name]
+    with recording() as (url, seen):
+        with pytest.raises(Unanswered) as error:
+            ask(source(url))
+        line = error.value.remedy.split("set ", 1)[1].partition(";")[0]
+        monkeypatch.setenv(*line.split("=", 1))
+        with pytest.raises(Unanswered, match="does not let us in"):
+            ask(source(url))
+    assert seen
+    assert all(seen)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_without_a_credential_nothing_has_to_be_named(name: str) -> None:
+    source, _ = SOURCES[name]
+    with recording() as (url, seen), pytest.raises(Unanswered):
+        ask(source(url))
+    # RabbitMQ's own guest, which is no secret.
+    assert seen == ["Basic Z3Vlc3Q6Z3Vlc3Q=" if name == "BROKER" else None]
+
+
+@pytest.mark.parametrize(("name", "part"), CREDENTIALS)
+def test_no_credential_goes_out_without_tls_but_to_this_machine(
+    name: str, part: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    give(monkeypatch, tmp_path, name, part)
+    url = "http://broker.example.com:15672"
+    monkeypatch.setenv(f"MODELYARD_{name}_URL", url)
+    source, _ = SOURCES[name]
+    # A proxy on this machine shows what would have left it.
+    with recording() as (proxy, seen):
+        monkeypatch.setenv("http_proxy", proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        with pytest.raises(Unanswered, match="without TLS") as error:
+            ask(source(url))
+        assert ALLOW_HTTP in error.value.remedy
+        assert seen == []
+        monkeypatch.setenv(ALLOW_HTTP, "true")
+        with pytest.raises(Unanswered, match="does not let us in"):
+            ask(source(url))
+        assert len(seen) == 1
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_what_goes_to_this_machine_goes_through_no_proxy(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    give(monkeypatch, tmp_path, name, SOURCES[name][1][0])
+    source, _ = SOURCES[name]
+    with recording() as (proxy, through_proxy), recording() as (url, direct):
+        for variable in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(variable, proxy)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.setenv(f"MODELYARD_{name}_URL", url)
+        with pytest.raises(Unanswered):
+            ask(source(url))
+    assert (len(direct), through_proxy) == (1, [])
+
+
+def test_a_proxy_of_https_sees_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODELYARD_RAY_TOKEN", SECRET)
+    monkeypatch.setenv("MODELYARD_RAY_URL", "https://ray.example.com")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with recording() as (proxy, seen):
+        monkeypatch.setenv("https_proxy", f"http://user:{SECRET}@{proxy.removeprefix('http://')}")
+        with pytest.raises(Unanswered) as error:
+            ask(Dashboard("https://ray.example.com"))
+    assert seen == [None]
+    assert SECRET not in f"{error.value.summary}{error.value.remedy}"
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://Broker.Example.com", "https://broker.example.com:443"),
+        ("http://host:8080/path?q#f", "http://host:8080"),
+        ("http://[::1]:80", "http://[::1]:80"),
+        ("http://host:99999", None),
+        ("ftp://host", None),
+        ("host:80", None),
+        ("http://good.example.com@evil.example.com", None),
+        ("http://good.example.com\\@evil.example.com", None),
+        ("http://good.example.com%2eevil", None),
+        ("http://go\tod", None),
+        ("http://ｇood", None),
+        ("http://", None),
+        ("", None),
+    ],
+)
+def test_the_origin_of_an_address(url: str, origin: str | None) -> None:
+    assert origin_of(url) == origin
+
+
+@pytest.mark.parametrize("urls", [f"https://user:{SECRET}@host", f"host {SECRET}", "*"])
+def test_addresses_of_a_credential_that_are_none_are_not_shown(urls: str) -> None:
+    environment = {"S": SECRET, "U": urls}
+    with pytest.raises(Unusable, match="U has something other than addresses") as error:
+        secret_for("https://host", Variables("S", "F", "U"), environment)
+    assert SECRET not in f"{error.value.summary}{error.value.remedy}"
+
+
+def test_the_command_line_names_an_address_too() -> None:
+    environment = {"S": SECRET}
+    assert secret_for("https://host", Variables("S", "F", "U"), environment, named=True) == SECRET
+    with pytest.raises(Unusable, match="without TLS"):
+        secret_for("http://host", Variables("S", "F", "U"), environment, named=True)
