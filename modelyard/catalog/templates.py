@@ -4,12 +4,8 @@ Each distinct (version, parameters) is rendered once in a process, however many 
 """
 
 import re
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache
-from types import FrameType
 from typing import Any, NamedTuple
 
 import jinja2
@@ -20,9 +16,12 @@ from modelyard.catalog.places import source_line
 from modelyard.catalog.sandbox import MAX_MADE, environment
 from modelyard.findings import Finding, Severity
 from modelyard.stack.document import parse_plain
+from modelyard.timelimit import TimeBudget, TimeUp
 
 SECONDS = 5.0
 """Longest that one template may render."""
+BUDGET = TimeBudget(total=20.0, refill=0.02)
+"""What all templates of a run may take together."""
 _MANY = 1000
 """Items of a parameter by which a template that is right may become too large."""
 _FEWER = "make them fewer: let jobs share a resource, or divide the stack; or let the template write less for each"
@@ -46,29 +45,6 @@ class Rendered(NamedTuple):
 
     documents: tuple[Document, ...]
     findings: tuple[Finding, ...]
-
-
-class _TooLong(BaseException):
-    """The template ran out of time. No Exception: Jinja catches those here and there, and the clock rings only once."""
-
-
-@contextmanager
-def _time_limit() -> Iterator[None]:
-    """Interrupts the block after SECONDS, where signals can (the main thread of a Unix process)."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise _TooLong
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @cache
@@ -171,7 +147,7 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
     pieces: list[str] = []
     size = 0
     try:
-        with _time_limit():
+        with BUDGET.limit(SECONDS):
             environment().left = MAX_MADE
             for piece in _compiled(source).generate(params):
                 pieces.append(piece)
@@ -179,12 +155,13 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
                 if size > MAX_MADE:
                     raise TooLarge
         return "".join(pieces)
-    except _TooLong:
+    except TimeUp:
+        together = f", when all templates had taken {BUDGET.total:g} seconds together"
         return _error(
             "PAT006",
             patch,
             file,
-            f"was still rendering after {SECONDS:g} seconds{_long(params)}",
+            f"was still rendering{together if BUDGET.spent else f' after {SECONDS:g} seconds'}{_long(params)}",
             0,
             _FEWER if _long(params) else "look for a loop that does not end",
         )

@@ -8,19 +8,35 @@ from modelyard.policy.printed import kept_apart
 from modelyard.policy.settings import Setting, Settings
 from modelyard.policy.subject import Subject
 from modelyard.stack.words import plain
+from modelyard.timelimit import TimeBudget, TimeUp
+
+SECONDS = 10.0
+"""Longest that all rules may take for one stack, and that the file of one may take to load."""
+BUDGET = TimeBudget(total=60.0, refill=0.1)
+"""What all rules of a run may take together."""
 
 
 def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
-    """Everything that breaks a rule, with the rule's code and severity."""
+    """Everything that breaks a rule, with the rule's code and severity.
+
+    A rule that does not end is an error, and the rules behind it do not run.
+    """
     found: list[Finding] = []
-    for subject in subjects:
-        for setting in settings.of(subject.kind):
-            rule = setting.rule
-            if (rule.roles and subject.role not in rule.roles) or (rule.whole and not subject.whole):
-                continue
-            found += of_one(setting, subject)
-    for setting in settings.of_all:
-        found += of_all(setting, subjects)
+    running: tuple[Setting, str] | None = None
+    try:
+        with BUDGET.limit(SECONDS):
+            for subject in subjects:
+                for setting in settings.of(subject.kind):
+                    rule = setting.rule
+                    if (rule.roles and subject.role not in rule.roles) or (rule.whole and not subject.whole):
+                        continue
+                    running = setting, subject.name
+                    found += of_one(setting, subject)
+            for setting in settings.of_all:
+                running = setting, ""
+                found += of_all(setting, subjects)
+    except TimeUp:
+        found.append(_unfinished(running))
     return found
 
 
@@ -68,6 +84,30 @@ def _told(
 def _without_secrets(found: Iterable[Finding], subjects: Iterable[Subject]) -> list[Finding]:
     told = words_without(subject.object for subject in subjects)
     return [one._replace(summary=told(one.summary), detail=told(one.detail), remedy=told(one.remedy)) for one in found]
+
+
+def time_up() -> str:
+    """When a rule was interrupted, in words."""
+    if BUDGET.spent:
+        return f"when the rules of this run had taken {BUDGET.total:g} seconds together"
+    return f"after {SECONDS:g} seconds"
+
+
+def _unfinished(running: tuple[Setting, str] | None) -> Finding:
+    remedy = "look for a loop that does not end, or compare fewer objects"
+    if running is None:
+        return Finding("POL005", Severity.ERROR, f"no rule has judged this stack, {time_up()}", remedy=remedy)
+    setting, target = running
+    return Finding(
+        "POL005",
+        Severity.ERROR,
+        f"rule {setting.rule.code} was still running{f' on {target}' if target else ''} {time_up()}",
+        target=target,
+        detail="the rules behind it have not judged this stack",
+        remedy=remedy,
+        file=setting.rule.file,
+        line=setting.rule.line,
+    )
 
 
 def _broken(setting: Setting, target: str, error: BaseException) -> Finding:

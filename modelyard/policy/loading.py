@@ -19,6 +19,7 @@ from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.policy.assertions import load_assertion
 from modelyard.policy.changes import changed_rules, codes_in, weaker
+from modelyard.policy.judging import BUDGET, SECONDS, time_up
 from modelyard.policy.printed import kept_apart
 from modelyard.policy.rules import CODE, LEVELS, PARTS, Declared, Rule, declared_by, missing_parts
 from modelyard.policy.settings import Place, Settings, settings_of
@@ -26,6 +27,7 @@ from modelyard.policy.shapes import RULES_SCHEMA, misfits
 from modelyard.stack.config import RuleChoice
 from modelyard.stack.document import parse
 from modelyard.stack.words import did_you_mean, listed, plain
+from modelyard.timelimit import TimeUp
 from modelyard.workloads.sizing import Role
 
 FOLDER = "policies"
@@ -117,8 +119,13 @@ def _module(path: Path, shown: str, package: str, findings: list[Finding]) -> Mo
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
-        with kept_apart():
+        with kept_apart(), BUDGET.limit(SECONDS):
             spec.loader.exec_module(module)
+    except TimeUp:
+        findings.append(
+            _error(f"{path.name} was still loading {time_up()}", "look for a loop that does not end", shown)
+        )
+        return None
     except (Exception, SystemExit) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else line_of(error, path)
         what = error.msg if isinstance(error, SyntaxError) else str(error)

@@ -1,14 +1,19 @@
 """Templates are strict, sandboxed, and bounded in time and size."""
 
 import json
+import multiprocessing
+import time
 import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from modelyard.catalog import Library, PatchVersion, Rendered, load_library, render
+from modelyard.catalog import Library, PatchVersion, Rendered, load_library, render, templates
+from modelyard.timelimit import TimeBudget
 
+ENDLESS = "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}"
 GOOD = "# target: d\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: {{ replicas }}\n"
 
 
@@ -106,6 +111,31 @@ def test_what_is_refused(
     assert words in finding.summary
     assert (finding.file, finding.line) == ("patches/mine/v1/patch.yaml.j2", line)
     assert finding.remedy
+
+
+def test_slow_templates_together_have_a_limit_and_quick_ones_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(templates, "SECONDS", 0.05)
+    monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02))
+    endless = patch(tmp_path, GOOD + ENDLESS)
+    began = time.monotonic()
+    summaries = [render(endless, {"replicas": one}).findings[0].summary for one in range(200)]
+    assert time.monotonic() - began < 8, "200 templates of 0.05 seconds take 10 where nothing adds them up"
+    assert summaries[0] == "patch mine@v1 was still rendering after 0.05 seconds"
+    assert summaries[-1] == "patch mine@v1 was still rendering, when all templates had taken 0.3 seconds together"
+    monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02))
+    quick = patch(tmp_path / "quick", GOOD)
+    assert all(render(quick, {"replicas": one}).documents for one in range(200))
+
+
+def test_a_process_of_a_pool_ends_a_template_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(templates, "SECONDS", 0.05)
+    endless = patch(tmp_path, GOOD + ENDLESS)
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        (finding,) = pool.submit(render, endless, {"replicas": 1}).result(timeout=60).findings
+    assert finding.summary == "patch mine@v1 was still rendering after 0.05 seconds"
 
 
 def test_equal_parameters_are_rendered_once(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from datetime import date
 import pytest
 
 from modelyard.findings import Severity
+from modelyard.policy import judging, loading
+from modelyard.timelimit import TimeBudget
 from tests.unit.policy.conftest import Project
 
 NAMESPACE = "modelyard:policy: {rules: {POL112: {params: {allow: [other]}}}}"
@@ -237,6 +239,31 @@ def test_a_rule_that_breaks_hides_nothing_else(project: Project, body: str, said
     assert any(finding.summary == f"rule POL901 broke on {HEAD}: {said}" for finding in broken)
     assert {finding.file for finding in broken} == {"policies/rules/mine.py"}
     assert len([finding for finding in found if finding.code == "POL112"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("total", "summary"),
+    [
+        (60.0, f"rule POL901 was still running on {HEAD} after 0.2 seconds"),
+        (0.1, f"rule POL901 was still running on {HEAD} when the rules of this run had taken 0.1 seconds together"),
+    ],
+)
+def test_a_rule_that_does_not_end_is_interrupted(
+    project: Project, monkeypatch: pytest.MonkeyPatch, total: float, summary: str
+) -> None:
+    monkeypatch.setattr(judging, "SECONDS", 0.2)
+    monkeypatch.setattr(judging, "BUDGET", TimeBudget(total=total, refill=total))
+    project.rule("while subject.role == 'rayHead':\n        pass\n    return ()")
+    (endless,) = (finding for finding in project.check() if finding.code == "POL005")
+    assert (endless.summary, endless.file, endless.blocks) == (summary, "policies/rules/mine.py", True)
+
+
+def test_a_rule_whose_file_does_not_end_is_interrupted(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "SECONDS", 0.2)
+    monkeypatch.setattr(judging, "SECONDS", 0.2)
+    project.write("rules/mine.py", "while True:\n    pass\n")
+    (endless,) = (finding for finding in project.check() if finding.code == "POL003")
+    assert endless.summary == "mine.py was still loading after 0.2 seconds"
 
 
 def test_the_line_of_a_rule_that_breaks_is_told(project: Project) -> None:
