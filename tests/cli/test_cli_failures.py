@@ -371,5 +371,5 @@ def test_a_place_that_cannot_be_written_is_named_as_it_was_given(refused: Any) -
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_an_error_that_cannot_be_written_keeps_its_exit_code() -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run([sys.executable, "-m", "modelyard", "nonsense"], stderr=full, check=False)
+        done = subprocess.run([str(Path(sys.executable).with_name("modelyard")), "nonsense"], stderr=full, check=False)
     assert done.returncode == 2
