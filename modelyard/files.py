@@ -150,6 +150,8 @@ def _no_file(path: Path, mode: int) -> ReadError:
 def _why(path: Path, error: OSError | ValueError) -> ReadError:
     number = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
     match number:
+        case errno.ENOENT if os.path.islink(path):  # noqa: PTH114 (a name with a null byte is no error here)
+            return ReadError(errno.ELOOP, "it is a link to nothing", path, "put a file there, or correct the link")
         case errno.ENOENT | errno.ENOTDIR:
             return ReadError(number, "there is no such file", path, "add the file, or correct its path")
         case errno.ELOOP:

@@ -16,11 +16,15 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from modelyard.files import ReadError, read_text
+
 TIMEOUT: Final = 10.0
 """Seconds for one answer."""
 ALLOW_HTTP: Final = "MODELYARD_ALLOW_HTTP"
 """Environment variable with which credentials may be sent without TLS; any text but an empty one."""
 _MOST_WORDS: Final = 300
+_MOST_BYTES: Final = 1024 * 1024
+"""Of a file with a credential; the longest tokens have some thousand."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -217,10 +221,9 @@ def _secret(variables: Variables, environment: Mapping[str, str]) -> str:
     text = environment.get(variables.secret, "").strip()
     if not text and (file := environment.get(variables.file)):
         try:
-            text = Path(file).read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "it is no text"
-            raise Unusable(f"{file} cannot be read: {why}", f"correct {variables.file}") from None
+            text = read_text(Path(file), limit=_MOST_BYTES).strip()
+        except ReadError as error:
+            raise Unusable(f"{file} cannot be read: {error.reason}", f"correct {variables.file}") from None
     if not text.isprintable():
         raise Unusable(f"{variables.secret} is not one line of text", f"correct {variables.secret} or {variables.file}")
     return text

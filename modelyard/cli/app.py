@@ -137,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return Exit.FINE
     except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted\n")
+        tell("\ninterrupted\n")
         return 130
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -223,8 +223,19 @@ def _stopped(stop: Stop, words: Sequence[str]) -> int:
         sys.stdout.write(json_text(document) + "\n")
     else:
         style = style_for(Namespace(colour=_colour(words)), sys.stderr)
-        sys.stderr.write("\n".join(stop_text(stop, style)) + "\n")
+        tell("\n".join(stop_text(stop, style)) + "\n")
     return stop.code
+
+
+def tell(text: str) -> None:
+    """Writes to standard error; where that cannot be written, how the run ends stays what it is."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        from modelyard.cli.output import to_nowhere
+
+        to_nowhere(sys.stderr)
 
 
 def _colour(words: Sequence[str]) -> str | None:

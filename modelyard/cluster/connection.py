@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from copy import copy
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,11 +22,15 @@ from lightkube.core.exceptions import ConfigError
 from yaml import MarkedYAMLError, YAMLError
 
 from modelyard.cluster.route import route
+from modelyard.cluster.ways import MAX_BYTES, kubeconfig_paths, read_kubeconfig
+from modelyard.files import ReadError, read_file
 from modelyard.hiding import hidden_text
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 _PLUGIN_ENDED = re.compile(r"Exec (.+?) returned (-?\d+):")
+_FILES = ("certificate_auth", "client_cert", "client_key", "token_file")
+"""What the client calls the files that a cluster or a user of a kubeconfig names."""
 TIMEOUT = 10.0
 """Seconds to wait for one answer of the API server."""
 T = TypeVar("T")
@@ -80,7 +85,7 @@ def _client(config: KubeConfig, context: str) -> Client:
         _check_proxy(way.proxy)
     # What else the client would take from the environment is not what kubectl takes: bundles, and passwords of .netrc.
     made = Client(
-        config=with_plugin_info(config.get(context)),
+        config=with_plugin_info(_with_files(config.get(context))),
         timeout=httpx2.Timeout(TIMEOUT),
         trust_env=False,
         proxy=way.proxy,
@@ -89,6 +94,24 @@ def _client(config: KubeConfig, context: str) -> Client:
         named = {"sni_hostname": way.server_name}
         transport(made).event_hooks = {"request": [lambda request: request.extensions.update(named)]}
     return made
+
+
+def _with_files(config: SingleConfig | None) -> SingleConfig | None:
+    """The same config once the files that it names are known to be readable: the client would wait for a pipe.
+
+    Paths count from the kubeconfig's folder, for the client does not say so of all of them.
+
+    Raises:
+        ReadError: one of them is not.
+    """
+    for part, name in () if config is None else product((config.cluster, config.user), _FILES):
+        file = getattr(part, name, None)
+        if config is None or not file or getattr(part, f"{name}_data", None):
+            continue
+        path = Path(config.abs_file(file))
+        read_file(path, limit=MAX_BYTES)
+        setattr(part, name, str(path))
+    return config
 
 
 def _check_proxy(url: str) -> None:
@@ -137,6 +160,8 @@ def _why(error: Exception) -> str:
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"line {mark.line + 1}, column {mark.column + 1} is not YAML"
+    if isinstance(error, ReadError):
+        return f"{error.filename}: {error.reason}"
     if isinstance(error, OSError):
         reason = (error.strerror or type(error).__name__).lower()
         return f"{reason}: {error.filename}" if error.filename else reason
@@ -154,9 +179,15 @@ def _why(error: Exception) -> str:
 def _kubeconfigs() -> list[KubeConfig]:
     """The kubeconfig files that there are, else the service account of the pod that this runs in."""
     named = os.environ.get("KUBECONFIG") or "~/.kube/config"
-    paths = [Path(name).expanduser() for name in named.split(os.pathsep) if name]
+    found = []
     try:
-        return [KubeConfig.from_file(path) for path in paths if path.is_file()] or [KubeConfig.from_env()]
+        for path in kubeconfig_paths():
+            try:
+                found.append(KubeConfig.from_dict(read_kubeconfig(path), path))
+            except ReadError as error:
+                if not error.missing:
+                    raise
+        return found or [KubeConfig.from_env()]
     except (ConfigError, OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         # The client checks nothing of a file that is no kubeconfig, so it fails wherever it happens to look first.
         raise ClusterError(

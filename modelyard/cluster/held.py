@@ -4,13 +4,13 @@ It is part of where a plan starts from: an apply puts back, or deletes, what the
 for. Nothing of the engine is imported, so that a live plan stays as fast as its API server.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from modelyard.cluster.engine import EngineError, ask_engine
 from modelyard.cluster.state import Held, ObjectKey, key_of
+from modelyard.files import parse_json
 
 RECORD = "modelyard:index:Applied"
 """Type of ``components.record.Applied``."""
@@ -54,7 +54,7 @@ def held_sides(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
             return {}
         raise StateError(said or f"pulumi stack export ended with {done.returncode}")
     try:
-        resources = (json.loads(done.stdout)["deployment"] or {}).get("resources") or ()
+        resources = (parse_json(done.stdout)["deployment"] or {}).get("resources") or ()
         return {side: held_in(resources, side) for side in ("", *sorted({*map(side_of, resources)} - {""}))}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"it is not what an apply writes: it lacks {error}") from error
@@ -82,10 +82,10 @@ def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[Ob
         if kind.startswith("kubernetes:") and not kind.endswith("Patch"):
             found[key_of(resource["inputs"], "default")] = Held(managed=True)
         elif kind.rpartition("/")[2] == LEDGER:
-            record = json.loads(outputs["record"])
+            record = parse_json(outputs["record"])
             found[ObjectKey(*record["key"])] = Held(managed=False, ledger=record["ledger"])
         elif kind == RECORD and "role" in outputs:
-            key = key_of(json.loads(outputs["request"]), "")
+            key = key_of(parse_json(outputs["request"]), "")
             roles[key] = outputs["role"]
             if outputs.get("mode") == "managed":
                 forgotten[key] = Held(managed=True, forgotten=True)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from lightkube import KubeConfig
-from yaml import safe_load
 
-from modelyard.cluster.ways import named
+from modelyard.cluster.ways import MAX_BYTES, named, read_kubeconfig
+from modelyard.files import read_text
 
 _PROXY_URL, _SERVER_NAME = "proxy-url", "tls-server-name"
 
@@ -48,10 +48,10 @@ def route(config: KubeConfig, context: str, environment: Mapping[str, str]) -> R
 
 def _said(config: KubeConfig, name: str) -> Mapping[str, Any]:
     """What the file says of a cluster; empty where it says nothing that the client does not read."""
-    text = config.fname.read_text(encoding="utf-8") if config.fname is not None else ""
-    if _PROXY_URL not in text and _SERVER_NAME not in text:
+    text = read_text(config.fname, limit=MAX_BYTES) if config.fname is not None else ""
+    if config.fname is None or (_PROXY_URL not in text and _SERVER_NAME not in text):
         return {}
-    return named(safe_load(text), "clusters")[name]
+    return named(read_kubeconfig(config.fname), "clusters")[name]
 
 
 def _proxy_for(server: str, environment: Mapping[str, str]) -> str | None:

@@ -8,8 +8,12 @@ from typing import Any
 
 from yaml import YAMLError, safe_load
 
+from modelyard.files import read_text
+
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 """Keys of a cluster or a user that name a file, as seen from the folder of the kubeconfig."""
+MAX_BYTES = 4 * 1024 * 1024
+"""Of the largest kubeconfig, and of the largest file that one names. One of 100 clusters has about 500,000."""
 
 
 def known_contexts() -> frozenset[str] | None:
@@ -43,7 +47,7 @@ def also_named(names: Mapping[str, str | None], folder: Path) -> str:
     file.touch(mode=0o600)
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **made}), encoding="utf-8")
     # The first that has a name counts.
-    return os.pathsep.join((str(file), *map(str, _paths())))
+    return os.pathsep.join((str(file), *map(str, kubeconfig_paths())))
 
 
 def _parts(name: str | None) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]] | None:
@@ -70,21 +74,42 @@ def _absolute(part: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def named(document: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
-    """The clusters, users or contexts of a kubeconfig by their names."""
-    return {one["name"]: one.get(kind.removesuffix("s")) or {} for one in document.get(kind) or ()}
+    """The clusters, users or contexts of a kubeconfig by their names, without what is none."""
+    entries = document.get(kind)
+    pairs = [
+        (one.get("name"), one.get(kind.removesuffix("s")) or {})
+        for one in (entries if isinstance(entries, list) else ())
+        if isinstance(one, dict)
+    ]
+    return {name: part for name, part in pairs if isinstance(name, str) and isinstance(part, dict)}
+
+
+def read_kubeconfig(path: Path) -> Any:
+    """What a kubeconfig holds, of whatever form.
+
+    Raises:
+        ReadError: the file cannot be read.
+        ValueError: it is nested too deeply.
+        YAMLError: it is no YAML.
+    """
+    try:
+        return safe_load(read_text(path, limit=MAX_BYTES))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def _documents() -> Iterator[tuple[Path, dict[str, Any]]]:
     """The kubeconfig files that there are, each with its folder. Who connects tells what is wrong with one."""
-    for path in _paths():
+    for path in kubeconfig_paths():
         try:
-            document = safe_load(path.read_text(encoding="utf-8"))
+            document = read_kubeconfig(path)
         except (OSError, YAMLError, ValueError):
             continue
         if isinstance(document, dict):
             yield path.parent.absolute(), document
 
 
-def _paths() -> list[Path]:
+def kubeconfig_paths() -> list[Path]:
+    """The kubeconfig files that count, whether they are there or not."""
     named = os.environ.get("KUBECONFIG") or "~/.kube/config"
     return [Path(name).expanduser() for name in named.split(os.pathsep) if name]

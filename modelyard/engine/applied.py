@@ -1,6 +1,5 @@
 """What the engine's state says was applied last. No program runs, and nothing is changed."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from modelyard.cluster import ObjectKey, key_of
 from modelyard.cluster.held import RECORD, held_in, side_of
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
+from modelyard.files import parse_json
 from modelyard.plan.drift import FORMAT_VERSION, Applied
 
 CLUSTER = "modelyard:Cluster"
@@ -87,7 +87,7 @@ def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]
         if resource["type"] == RECORD and "request" in outputs:
             if outputs["formatVersion"] != FORMAT_VERSION:
                 raise ValueError(f"formatVersion {FORMAT_VERSION}, it has {outputs['formatVersion']}")
-            yield json.loads(outputs["request"])
+            yield parse_json(outputs["request"])
 
 
 def _objects(resources: Iterable[Mapping[str, Any]]) -> Iterator[ObjectKey]:

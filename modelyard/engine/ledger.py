@@ -18,6 +18,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from modelyard.cluster import ObjectKey
 from modelyard.engine.progress import LEFT
+from modelyard.files import parse_json
 from modelyard.merge import Owner, Path, fieldset
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.ledger import filled, ledger_of, ledger_text, ours, read_or_none, write_ledger
@@ -49,7 +50,7 @@ class Record(NamedTuple):
         Raises:
             LedgerFailure: it is of a newer modelyard.
         """
-        value = json.loads(text)
+        value = parse_json(text)
         if value.pop("formatVersion", None) != FORMAT_VERSION:
             raise LedgerFailure("the state was written by another modelyard; run the newer one")
         return cls(**{**value, "key": ObjectKey(*value["key"])})

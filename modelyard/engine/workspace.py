@@ -1,10 +1,11 @@
 """The project's folder as the engine sees it, asked for no more than a run needs."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from pulumi import automation
+
+from modelyard.files import parse_json
 
 
 class Workspace(automation.LocalWorkspace):
@@ -29,12 +30,12 @@ class Workspace(automation.LocalWorkspace):
 
     def export_stack(self, stack_name: str) -> automation.Deployment:
         """The stack's state."""
-        state = json.loads(self._pulumi("stack", "export", "--stack", stack_name))
+        state = parse_json(self._pulumi("stack", "export", "--stack", stack_name))
         return automation.Deployment(state["version"], state["deployment"])
 
     def stack_outputs(self, stack_name: str) -> automation.OutputMap:
         """The stack's outputs; a secret one is there without its value."""
-        found = json.loads(self._pulumi("stack", "output", "--json", "--stack", stack_name))
+        found = parse_json(self._pulumi("stack", "output", "--json", "--stack", stack_name))
         return {name: automation.OutputValue(value, secret=value == HIDDEN) for name, value in found.items()}
 
     def _pulumi(self, *arguments: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.cluster.state import annotations_of
+from modelyard.files import parse_json
 from modelyard.merge import Key, Owner, Path, fieldset
 from modelyard.merge.fieldset import FieldSet
 from modelyard.merge.managed import entries, identity, owner_of
@@ -79,7 +80,7 @@ def read_ledger(text: str) -> Ledger:
         LedgerError: the text is no ledger, or one of a newer modelyard.
     """
     try:
-        document = json.loads(text)
+        document = parse_json(text)
         if document["formatVersion"] != FORMAT_VERSION:
             raise LedgerError(
                 f"it has formatVersion {document['formatVersion']}, this modelyard reads {FORMAT_VERSION}"

@@ -1,6 +1,7 @@
 """How the policies of a change differ from those of its base, where the base's Python rules judge it."""
 
 import ast
+import errno
 import json
 import os
 import re
@@ -8,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.policy.rules import CODE, Rule
 from modelyard.policy.settings import Setting, can_run
@@ -21,7 +23,6 @@ _FOLDER = "policies"
 _RULES = f"{_FOLDER}/rules"
 _LARGEST = 256 * 1024
 """Bytes of a file whose meaning is looked at; larger ones are compared as they are."""
-_CHUNK = 1 << 20
 
 
 def changed_rules(base: Path, head: Path, findings: list[Finding]) -> tuple[Finding, ...]:
@@ -85,7 +86,7 @@ def _says(rule: Rule) -> tuple[object, ...]:
 def meaning(file: Path) -> object:
     """What a file says: of Python its syntax tree, of YAML its values, of any other file its bytes; None without it."""
     content = _content(file)
-    if not isinstance(content, bytes):
+    if not isinstance(content, bytes) or len(content) > _LARGEST:
         return content
     if file.suffix == ".py":
         try:
@@ -104,23 +105,15 @@ def meaning(file: Path) -> object:
 
 
 def _content(file: Path) -> object:
-    """The bytes of a file; of a large one its size and digest, of what is no file its kind; None without it."""
+    """The bytes of a file; what differs from everything where it is too large to compare, else why it has none."""
+    if os.path.islink(file) and not os.path.isfile(file):  # noqa: PTH113, PTH114 (neither raises)
+        return "link", os.readlink(file)  # noqa: PTH115 (only compared)
     try:
-        facts = file.lstat()
-        if file.is_symlink() and not file.is_file():
-            return "link", os.readlink(file)  # noqa: PTH115 (only compared)
-        if not file.is_file():
-            return "no file", facts.st_mode
-        if file.stat().st_size <= _LARGEST:
-            return file.read_bytes()
-        from hashlib import file_digest
-
-        with file.open("rb") as stream:
-            return "large", file_digest(stream, "sha256").digest()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        return "unreadable", error.errno
+        return read_file(file)
+    except ReadError as error:
+        if error.missing:
+            return None
+        return object() if error.errno == errno.EFBIG else error.reason
 
 
 def _below(root: Path, findings: list[Finding]) -> Iterator[str]:

@@ -5,7 +5,6 @@ So the Python may come from another commit than the data: from one that somebody
 """
 
 import os
-import stat
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -88,7 +87,10 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
 
 
 def _python(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
-    files = [path for path in _files(folder, RULES, ".py", findings) if not path.name.startswith("_")]
+    # What rules share is imported by them, and must be a file as well.
+    every = _files(folder, RULES, ".py", findings)
+    readable = [path for path in every if _read(path, f"{FOLDER}/{RULES}/{path.name}", findings) is not None]
+    files = [path for path in readable if not path.name.startswith("_")]
     if not files:
         return
     package = ModuleType(f"modelyard_rules_{sha256(str(folder).encode()).hexdigest()[:8]}")
@@ -201,6 +203,9 @@ def _misdeclared(declared: Declared) -> tuple[str, str]:
 
 
 def _assertions(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
+    for path in _files(folder, ASSERTIONS, ".yml", findings):
+        summary = f"{path.name} judges nothing: assertions end in .yaml"
+        findings.append(_error(summary, f"rename it to {path.stem}.yaml", f"{FOLDER}/{ASSERTIONS}/{path.name}"))
     for path in _files(folder, ASSERTIONS, ".yaml", findings):
         shown = f"{FOLDER}/{ASSERTIONS}/{path.name}"
         content = _read(path, shown, findings)
@@ -213,7 +218,7 @@ def _assertions(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
 
 
 def _choices(path: Path, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Place]:
-    content = _read(path, shown, findings) if os.path.lexists(path) and is_file(path, shown, findings) else None
+    content = _read(path, shown, findings)
     document, problems = parse(content) if content is not None else (None, ())
     findings.extend(
         Finding("POL002", Severity.ERROR, one.message, file=shown, line=one.line, column=one.column, remedy=one.remedy)
@@ -243,10 +248,7 @@ def _choices(path: Path, shown: str, findings: list[Finding]) -> tuple[Mapping[s
 
 def _files(policies: Path, name: str, suffix: str, findings: list[Finding]) -> list[Path]:
     """The files of a folder of the policies, sorted; none where there is no such folder."""
-    listed = entries(policies, name, findings)
-    return [
-        path for path in listed if path.suffix == suffix and is_file(path, f"{FOLDER}/{name}/{path.name}", findings)
-    ]
+    return [path for path in entries(policies, name, findings) if path.suffix == suffix]
 
 
 def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
@@ -263,18 +265,6 @@ def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
                 findings.append(finding)
             return []
     return found
-
-
-def is_file(path: Path, shown: str, findings: list[Finding]) -> bool:
-    """Whether it is a regular file, or a link to one; a finding where it is not."""
-    try:
-        if stat.S_ISREG(path.stat().st_mode):
-            return True
-        why = "it is no regular file"
-    except OSError as error:
-        why = _reason(error)
-    findings.append(_error(f"{path.name} cannot be read: {why}", "make it a file that can be read", shown))
-    return False
 
 
 def _reason(error: OSError) -> str:

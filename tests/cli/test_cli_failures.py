@@ -366,3 +366,10 @@ def test_a_fault_of_our_own_says_so_without_a_traceback(
 def test_a_place_that_cannot_be_written_is_named_as_it_was_given(refused: Any) -> None:
     result = refused("plan", "dev", "--out", "/proc/x.plan", code=2)
     assert "error: /proc/x.plan cannot be used" in result.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_error_that_cannot_be_written_keeps_its_exit_code() -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run([str(Path(sys.executable).with_name("modelyard")), "nonsense"], stderr=full, check=False)
+    assert done.returncode == 2

@@ -134,7 +134,7 @@ def test_credentials_go_into_the_header_and_into_no_message(monkeypatch: pytest.
 def test_a_password_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD_FILE, "/nowhere/password")
     monkeypatch.setenv("MODELYARD_BROKER_URL", "http://127.0.0.1:9")
-    with pytest.raises(Unanswered, match="/nowhere/password cannot be read: No such file") as error:
+    with pytest.raises(Unanswered, match="/nowhere/password cannot be read: there is no such file") as error:
         ask(Broker("http://127.0.0.1:9", "/", QUEUE))
     assert error.value.remedy == f"correct {PASSWORD_FILE}"
 
