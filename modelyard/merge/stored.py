@@ -157,26 +157,6 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def without_refused_nulls(kind: Type, value: Any, before: Any = None) -> Any:
-    """The value without the nulls of a custom resource that its schema does not allow, but for items of lists.
-
-    Writes other than an apply drop them before they are judged.
-    """
-    if value is before or kind.native:
-        return value
-    if type(value) is dict:
-        known = before if type(before) is dict else {}
-        out = {
-            name: without_refused_nulls(kind.child[name] or kind, inner, known.get(name))
-            for name, inner in value.items()
-            if not (inner is None and (type_ := kind.child[name]) and not (type_.nullable or type_.native))
-        }
-        return value if len(out) == len(value) and all(out[name] is value[name] for name in out) else out
-    if type(value) is list and kind.is_list:
-        return _unchanged([without_refused_nulls(kind.item, item) for item in value], value)
-    return value
-
-
 def refused_nulls(kind: Type, value: Any, before: Any, path: Path = ROOT) -> Iterator[Path]:
     """Where a custom resource holds a null that its schema does not allow, among what differs from ``before``."""
     if value is before:

@@ -1,8 +1,8 @@
 """Records from a real API server what the conformance cases need offline.
 
 ``python -m tests.conformance.record KUBECONFIG`` plays ``live/*.yaml`` and writes each object as the server returns it,
-and writes a compact schema of the sample custom resource (``schemas/sample-crd.yaml``, installed when it is missing) from
-the OpenAPI document that the server publishes.
+and writes a compact schema of the sample custom resource (``schemas/sample-crd.yaml``, installed when it is missing)
+from the OpenAPI document that the server publishes.
 """
 
 import json
