@@ -175,9 +175,11 @@ def created_entry(obj: dict[str, Any], manager: str, version: str, schema: Type)
     """The entry of whoever made the whole object."""
     fields: FieldSet = {}
     for name, value in obj.items():
-        if (name != "status" or not schema.status_subresource) and not (name in schema.zeros and value == {}):
+        if name != "status" or not schema.status_subresource:
             kind = schema.child[name] or DEDUCED
-            fields["f:" + name] = _over_zero(kind, value) if name in schema.zeros else whole_set(kind, value)
+            subset = _over_zero(kind, value) if name in schema.zeros else whole_set(kind, value)
+            if subset or name not in schema.zeros:
+                fields["f:" + name] = subset
     return new_entry(manager, "Update", version, fieldset.difference(fields, UNTRACKED))
 
 
@@ -200,8 +202,8 @@ def _over_zero(kind: Type, value: Any) -> FieldSet:
     for name, inner in value.items():
         type_ = kind.child[name] or DEDUCED
         if name in kind.zeros:
-            if inner != {}:
-                out["f:" + name] = _over_zero(type_, inner)
+            if subset := _over_zero(type_, inner):
+                out["f:" + name] = subset
             continue
         if name in kind.required and inner is None:
             continue

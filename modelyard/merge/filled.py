@@ -37,7 +37,7 @@ def _filled(kind: Type, value: Any, before: Any) -> Any:
     if kind.copied and all(out.get(name) == wanted for name, wanted in kind.copied["when"].items()):
         for name, sources in kind.copied["fill"].items():
             # What comes first stays; the name itself is the first of all.
-            parts = [out.get(one) or {} for one in (*reversed(sources), name)]
+            parts = [part for one in (*reversed(sources), name) if type(part := out.get(one)) is dict]
             if whole := {key: amount for part in parts for key, amount in part.items()}:
                 out[name] = whole
     # Some versions print null where nothing is.

@@ -21,8 +21,8 @@ DROPPED_MARK = "x-dropped-zeros"
 DEFAULTS_MARK = "x-code-defaults"
 """Defaults that the API server's code gives to fields of a Go type, which OpenAPI documents lack."""
 COPIED_MARK = "x-code-copied"
-"""Maps of a Go type that the API server's code completes from others beside them: ``{"when": {field: value}, "fill":
-{map: [maps that it takes from]}}``."""
+"""Fields of a Go type that the API server's code fills from others beside them: ``{"when": {field: value}, "fill":
+{field: [fields that it takes from]}}``. Of maps, it takes the keys that are missing."""
 DERIVED_MARK = "x-code-derived"
 """Fields of a Go type to which the API server's code gives a default that depends on the fields beside them."""
 
@@ -95,7 +95,7 @@ class Type:
         self.code_defaults: Mapping[str, Any] = {}
         """Defaults of the API server's code by field (``DEFAULTS_MARK``)."""
         self.copied: Mapping[str, Any] = {}
-        """Maps that are completed from others (``COPIED_MARK``)."""
+        """Fields that are filled from others (``COPIED_MARK``)."""
         self.derived: frozenset[str] = frozenset()
         """Fields whose default depends on others (``DERIVED_MARK``)."""
         self.is_list = False

@@ -36,10 +36,8 @@ def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outco
         if "apply" in step:
             answer = server_side(live, case.whole(step["apply"]), by, case.type, bool(step.get("force")))
             return Outcome(answer.object if answer.object else live, conflicts(answer), {})
-        if "create" in step:
-            return Outcome(update(None, case.whole(step["create"]), by, case.type), {}, {})
-        assert live is not None
         if "forget" in step:
+            assert live is not None
             metadata = {name: value for name, value in live["metadata"].items() if name != "managedFields"}
             return Outcome({**live, "metadata": metadata}, {}, {})
         return Outcome(update(live, written(case, step, live), by, case.type), {}, {})
@@ -47,8 +45,11 @@ def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outco
         return Outcome(live, {}, {str(problem.path): problem.message for problem in error.errors})
 
 
-def written(case: Case, step: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
-    """The whole object that a patch or a replacement asks for."""
+def written(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:
+    """The whole object that a creation, a patch or a replacement asks for."""
+    if "create" in step:
+        return case.whole(step["create"])
+    assert live is not None
     if "merge-patch" in step:
         merged: dict[str, Any] = json_merged(live, step["merge-patch"])
         return merged
@@ -79,7 +80,8 @@ def update(live: dict[str, Any] | None, new: dict[str, Any], manager: str, schem
         raise unfit(new, schema)
     if known and (errors := foreign(metadata, known)):
         raise MergeError(errors)
-    forgets = metadata.get("managedFields") in ([], [{}])
+    # Go's untyped objects do not tell an empty list from none.
+    forgets = metadata.get("managedFields") in (([], [{}]) if schema.native else ([{}],))
     new = settled(new, live)
     if schema.status_subresource:
         new = {name: value for name, value in new.items() if name != "status"}

@@ -62,7 +62,7 @@ def _stepped(server: Server, path: str, case: Case, step: Object, live: Object |
     """Sends one step, compares the answers, and returns the object as it is then."""
     ours = play(case, step, live)
     status, theirs = send(server, path, case, step)
-    assert not (differs := difference(case, step, ours, status, theirs)), differs
+    assert not (differs := difference(case, step, live, ours, status, theirs)), differs
     if status < 300:
         return theirs
     assert ours.error or ours.conflicts or case.spec.get("server refuses"), theirs
