@@ -4,12 +4,14 @@ import json
 from typing import Any
 
 from modelyard.merge import Type
+from modelyard.merge.managed import entries, identity, in_order
 from modelyard.merge.typed import same
 from tests.conformance.casefile import Case, comparable, named_in, without_nulls
 from tests.conformance.server import APPLY, JSON_PATCH, MERGE, STRATEGIC, Server
 from tests.conformance.steps import Outcome, written
 
 Object = dict[str, Any]
+_HOW = (("force", "force", "true"), ("dryRun", "dry", "All"))
 _WORDS_OF_A_MERGE = ("typed patch object", "typed live object", "managedFields must")
 
 
@@ -28,8 +30,8 @@ def send(server: Server, path: str, case: Case, step: Object) -> tuple[int, Obje
     for word, media in (("merge-patch", MERGE), ("strategic-patch", STRATEGIC), ("json-patch", JSON_PATCH)):
         if word in step:
             return server.request("PATCH", path, step[word], media, **by)
-    force = {"force": "true"} if step.get("force") else {}
-    return server.request("PATCH", path, _named(case.whole(step["apply"]), path), APPLY, **by, **force)
+    how = {name: value for name, asked, value in _HOW if step.get(asked)}
+    return server.request("PATCH", path, _named(case.whole(step["apply"]), path), APPLY, **by, **how)
 
 
 def _named(obj: Object, path: str) -> Object:
@@ -71,9 +73,20 @@ def difference(case: Case, step: Object, live: Object | None, ours: Outcome, sta
     if "apply" not in step and _spelled_anew(case.type, written(case, step, live), ours.object, live):
         expected["metadata"]["managedFields"] = got["metadata"]["managedFields"] = []
     if got == expected:
-        return ""
+        return "" if not expected["metadata"].get("managedFields") else _order(ours.object, theirs)
     part = "owners" if _without_owners(got) == _without_owners(expected) else "object"
     return _both(part, *_parts(expected, got))
+
+
+def _order(ours: Object, theirs: Object) -> str:
+    """How the entries of managedFields differ in their order or times; empty where they do not.
+
+    An entry that is written now has no time offline, and gets that of the server's.
+    """
+    times = {identity(entry): entry.get("time") for entry in entries(theirs)}
+    timed = [{**entry, "time": entry.get("time") or times.get(identity(entry))} for entry in entries(ours)]
+    sides = [[(*identity(e), e.get("time")) for e in found] for found in (in_order(timed), entries(theirs))]
+    return "" if sides[0] == sides[1] else _both("order of owners", *sides)
 
 
 def _spelled_anew(kind: Type, sent: Any, kept: Any, live: Any) -> bool:

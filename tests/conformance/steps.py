@@ -13,7 +13,7 @@ from modelyard.merge.typed import UnfitError, compare
 from modelyard.merge.validate import misfits, unfit
 from tests.conformance.casefile import Case
 
-_KEYLESS = ("the item needs", "the list has two items", "an item must not be null")
+KEYLESS = ("the item needs", "the list has two items", "an item must not be null")
 """How the errors begin of what an apply cannot send and another write can."""
 
 
@@ -83,10 +83,17 @@ def update(live: dict[str, Any] | None, new: dict[str, Any], manager: str, schem
     # Go's untyped objects do not tell an empty list from none.
     forgets = metadata.get("managedFields") in (([], [{}]) if schema.native else ([{}],))
     new = settled(new, live)
+    misplaced = False
     if schema.status_subresource:
+        misplaced = any(
+            "unknown field" not in error.message for error in misfits({"status": new.get("status")}, schema)
+        )
         new = {name: value for name, value in new.items() if name != "status"}
         new |= {"status": live["status"]} if live and "status" in live else {}
     new = stored(schema, _without_refused_nulls(schema, new, live), live)
+    if misplaced:
+        # Ignored, but the server cannot say who owns what of such an object.
+        return with_entries(new, [])
     version = str(new.get("apiVersion", ""))
     try:
         if live is None:
@@ -96,7 +103,7 @@ def update(live: dict[str, Any] | None, new: dict[str, Any], manager: str, schem
             return with_entries(new, [])
         change = compare(schema, live, new)
     except UnfitError:
-        wrong = [error for error in misfits(new, schema) if not error.message.startswith(_KEYLESS)]
+        wrong = [error for error in misfits(new, schema) if not error.message.startswith(KEYLESS)]
         if wrong:
             raise MergeError(wrong) from None
         # The server takes items without their key, and cannot say from then on who owns what.
