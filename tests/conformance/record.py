@@ -43,15 +43,16 @@ def live(server: Server, namespace: str, source: Path) -> dict[str, Any]:
     return found
 
 
-def install_sample(server: Server) -> None:
-    """Installs the sample custom resource and waits until its schema is published."""
-    crd = yaml.safe_load((HERE / "schemas" / "sample-crd.yaml").read_text())
+def install_crd(server: Server, path: Path) -> None:
+    """Installs a custom resource and waits until its schema is published."""
+    crd = yaml.safe_load(path.read_text())
     server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+    group, (version, *_) = crd["spec"]["group"], crd["spec"]["versions"]
     for _ in range(100):
-        if server.request("GET", "/openapi/v3/apis/conformance.modelyard.dev/v1")[0] == 200:
+        if server.request("GET", f"/openapi/v3/apis/{group}/{version['name']}")[0] == 200:
             return
         time.sleep(0.1)
-    raise RuntimeError("the API server does not publish the sample's schema")
+    raise RuntimeError(f"the API server does not publish the schema of {path.name}")
 
 
 def published(server: Server, api_version: str, kinds: tuple[str, ...]) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def main() -> None:
     """Writes every recording."""
     server = Server(Path(sys.argv[1]))
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "record"}})
-    install_sample(server)
+    install_crd(server, HERE / "schemas" / "sample-crd.yaml")
     found = published(server, "conformance.modelyard.dev/v1", ("Sample",))
     SAMPLE.write_text(json.dumps(found, sort_keys=True, separators=(",", ":")) + "\n")
     for source in sorted((HERE / "live").glob("*.yaml")):

@@ -29,7 +29,8 @@ class Outcome(NamedTuple):
 def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outcome:
     """One step over the live object: a write of the kinds below, or forget, which clears the managedFields.
 
-    ``apply`` (with ``force``), ``create``, ``replace``, ``merge-patch``, ``strategic-patch``, ``json-patch``.
+    ``apply`` (with ``force``, and ``dry`` for a dry run), ``create``, ``replace``, ``merge-patch``,
+    ``strategic-patch``, ``json-patch``, ``scale``.
     """
     by = step.get("by", "")
     try:
@@ -40,9 +41,22 @@ def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outco
             assert live is not None
             metadata = {name: value for name, value in live["metadata"].items() if name != "managedFields"}
             return Outcome({**live, "metadata": metadata}, {}, {})
+        if "scale" in step:
+            assert live is not None
+            return Outcome(scaled(case.type, live, by, step["scale"]), {}, {})
         return Outcome(update(live, written(case, step, live), by, case.type), {}, {})
     except MergeError as error:
         return Outcome(live, {}, {str(problem.path): problem.message for problem in error.errors})
+
+
+def scaled(kind: Type, live: dict[str, Any], manager: str, replicas: int) -> dict[str, Any]:
+    """A live object after a write to its ``scale``."""
+    new = update(live, {**live, "spec": {**live["spec"], "replicas": replicas}}, manager, kind, "scale")
+    if any("f:replicas" in entry["fieldsV1"].get("f:spec", {}) for entry in entries(live)):
+        return new
+    # A count that nobody owned is not tracked.
+    mine = (manager, "Update", new["apiVersion"], "scale")
+    return with_entries(new, [entry for entry in entries(new) if identity(entry) != mine])
 
 
 def written(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:
@@ -63,7 +77,9 @@ def written(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> di
 
 
 @depth_checked
-def update(live: dict[str, Any] | None, new: dict[str, Any], manager: str, schema: Type) -> dict[str, Any]:
+def update(
+    live: dict[str, Any] | None, new: dict[str, Any], manager: str, schema: Type, subresource: str = ""
+) -> dict[str, Any]:
     """``new`` as the API server has it after ``manager`` wrote it over ``live`` (None: created it).
 
     ``new`` is a whole object, such as ``live`` with a merge patch laid over it. Its managedFields are set but for the
@@ -110,7 +126,7 @@ def update(live: dict[str, Any] | None, new: dict[str, Any], manager: str, schem
         return with_entries(new, [])
     touched = fieldset.union(change.modified, change.added)
     removed = change.removed
-    mine = (manager, "Update", version, "")
+    mine = (manager, "Update", version, subresource)
     sets = {identity(entry): (entry, entry.get("fieldsV1") or {}) for entry in entries(live)}
     result = []
     for who, (entry, fields) in sets.items():
@@ -121,7 +137,10 @@ def update(live: dict[str, Any] | None, new: dict[str, Any], manager: str, schem
     taken = fieldset.difference(touched, UNTRACKED)
     left = fieldset.union(fieldset.difference(own, removed), taken)
     latest = own_entry if own_entry and not taken and left == own else new_entry(manager, "Update", version, left)
-    return with_entries(new, [*result, latest] if left else result, latest)
+    if subresource:
+        # A write to scale leaves an entry without a time.
+        latest = {**latest, "subresource": subresource}
+    return with_entries(new, [*result, latest] if left else result, None if subresource else latest)
 
 
 def _without_refused_nulls(kind: Type, value: Any, before: Any = None) -> Any:
