@@ -173,13 +173,8 @@ def _own_entry(
 
 def created_entry(obj: dict[str, Any], manager: str, version: str, schema: Type) -> dict[str, Any]:
     """The entry of whoever made the whole object."""
-    fields: FieldSet = {}
-    for name, value in obj.items():
-        if name != "status" or not schema.status_subresource:
-            kind = schema.child[name] or DEDUCED
-            subset = _over_zero(kind, value) if name in schema.zeros else whole_set(kind, value)
-            if subset or name not in schema.zeros:
-                fields["f:" + name] = subset
+    counted = {name: value for name, value in obj.items() if name != "status" or not schema.status_subresource}
+    fields = _over_zero(schema, counted)
     return new_entry(manager, "Update", version, fieldset.difference(fields, UNTRACKED))
 
 
@@ -205,10 +200,11 @@ def _over_zero(kind: Type, value: Any) -> FieldSet:
             if subset := _over_zero(type_, inner):
                 out["f:" + name] = subset
             continue
-        if name in kind.required and inner is None:
+        must = kind.native and name in kind.required
+        if kind.native and (inner is None or (must and inner in ("", 0, False))):
             continue
         subset = whole_set(type_, inner)
-        if name in kind.required and len(subset) > 1:
+        if must and len(subset) > 1:
             # What must be there is there as null in the empty struct.
             subset = {element: part for element, part in subset.items() if element != SELF}
         out["f:" + name] = subset

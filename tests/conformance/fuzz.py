@@ -44,6 +44,11 @@ _METADATA: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("labels", (None, {}, {"a": None}, {"a": 1})),
     ("annotations", (None, {}, {"a": ""}, {"a": None})),
 )
+# The values of a Secret are bytes, of which Go knows null and empty ones. A Namespace goes only with its controllers. A
+# list of the others is printed as null when nothing is in it, though it is not required.
+_LEFT_OUT = (
+    *("v1 Secret", "v1 Namespace", "discovery.k8s.io/v1 EndpointSlice", "rbac.authorization.k8s.io/v1 Role"),
+)
 
 
 class Seed(NamedTuple):
@@ -55,9 +60,8 @@ class Seed(NamedTuple):
 
     def case(self, steps: Steps) -> Case:
         """The steps as a case."""
-        api_version, kind = self.type.split()
-        adds = {} if "." in api_version else {"server adds": True}
-        return Case("random", "random", api_version, kind, {**adds, "steps": steps})
+        case = Case("random", "random", *self.type.split(), {"steps": steps})
+        return case._replace(spec={**case.spec, "server adds": case.type.native})
 
 
 class Found(NamedTuple):
@@ -78,8 +82,16 @@ class Found(NamedTuple):
 
 
 def seeds() -> list[Seed]:
-    """Every kind that random objects are made of."""
-    return [Seed(**spec) for spec in yaml.safe_load((HERE / "seeds.yaml").read_text())]
+    """Every kind that random objects are made of: those of ``seeds.yaml``, and each other one of ``requests.yaml``."""
+    found = [Seed(**spec) for spec in yaml.safe_load((HERE / "seeds.yaml").read_text())]
+    # No finalizers: the server adds its own to those of a new volume.
+    metadata = {name: value for name, value in found[0].fields["metadata"].items() if name != "finalizers"}
+    for request in yaml.safe_load((HERE / "requests.yaml").read_text()):
+        type_ = f"{request['apiVersion']} {request['kind']}"
+        if type_ not in _LEFT_OUT and not any(seed.type == type_ for seed in found):
+            always = {name: value for name, value in request.items() if name not in ("apiVersion", "kind", "metadata")}
+            found.append(Seed(type_, always, {"metadata": metadata, **always}))
+    return found
 
 
 def writes(rng: random.Random, seed: Seed) -> Steps:
@@ -105,7 +117,7 @@ class _Maker:
 
     def step(self, seed: Seed) -> Object:
         rng = self.rng
-        native = "." not in seed.type.split()[0]
+        native = seed.case([]).type.native
         word = rng.choice(("apply",) * 6 + ("merge-patch",) * 3 + ("replace", "json-patch", "forget")
                           + (("strategic-patch",) * 2 if native else ())
                           + (("scale",) if seed.type == "apps/v1 Deployment" else ()))  # fmt: skip
