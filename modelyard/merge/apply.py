@@ -197,7 +197,8 @@ def _over_zero(kind: Type, value: Any) -> FieldSet:
     for name, inner in value.items():
         type_ = kind.child[name] or DEDUCED
         if name in kind.zeros:
-            if subset := _over_zero(type_, inner):
+            subset = _over_zero(type_, inner)
+            if subset or (inner and not type_.separable):
                 out["f:" + name] = subset
             continue
         must = kind.native and name in kind.required

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from modelyard.merge import Type
 from modelyard.merge.metadata import SYSTEM
+from modelyard.merge.types import DEDUCED
 from modelyard.merge.validate import misfits
 from tests.conformance.beside import difference, send
 from tests.conformance.casefile import HERE, Case
@@ -46,9 +48,7 @@ _METADATA: tuple[tuple[str, tuple[Any, ...]], ...] = (
 )
 # The values of a Secret are bytes, of which Go knows null and empty ones. A Namespace goes only with its controllers. A
 # list of the others is printed as null when nothing is in it, though it is not required.
-_LEFT_OUT = (
-    *("v1 Secret", "v1 Namespace", "discovery.k8s.io/v1 EndpointSlice", "rbac.authorization.k8s.io/v1 Role"),
-)
+_LEFT_OUT = (*("v1 Secret", "v1 Namespace", "discovery.k8s.io/v1 EndpointSlice", "rbac.authorization.k8s.io/v1 Role"),)
 
 
 class Seed(NamedTuple):
@@ -134,7 +134,7 @@ class _Maker:
         if rng.random() < 0.5:
             fields = self.odd(fields)
         if word == "strategic-patch":
-            fields = _with_names(fields)
+            fields = self.directed(seed.case([]).type, _with_names(fields))
         step = {word: fields}
         if word == "apply":
             step.update((name, True) for name, odds in (("force", 0.5), ("dry", 0.2)) if rng.random() < odds)
@@ -183,6 +183,43 @@ class _Maker:
             else:
                 holder[key] = copy.deepcopy(rng.choice(_ODD))
         return out
+
+    def directed(self, kind: Type, value: Any) -> Any:
+        """The fields with a directive of strategic merge patch here and there."""
+        rng = self.rng
+        if not isinstance(value, dict):
+            return value
+        out = {}
+        for name, inner in value.items():
+            type_ = kind.child[name] or DEDUCED
+            out[name] = self.directed(type_, inner)
+            if isinstance(inner, list) and type_.strategy == "merge":
+                self.direct_list(type_.merge_key, name, type_, out)
+        if rng.random() < 0.03:
+            out["$patch"] = rng.choice(("replace", "delete"))
+        if kind.retain_keys and rng.random() < 0.3:
+            out["$retainKeys"] = list(out)
+        return out
+
+    def direct_list(self, key: str, name: str, kind: Type, out: Object) -> None:
+        """Directives in the items of a merging list, and beside it."""
+        rng = self.rng
+        if not key:
+            if rng.random() < 0.3:
+                out[f"$deleteFromPrimitiveList/{name}"] = [item for item in out[name] if rng.random() < 0.5]
+            return
+        items = [self.directed(kind.item, item) for item in out[name]]
+        if not all(isinstance(item, dict) and isinstance(item.get(key), str | int) for item in items):
+            return
+        order = [{key: item[key]} for item in items]
+        for item in items:
+            if rng.random() < 0.1:
+                item["$patch"] = rng.choice(("delete", "replace"))
+        out[name] = items
+        if rng.random() < 0.3:
+            if rng.random() < 0.2:
+                rng.shuffle(order)
+            out[f"$setElementOrder/{name}"] = order
 
     def operation(self, fields: Object) -> Object:
         rng = self.rng
