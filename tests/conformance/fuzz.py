@@ -46,9 +46,9 @@ _METADATA: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("labels", (None, {}, {"a": None}, {"a": 1})),
     ("annotations", (None, {}, {"a": ""}, {"a": None})),
 )
-# The values of a Secret are bytes, of which Go knows null and empty ones. A Namespace goes only with its controllers. The
-# JobSpec of a CronJob gets none of a Job's defaults, and both are of one type. A list of the others is printed as null
-# when nothing is in it, though it is not required.
+# The values of a Secret are bytes, of which Go knows null and empty ones. A Namespace goes only with its controllers.
+# The JobSpec of a CronJob gets none of a Job's defaults, and both are of one type. A list of the others is printed as
+# null when nothing is in it, though it is not required.
 _LEFT_OUT = (
     *("v1 Secret", "v1 Namespace", "batch/v1 CronJob"),
     *("discovery.k8s.io/v1 EndpointSlice", "rbac.authorization.k8s.io/v1 Role"),
@@ -211,7 +211,7 @@ class _Maker:
         if not key:
             if rng.random() < 0.3:
                 # What is both added and deleted stays or goes as Go walks through a map: by chance.
-                doomed = [item for item in out[name] if rng.random() < 0.5]
+                doomed = [item for item in out[name] if isinstance(item, str) and rng.random() < 0.5]
                 out[name] = [item for item in out[name] if item not in doomed]
                 out[f"$deleteFromPrimitiveList/{name}"] = doomed
             return
