@@ -76,7 +76,9 @@ def difference(case: Case, step: Object, live: Object | None, ours: Outcome, sta
         if "apply" not in step and _without_owners(full) != _without_owners(expected):
             # What a default sets belongs to whoever made room for it, which no merge can foretell.
             expected["metadata"]["managedFields"] = got["metadata"]["managedFields"] = []
-    if not step.keys() & {"apply", "scale"} and _spelled_anew(case.type, written(case, step, live), ours.object, live):
+    if not step.keys() & {"apply", "scale", "forget"} and _spelled_anew(
+        case.type, written(case, step, live), ours.object, live
+    ):
         expected["metadata"]["managedFields"] = got["metadata"]["managedFields"] = []
     if got == expected:
         return "" if not expected["metadata"].get("managedFields") else _order(ours.object, theirs)
