@@ -102,7 +102,7 @@ def update(
     misplaced = False
     if schema.status_subresource:
         misplaced = any(
-            "unknown field" not in error.message for error in misfits({"status": new.get("status")}, schema)
+            error.message.startswith("expected") for error in misfits({"status": new.get("status")}, schema)
         )
         new = {name: value for name, value in new.items() if name != "status"}
         new |= {"status": live["status"]} if live and "status" in live else {}
