@@ -1,6 +1,6 @@
 """Merging objects as Kubernetes does, offline: by schema, without a cluster and without knowing any kind.
 
-Owns strategic merge patch (``strategic``, ``three_way``: what kubectl does), server-side apply (``server_side``: what
+Owns strategic merge patch (``strategic``), server-side apply (``server_side``: what
 Pulumi does, with ownership and conflicts), what differs between two objects (``diff``), who owns a field (``owners``),
 whether an object fits its type (``validate``), field paths, and the schemas of the supported Kubernetes versions.
 
@@ -17,9 +17,7 @@ from modelyard.merge.path import Key, Path, Value
 from modelyard.merge.schema import MergeSchema, supported_versions
 from modelyard.merge.stored import stored
 from modelyard.merge.strategic import strategic
-from modelyard.merge.threeway import three_way, two_way
 from modelyard.merge.types import Type
-from modelyard.merge.update import update
 from modelyard.merge.validate import validate
 from modelyard.merge.values import ABSENT, value_at
 
@@ -43,9 +41,6 @@ __all__ = [
     "stored",
     "strategic",
     "supported_versions",
-    "three_way",
-    "two_way",
-    "update",
     "validate",
     "value_at",
 ]

@@ -26,15 +26,17 @@ from modelyard.merge.metadata import foreign, settled
 from modelyard.merge.path import ROOT, Path, from_wire
 from modelyard.merge.prune import pruned
 from modelyard.merge.stored import refused_nulls, stored
-from modelyard.merge.typed import UnfitError, compare, field_set, merge
+from modelyard.merge.typed import UnfitError, compare, field_set, merge, whole_set
 from modelyard.merge.types import DEDUCED, Type
-from modelyard.merge.update import BEFORE_FIRST_APPLY, created_entry
 from modelyard.merge.validate import unfit
 from modelyard.merge.values import child_at
 
 _NULL = (
     "null is no value of this field; a list or map whose last entry is given up is null too: give up the field itself"
 )
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+"""The manager to which the API server gives all fields of an object whose ownership nobody tracked."""
 
 
 class Conflict(NamedTuple):
@@ -166,13 +168,48 @@ def _own_entry(
         if entry.get("fieldsV1") == fields and entry.get("apiVersion") == version:
             return entry
         return {**entry, "apiVersion": version, "fieldsV1": fields}
+    return new_entry(manager, "Apply", version, fields)
+
+
+def created_entry(obj: dict[str, Any], manager: str, version: str, schema: Type) -> dict[str, Any]:
+    """The entry of whoever made the whole object."""
+    counted = {name: value for name, value in obj.items() if name != "status" or not schema.status_subresource}
+    fields = _over_zero(schema, counted)
+    return new_entry(manager, "Update", version, fieldset.difference(fields, UNTRACKED))
+
+
+def new_entry(manager: str, operation: str, version: str, fields: FieldSet) -> dict[str, Any]:
+    """An entry of managedFields as it is before it has a time."""
     return {
         "apiVersion": version,
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
         "manager": manager,
-        "operation": "Apply",
+        "operation": operation,
     }
+
+
+def _over_zero(kind: Type, value: Any) -> FieldSet:
+    """What is new in a Go struct that is never absent: its fields, not the struct itself."""
+    if type(value) is not dict or not value or not kind.separable:
+        return whole_set(kind, value)
+    out: FieldSet = {}
+    for name, inner in value.items():
+        type_ = kind.child[name] or DEDUCED
+        if name in kind.zeros:
+            subset = _over_zero(type_, inner)
+            if subset or (inner and not type_.separable):
+                out["f:" + name] = subset
+            continue
+        must = kind.native and name in kind.required
+        if kind.native and (inner is None or (must and inner in ("", 0, False))):
+            continue
+        subset = whole_set(type_, inner)
+        if must and len(subset) > 1:
+            # What must be there is there as null in the empty struct.
+            subset = {element: part for element, part in subset.items() if element != SELF}
+        out["f:" + name] = subset
+    return out
 
 
 def _reconciled(kind: Type, fields: FieldSet) -> FieldSet:

@@ -34,6 +34,12 @@ def _filled(kind: Type, value: Any, before: Any) -> Any:
         type_ = kind.child[name]
         out[name] = inner if type_ is None else _filled(type_, inner, known.get(name))
     out.update((name, default) for name, default in kind.code_defaults.items() if name not in out)
+    if kind.copied and all(out.get(name) == wanted for name, wanted in kind.copied["when"].items()):
+        for name, sources in kind.copied["fill"].items():
+            # What comes first stays; the name itself is the first of all.
+            parts = [part for one in (*reversed(sources), name) if type(part := out.get(one)) is dict]
+            if whole := {key: amount for part in parts for key, amount in part.items()}:
+                out[name] = whole
     # Some versions print null where nothing is.
     kept = {n: v for n, v in known.items() if n not in out and (v is None or n in kind.derived)}
     return {**out, **kept} if kept and same({**out, **kept}, known) else out

@@ -6,7 +6,16 @@ from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
-from modelyard.merge.types import DEFAULTS_MARK, DERIVED_MARK, DROPPED_MARK, STATUS_MARK, Reader, Schema, Type
+from modelyard.merge.types import (
+    COPIED_MARK,
+    DEFAULTS_MARK,
+    DERIVED_MARK,
+    DROPPED_MARK,
+    STATUS_MARK,
+    Reader,
+    Schema,
+    Type,
+)
 
 SHIPPED = FilePath(__file__).with_name("data") / "kubernetes.tsv"
 OPERATORS = SHIPPED.with_name("operators.tsv")
@@ -25,6 +34,7 @@ _EXTENSIONS = frozenset(
         "x-kubernetes-patch-merge-key",
         "x-kubernetes-patch-strategy",
         "x-kubernetes-preserve-unknown-fields",
+        COPIED_MARK,
         DEFAULTS_MARK,
         DERIVED_MARK,
         DROPPED_MARK,

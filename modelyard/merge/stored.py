@@ -117,13 +117,23 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
     missing = [name for name in kind.defaults if name not in result]
     missing += [name for name in kind.zeros if name not in result and (name in before or not before)]
     missing += [name for name in kind.code_defaults if name not in result and (name in before or name in value)]
+    if kind.native:
+        # A list that must be there is null when nothing is in it.
+        missing += [n for n in kind.required if n in before and n not in result and (child[n] or kind).is_list]
     if missing:
         result = dict(result)
         for name in missing:
-            default = _copied(kind.code_defaults.get(name, kind.defaults.get(name, {})))
-            result[name] = _stored(child[name] or kind, default)
+            type_ = child[name] or kind
+            default = kind.code_defaults.get(name, kind.defaults.get(name, None if type_.is_list else {}))
+            result[name] = _stored(type_, _copied(default), before.get(name))
             if name in before and same(result[name], before[name]):
                 result[name] = before[name]
+    for name, sources in kind.copied.get("fill", {}).items():
+        type_ = child[name]
+        # Maps are filled with the atomic list that they stand in.
+        if (name in value or name in before) and not result.get(name) and not (type_ and type_.is_map):
+            copy = result.get(sources[0])
+            result = {**result, name: before[name] if same(copy, before.get(name)) else copy}
     derived = [name for name in kind.derived if name in value and name in before and name not in result]
     if derived:
         result = {**result, **{name: before[name] for name in derived}}
@@ -154,26 +164,6 @@ def _copied(value: Any) -> Any:
         return {name: _copied(inner) for name, inner in value.items()}
     if type(value) is list:
         return [_copied(item) for item in value]
-    return value
-
-
-def without_refused_nulls(kind: Type, value: Any, before: Any = None) -> Any:
-    """The value without the nulls of a custom resource that its schema does not allow, but for items of lists.
-
-    Writes other than an apply drop them before they are judged.
-    """
-    if value is before or kind.native:
-        return value
-    if type(value) is dict:
-        known = before if type(before) is dict else {}
-        out = {
-            name: without_refused_nulls(kind.child[name] or kind, inner, known.get(name))
-            for name, inner in value.items()
-            if not (inner is None and (type_ := kind.child[name]) and not (type_.nullable or type_.native))
-        }
-        return value if len(out) == len(value) and all(out[name] is value[name] for name in out) else out
-    if type(value) is list and kind.is_list:
-        return _unchanged([without_refused_nulls(kind.item, item) for item in value], value)
     return value
 
 

@@ -29,166 +29,131 @@ def strategic(original: Mapping[str, Any], patch: Mapping[str, Any], schema: Typ
     Raises:
         MergeError: a directive is malformed, a list's item lacks the merge key, or items of a list differ in type.
     """
-    return _Applied().maps(schema, ROOT, original, patch)
+    return _maps(schema, ROOT, original, patch)
 
 
-class Merger:
-    """Walks an object and a patch side by side. Subclasses decide what deletions and nulls mean."""
-
-    def maps(self, kind: Type, path: Path, original: Mapping[str, Any] | None, patch: Mapping[str, Any]) -> Object:
-        """The merge of two maps."""
-        if PATCH in patch:
-            return _replaced(path, patch)
-        out = dict(original or {})
-        rest = dict(patch)
-        self.retain_keys(path, out, rest)
-        for directive in [name for name in rest if name.startswith(SET_ORDER)]:
-            self.in_set_order(kind, path, out, rest, directive)
-        for name in sorted(rest, key=lambda name: not name.startswith(DELETE_FROM)):
-            value = rest[name]
-            if name.startswith(DELETE_FROM):
-                before = out.get(name.removeprefix(DELETE_FROM))
-                if value is not None and not isinstance(value, list):
-                    fail(path / name, "expected a list")
-                item_sort(path / name, before if type(before) is list else [], value or [])
-                self.delete_from(out, name, value)
-            elif value is None:
-                self.null(out, name)
-            else:
-                before = out.get(name)
-                if type(before) is dict and type(value) is dict:
-                    type_ = field_type(kind, path, name)
-                    replace = type_.strategy == "replace"
-                    out[name] = dict(value) if replace else self.maps(type_, path / name, before, value)
-                elif type(before) is list and type(value) is list:
-                    out[name] = self.lists(field_type(kind, path, name), path / name, before, value)
-                else:
-                    out[name], kept = self.added(value)
-                    if not kept:
-                        del out[name]
-        return out
-
-    def lists(self, kind: Type, path: Path, original: list[Any], patch: list[Any]) -> list[Any]:
-        """The merge of two lists, or the patch's where the type does not merge."""
-        if kind.strategy != "merge":
-            return patch
-        if not original and not patch:
-            return original
-        if item_sort(path, original, patch) is not dict:
-            merged, key = ordering.unique([*original, *patch]), ""
-        else:
-            key = kind.merge_key
-            if not key:
-                fail(path, "the list merges, but the schema names no merge key")
-            original, patch = _special_items(path, original, patch, key)
-            merged = self.items(kind, path, original, patch, key)
-        require_key(path, key, merged, patch, original)
-        inside, outside = ordering.split(merged, patch, key)
-        return ordering.arrange(inside, outside, patch, original, key)
-
-    def items(self, kind: Type, path: Path, original: list[Any], patch: list[Any], key: str) -> list[Any]:
-        """Each item of the patch merged into the original's of the same key, or appended."""
-        out = list(original)
-        require_key(path, key, patch)
-        for item in patch:
-            at = ordering.place(out, item, key)
-            if at >= 0:
-                out[at] = self.maps(item_type(kind), path / at, out[at], item)
-            else:
-                out.append(self.appended(item))
-        return out
-
-    def in_set_order(self, kind: Type, path: Path, out: Object, rest: Object, directive: str) -> None:
-        """Merges the list that a ``$setElementOrder`` belongs to, and puts it in that order."""
-        wanted = rest.pop(directive)
-        name = directive.removeprefix(SET_ORDER)
-        if not isinstance(wanted, list):
-            fail(path / directive, "expected a list")
-        self.keep_order(path, out, directive, wanted)
-        original, patch = out.get(name), rest.get(name)
-        for side in (original, patch):
-            if side is not None and not isinstance(side, list):
-                fail(path / name, f"expected a list, as {directive} stands beside it")
-        type_ = field_type(kind, path, name)
-        key = type_.merge_key
-        _check_order(path / directive, patch or [], wanted, key)
-        if name in out and name in rest:
-            merged = self.lists(type_, path / name, original or [], patch or [])
-        elif name in out:
-            merged = original or []
-        elif name in rest:
-            merged = self.added(patch)[0]
-        else:
-            return
-        if not original and not patch:
-            fail(path / directive, "there are no items to put in order")
-        item_sort(path / name, original or [], patch or [])
-        require_key(path / name, key, merged, wanted, original or [])
-        inside, outside = ordering.split(merged, wanted, key)
-        live_order = ordering.after_in_place_merge(original or [], patch or [], key)
-        out[name] = ordering.arrange(inside, outside, wanted, live_order, key)
-        rest.pop(name, None)
-
-    def retain_keys(self, path: Path, out: Object, rest: Object) -> None:
-        """Handles ``$retainKeys`` and takes it out of ``rest``."""
-        raise NotImplementedError
-
-    def delete_from(self, out: Object, directive: str, value: list[Any] | None) -> None:
-        """Handles ``$deleteFromPrimitiveList/<list>``."""
-        raise NotImplementedError
-
-    def keep_order(self, path: Path, out: Object, directive: str, wanted: list[Any]) -> None:
-        """Notes a ``$setElementOrder/<list>``."""
-        raise NotImplementedError
-
-    def null(self, out: Object, name: str) -> None:
-        """Handles a null."""
-        raise NotImplementedError
-
-    def added(self, value: Any) -> tuple[Any, bool]:
-        """A value that the original has none of or one of another sort, and whether anything is left of it."""
-        raise NotImplementedError
-
-    def appended(self, item: Any) -> Any:
-        """A list's item that the original does not have."""
-        raise NotImplementedError
-
-
-class _Applied(Merger):
-    """A patch applied to an object: directives act and disappear."""
-
-    def retain_keys(self, path: Path, out: Object, rest: Object) -> None:
-        if RETAIN_KEYS not in rest:
-            return
-        kept = rest.pop(RETAIN_KEYS)
-        if not isinstance(kept, list):
-            fail(path / RETAIN_KEYS, "expected a list of field names")
-        for name, value in rest.items():
-            if value is not None and not name.startswith((DELETE_FROM, SET_ORDER)) and name not in kept:
-                fail(path / name, f"set by the patch, but not among its {RETAIN_KEYS}: {', '.join(map(str, kept))}")
-        for name in [name for name in out if name not in kept]:
-            del out[name]
-
-    def delete_from(self, out: Object, directive: str, value: list[Any] | None) -> None:
-        name = directive.removeprefix(DELETE_FROM)
-        before = out.get(name)
-        if value is None:
+def _maps(kind: Type, path: Path, original: Mapping[str, Any] | None, patch: Mapping[str, Any]) -> Object:
+    """The merge of two maps."""
+    if PATCH in patch:
+        return _replaced(path, patch)
+    out = dict(original or {})
+    rest = dict(patch)
+    _retain_keys(path, out, rest)
+    for directive in [name for name in rest if name.startswith(SET_ORDER)]:
+        _in_set_order(kind, path, out, rest, directive)
+    for name in sorted(rest, key=lambda name: not name.startswith(DELETE_FROM)):
+        value = rest[name]
+        if name.startswith(DELETE_FROM):
+            before = out.get(name.removeprefix(DELETE_FROM))
+            if value is not None and not isinstance(value, list):
+                _fail(path / name, "expected a list")
+            _item_sort(path / name, before if type(before) is list else [], value or [])
+            _delete_from(out, name, value)
+        elif value is None:
             out.pop(name, None)
-        elif type(before) is list:
-            out[name] = [item for item in before if ordering.place(value, item, "") < 0]
+        else:
+            before = out.get(name)
+            if type(before) is dict and type(value) is dict:
+                type_ = _field_type(kind, path, name)
+                replace = type_.strategy == "replace"
+                out[name] = dict(value) if replace else _maps(type_, path / name, before, value)
+            elif type(before) is list and type(value) is list:
+                out[name] = _lists(_field_type(kind, path, name), path / name, before, value)
+            else:
+                out[name], kept = _added(value)
+                if not kept:
+                    del out[name]
+    return out
 
-    def keep_order(self, path: Path, out: Object, directive: str, wanted: list[Any]) -> None:
-        pass
 
-    def null(self, out: Object, name: str) -> None:
+def _lists(kind: Type, path: Path, original: list[Any], patch: list[Any]) -> list[Any]:
+    """The merge of two lists, or the patch's where the type does not merge."""
+    if kind.strategy != "merge":
+        return patch
+    if not original and not patch:
+        return original
+    if _item_sort(path, original, patch) is not dict:
+        merged, key = ordering.unique([*original, *patch]), ""
+    else:
+        key = kind.merge_key
+        if not key:
+            _fail(path, "the list merges, but the schema names no merge key")
+        original, patch = _special_items(path, original, patch, key)
+        merged = _items(kind, path, original, patch, key)
+    _require_key(path, key, merged, patch, original)
+    inside, outside = ordering.split(merged, patch, key)
+    return ordering.arrange(inside, outside, patch, original, key)
+
+
+def _items(kind: Type, path: Path, original: list[Any], patch: list[Any], key: str) -> list[Any]:
+    """Each item of the patch merged into the original's of the same key, or appended."""
+    out = list(original)
+    _require_key(path, key, patch)
+    for item in patch:
+        at = ordering.place(out, item, key)
+        if at >= 0:
+            out[at] = _maps(_item_type(kind), path / at, out[at], item)
+        else:
+            out.append(_plain(item))
+    return out
+
+
+def _in_set_order(kind: Type, path: Path, out: Object, rest: Object, directive: str) -> None:
+    """Merges the list that a ``$setElementOrder`` belongs to, and puts it in that order."""
+    wanted = rest.pop(directive)
+    name = directive.removeprefix(SET_ORDER)
+    if not isinstance(wanted, list):
+        _fail(path / directive, "expected a list")
+    original, patch = out.get(name), rest.get(name)
+    for side in (original, patch):
+        if side is not None and not isinstance(side, list):
+            _fail(path / name, f"expected a list, as {directive} stands beside it")
+    type_ = _field_type(kind, path, name)
+    key = type_.merge_key
+    _check_order(path / directive, patch or [], wanted, key)
+    if name in out and name in rest:
+        merged = _lists(type_, path / name, original or [], patch or [])
+    elif name in out:
+        merged = original or []
+    elif name in rest:
+        merged = _added(patch)[0]
+    else:
+        return
+    if not original and not patch:
+        _fail(path / directive, "there are no items to put in order")
+    _item_sort(path / name, original or [], patch or [])
+    _require_key(path / name, key, merged, wanted, original or [])
+    inside, outside = ordering.split(merged, wanted, key)
+    live_order = ordering.after_in_place_merge(original or [], patch or [], key)
+    out[name] = ordering.arrange(inside, outside, wanted, live_order, key)
+    rest.pop(name, None)
+
+
+def _retain_keys(path: Path, out: Object, rest: Object) -> None:
+    if RETAIN_KEYS not in rest:
+        return
+    kept = rest.pop(RETAIN_KEYS)
+    if not isinstance(kept, list):
+        _fail(path / RETAIN_KEYS, "expected a list of field names")
+    for name, value in rest.items():
+        if value is not None and not name.startswith((DELETE_FROM, SET_ORDER)) and name not in kept:
+            _fail(path / name, f"set by the patch, but not among its {RETAIN_KEYS}: {', '.join(map(str, kept))}")
+    for name in [name for name in out if name not in kept]:
+        del out[name]
+
+
+def _delete_from(out: Object, directive: str, value: list[Any] | None) -> None:
+    name = directive.removeprefix(DELETE_FROM)
+    before = out.get(name)
+    if value is None:
         out.pop(name, None)
+    elif type(before) is list:
+        out[name] = [item for item in before if ordering.place(value, item, "") < 0]
 
-    def added(self, value: Any) -> tuple[Any, bool]:
-        left, kept = without_marked(value)
-        return _plain(left), kept
 
-    def appended(self, item: Any) -> Any:
-        return _plain(item)
+def _added(value: Any) -> tuple[Any, bool]:
+    left, kept = _without_marked(value)
+    return _plain(left), kept
 
 
 def _replaced(path: Path, patch: Mapping[str, Any]) -> Object:
@@ -198,7 +163,7 @@ def _replaced(path: Path, patch: Mapping[str, Any]) -> Object:
             return plain
         case "delete":
             return {}
-    return fail(path / PATCH, f"{patch[PATCH]!r} is none of replace, delete")
+    return _fail(path / PATCH, f"{patch[PATCH]!r} is none of replace, delete")
 
 
 def _special_items(path: Path, original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
@@ -211,14 +176,14 @@ def _special_items(path: Path, original: list[Any], patch: list[Any], key: str) 
             continue
         match item[PATCH]:
             case "delete":
-                require_key(path, key, [item])
+                _require_key(path, key, [item])
                 original = [other for other in original if ordering.place([item], other, key) < 0]
             case "replace":
                 replace = True
             case "merge":
-                fail(path / at / PATCH, "merging is what a list's items do anyway; leave the directive out")
+                _fail(path / at / PATCH, "merging is what a list's items do anyway; leave the directive out")
             case other:
-                fail(path / at / PATCH, f"{other!r} is none of replace, delete")
+                _fail(path / at / PATCH, f"{other!r} is none of replace, delete")
     return ([_plain(item) for item in plain], []) if replace else (original, plain)
 
 
@@ -227,7 +192,7 @@ def _check_order(path: Path, patch: list[Any], wanted: list[Any], key: str) -> N
     items = [item for item in patch if not (isinstance(item, dict) and item.get(PATCH) == "delete")]
     if not patch or not wanted:
         return
-    require_key(path, key, [item for item in items if not _is_marked(item)], wanted)
+    _require_key(path, key, [item for item in items if not _is_marked(item)], wanted)
     at = step = 0
     while at < len(items) and step < len(wanted):
         if _is_marked(items[at]):
@@ -237,57 +202,57 @@ def _check_order(path: Path, patch: list[Any], wanted: list[Any], key: str) -> N
             at += 1
         step += 1
     if at < len(items):
-        fail(path, "the items of the patch are not among these, or not in this order")
+        _fail(path, "the items of the patch are not among these, or not in this order")
 
 
 def _is_marked(item: Any) -> bool:
     return isinstance(item, dict) and PATCH in item
 
 
-def field_type(kind: Type, path: Path, name: str) -> Type:
+def _field_type(kind: Type, path: Path, name: str) -> Type:
     """The type of a field that both sides have."""
     found = kind.child[name]
     if found is None:
-        fail(path / name, "unknown field")
+        _fail(path / name, "unknown field")
     return found
 
 
-def item_type(kind: Type) -> Type:
+def _item_type(kind: Type) -> Type:
     """The type of a list's items; a list where the schema has a single one is a list of those."""
     return kind if kind.child.properties or not kind.is_list else kind.item
 
 
-def item_sort(path: Path, *lists: list[Any]) -> type:
+def _item_sort(path: Path, *lists: list[Any]) -> type:
     """The one type that all items have."""
     sorts = {type(item) for items in lists for item in items}
     if len(sorts) > 1:
-        fail(path, "the items of the list are not all of one type")
+        _fail(path, "the items of the list are not all of one type")
     if list in sorts:
-        fail(path, "lists of lists cannot be merged")
+        _fail(path, "lists of lists cannot be merged")
     return sorts.pop() if sorts else str
 
 
-def require_key(path: Path, key: str, *lists: list[Any]) -> None:
+def _require_key(path: Path, key: str, *lists: list[Any]) -> None:
     """Fails unless every item has the merge key."""
     if not key:
         return
     for items in lists:
         for at, item in enumerate(items):
             if not isinstance(item, dict):
-                fail(path / at, "expected a map")
+                _fail(path / at, "expected a map")
             if key not in item:
-                fail(path / at, f"the item needs {key}, by which items of this list are matched")
+                _fail(path / at, f"the item needs {key}, by which items of this list are matched")
 
 
-def without_marked(value: Any) -> tuple[Any, bool]:
+def _without_marked(value: Any) -> tuple[Any, bool]:
     """The value without its maps that hold ``$patch``, and whether it is none itself."""
     if type(value) is dict:
         if PATCH in value:
             return None, False
-        parts = {name: without_marked(inner) for name, inner in value.items()}
+        parts = {name: _without_marked(inner) for name, inner in value.items()}
         return {name: inner for name, (inner, kept) in parts.items() if kept}, True
     if type(value) is list:
-        return [inner for inner, kept in map(without_marked, value) if kept], True
+        return [inner for inner, kept in map(_without_marked, value) if kept], True
     return value, True
 
 
@@ -304,6 +269,6 @@ def _is_directive(name: str) -> bool:
     return name.startswith(("$patch", "$retainKeys", DELETE_FROM, SET_ORDER))
 
 
-def fail(path: Path, message: str) -> NoReturn:
+def _fail(path: Path, message: str) -> NoReturn:
     """Raises the error of one place."""
     raise MergeError([SchemaError(path, message)])

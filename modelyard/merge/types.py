@@ -20,6 +20,9 @@ DROPPED_MARK = "x-dropped-zeros"
 """Fields of a Go type whose zero value (``false``, ``0``, an empty string) is the same as nothing: it is not stored."""
 DEFAULTS_MARK = "x-code-defaults"
 """Defaults that the API server's code gives to fields of a Go type, which OpenAPI documents lack."""
+COPIED_MARK = "x-code-copied"
+"""Fields of a Go type that the API server's code fills from others beside them: ``{"when": {field: value}, "fill":
+{field: [fields that it takes from]}}``. Of maps, it takes the keys that are missing."""
 DERIVED_MARK = "x-code-derived"
 """Fields of a Go type to which the API server's code gives a default that depends on the fields beside them."""
 
@@ -56,6 +59,7 @@ class Type:
         "_zeros",
         "child",
         "code_defaults",
+        "copied",
         "derived",
         "drops_zero",
         "is_list",
@@ -90,6 +94,8 @@ class Type:
         """Fields that are not stored with their zero value (``DROPPED_MARK``)."""
         self.code_defaults: Mapping[str, Any] = {}
         """Defaults of the API server's code by field (``DEFAULTS_MARK``)."""
+        self.copied: Mapping[str, Any] = {}
+        """Fields that are filled from others (``COPIED_MARK``)."""
         self.derived: frozenset[str] = frozenset()
         """Fields whose default depends on others (``DERIVED_MARK``)."""
         self.is_list = False
@@ -268,6 +274,7 @@ class Reader:
             made.required = frozenset(schema.get("required") or ())
             made.drops_zero = frozenset(schema.get(DROPPED_MARK) or ())
             made.code_defaults = schema.get(DEFAULTS_MARK) or {}
+            made.copied = schema.get(COPIED_MARK) or {}
             made.derived = frozenset(schema.get(DERIVED_MARK) or ())
         if kind in ("", "array"):
             made.is_list = True

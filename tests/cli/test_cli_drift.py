@@ -16,6 +16,7 @@ from modelyard.plan.project import plan_recorded
 from tests.cli.conftest import Project, Run
 from tests.cli.test_cli_hostile_text import EVIL, harmless
 from tests.cli.test_cli_schemas import valid
+from tests.conformance.steps import update
 
 __all__ = ["valid"]
 
@@ -51,7 +52,7 @@ class World:
         (key,) = (key for key in self.live[stack] if key.name == name)
         new = copy.deepcopy(self.live[stack][key])
         new["spec"] |= spec
-        body = merge.update(self.live[stack][key], new, manager, DEPLOYMENT)
+        body = update(self.live[stack][key], new, manager, DEPLOYMENT)
         for entry in body["metadata"]["managedFields"]:
             entry["time"] = LATER if entry["manager"] == manager else entry.get("time", "")
         self.live[stack][key] = body

@@ -50,12 +50,16 @@ class Case(NamedTuple):
 
 @cache
 def schema_of(api_version: str) -> MergeSchema:
-    """The schema that an API version's kinds are in: the shipped one, or one published for custom resources."""
-    for path in sorted((HERE / "schemas").glob("*.json")):
-        schema = MergeSchema.from_openapi(json.loads(path.read_text()))
-        if any(version == api_version for version, _ in schema.kinds):
-            return schema
-    return MergeSchema.kubernetes(KUBERNETES)
+    """The schema that an API version's kinds are in: the shipped one, or the sample's.
+
+    What the sample's refers to of Kubernetes' own definitions is the shipped one too, as it is for a plan.
+    """
+    shipped = MergeSchema.kubernetes(KUBERNETES)
+    sample = MergeSchema.from_openapi(json.loads((HERE / "schemas" / "sample.json").read_text()))
+    if not any(version == api_version for version, _ in sample.kinds):
+        return shipped
+    known = shipped.definitions
+    return MergeSchema({name: known.get(name, part) for name, part in sample.definitions.items()}, sample.kinds)
 
 
 @cache

@@ -1,8 +1,8 @@
 """Records from a real API server what the conformance cases need offline.
 
 ``python -m tests.conformance.record KUBECONFIG`` plays ``live/*.yaml`` and writes each object as the server returns it,
-and writes compact schemas of the custom resources below from the OpenAPI documents that the server publishes. The
-server has the custom resources of Kueue, KEDA and KubeRay; ``schemas/sample-crd.yaml`` is installed when it is missing.
+and writes a compact schema of the sample custom resource (``schemas/sample-crd.yaml``, installed when it is missing)
+from the OpenAPI document that the server publishes.
 """
 
 import json
@@ -18,12 +18,7 @@ from modelyard.merge.schema import compact
 from tests.conformance.casefile import HERE
 from tests.conformance.server import APPLY, MERGE, Server
 
-PUBLISHED = {
-    "sample": ("conformance.modelyard.dev/v1", ("Sample",)),
-    "kueue": ("kueue.x-k8s.io/v1beta2", ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor")),
-    "keda": ("keda.sh/v1alpha1", ("ScaledObject", "TriggerAuthentication")),
-    "kuberay": ("ray.io/v1", ("RayCluster",)),
-}
+SAMPLE = HERE / "schemas" / "sample.json"
 
 
 def live(server: Server, namespace: str, source: Path) -> dict[str, Any]:
@@ -48,15 +43,16 @@ def live(server: Server, namespace: str, source: Path) -> dict[str, Any]:
     return found
 
 
-def install_sample(server: Server) -> None:
-    """Installs the sample custom resource and waits until its schema is published."""
-    crd = yaml.safe_load((HERE / "schemas" / "sample-crd.yaml").read_text())
+def install_crd(server: Server, path: Path) -> None:
+    """Installs a custom resource and waits until its schema is published."""
+    crd = yaml.safe_load(path.read_text())
     server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+    group, (version, *_) = crd["spec"]["group"], crd["spec"]["versions"]
     for _ in range(100):
-        if server.request("GET", "/openapi/v3/apis/conformance.modelyard.dev/v1")[0] == 200:
+        if server.request("GET", f"/openapi/v3/apis/{group}/{version['name']}")[0] == 200:
             return
         time.sleep(0.1)
-    raise RuntimeError("the API server does not publish the sample's schema")
+    raise RuntimeError(f"the API server does not publish the schema of {path.name}")
 
 
 def published(server: Server, api_version: str, kinds: tuple[str, ...]) -> dict[str, Any]:
@@ -87,10 +83,9 @@ def main() -> None:
     """Writes every recording."""
     server = Server(Path(sys.argv[1]))
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "record"}})
-    install_sample(server)
-    for name, (api_version, kinds) in PUBLISHED.items():
-        text = json.dumps(published(server, api_version, kinds), sort_keys=True, separators=(",", ":"))
-        (HERE / "schemas" / f"{name}.json").write_text(text + "\n")
+    install_crd(server, HERE / "schemas" / "sample-crd.yaml")
+    found = published(server, "conformance.modelyard.dev/v1", ("Sample",))
+    SAMPLE.write_text(json.dumps(found, sort_keys=True, separators=(",", ":")) + "\n")
     for source in sorted((HERE / "live").glob("*.yaml")):
         text = json.dumps(live(server, "record", source), sort_keys=True, indent=1)
         source.with_suffix(".json").write_text(text + "\n")

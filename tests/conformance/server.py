@@ -22,6 +22,9 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
 NAMESPACE = "merge"
+HERE = Path(__file__).parent
+CRDS = (HERE / "schemas" / "sample-crd.yaml", HERE.parent / "lab" / "crds" / "karpenter.sh_nodepools.yaml")
+"""The custom resources that a lab does not have anyway."""
 
 
 class Server:
@@ -88,17 +91,18 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
 
 @contextmanager
 def conformance_server(lab: Lab) -> Iterator[Server]:
-    """A lab's API server with the sample custom resource and the namespace ``merge``, which nobody else writes to.
+    """A lab's API server with the custom resources above and the namespace ``merge``, which nobody else writes to.
 
     The controllers are asleep meanwhile: they would write into the objects between a case's steps.
     """
-    from tests.conformance.record import install_sample
+    from tests.conformance.record import install_crd
 
     server = Server(lab.kubeconfig)
     for name in CONTROLLERS:
         lab.pause(name)
     try:
-        install_sample(server)
+        for path in CRDS:
+            install_crd(server, path)
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         yield server
     finally:

@@ -1,10 +1,20 @@
-"""Plays a server-side case step by step without a server."""
+"""Plays a server-side case step by step without a server: applies as a plan does, other writes as the server does."""
 
 import copy
+from operator import is_
 from typing import Any, NamedTuple
 
-from modelyard.merge import MergeError, Path, SchemaError, ServerSide, server_side, strategic, update
+from modelyard.merge import MergeError, Path, SchemaError, ServerSide, Type, fieldset, server_side, stored, strategic
+from modelyard.merge.apply import created_entry, new_entry
+from modelyard.merge.errors import depth_checked
+from modelyard.merge.managed import UNTRACKED, entries, identity, with_entries
+from modelyard.merge.metadata import foreign, settled
+from modelyard.merge.typed import UnfitError, compare
+from modelyard.merge.validate import misfits, unfit
 from tests.conformance.casefile import Case
+
+KEYLESS = ("the item needs", "the list has two items", "an item must not be null")
+"""How the errors begin of what an apply cannot send and another write can."""
 
 
 class Outcome(NamedTuple):
@@ -19,26 +29,41 @@ class Outcome(NamedTuple):
 def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outcome:
     """One step over the live object: a write of the kinds below, or forget, which clears the managedFields.
 
-    ``apply`` (with ``force``), ``create``, ``replace``, ``merge-patch``, ``strategic-patch``, ``json-patch``.
+    ``apply`` (with ``force``, and ``dry`` for a dry run), ``create``, ``replace``, ``merge-patch``,
+    ``strategic-patch``, ``json-patch``, ``scale``.
     """
     by = step.get("by", "")
     try:
         if "apply" in step:
             answer = server_side(live, case.whole(step["apply"]), by, case.type, bool(step.get("force")))
             return Outcome(answer.object if answer.object else live, conflicts(answer), {})
-        if "create" in step:
-            return Outcome(update(None, case.whole(step["create"]), by, case.type), {}, {})
-        assert live is not None
         if "forget" in step:
+            assert live is not None
             metadata = {name: value for name, value in live["metadata"].items() if name != "managedFields"}
             return Outcome({**live, "metadata": metadata}, {}, {})
+        if "scale" in step:
+            assert live is not None
+            return Outcome(scaled(case.type, live, by, step["scale"]), {}, {})
         return Outcome(update(live, written(case, step, live), by, case.type), {}, {})
     except MergeError as error:
         return Outcome(live, {}, {str(problem.path): problem.message for problem in error.errors})
 
 
-def written(case: Case, step: dict[str, Any], live: dict[str, Any]) -> dict[str, Any]:
-    """The whole object that a patch or a replacement asks for."""
+def scaled(kind: Type, live: dict[str, Any], manager: str, replicas: int) -> dict[str, Any]:
+    """A live object after a write to its ``scale``."""
+    new = update(live, {**live, "spec": {**live["spec"], "replicas": replicas}}, manager, kind, "scale")
+    if any("f:replicas" in entry["fieldsV1"].get("f:spec", {}) for entry in entries(live)):
+        return new
+    # A count that nobody owned is not tracked.
+    mine = (manager, "Update", new["apiVersion"], "scale")
+    return with_entries(new, [entry for entry in entries(new) if identity(entry) != mine])
+
+
+def written(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:
+    """The whole object that a creation, a patch or a replacement asks for."""
+    if "create" in step:
+        return case.whole(step["create"])
+    assert live is not None
     if "merge-patch" in step:
         merged: dict[str, Any] = json_merged(live, step["merge-patch"])
         return merged
@@ -49,6 +74,94 @@ def written(case: Case, step: dict[str, Any], live: dict[str, Any]) -> dict[str,
     asked = case.whole(step["replace"])
     names = {name: value for name, value in live["metadata"].items() if name in ("name", "namespace")}
     return {**asked, "metadata": {**asked["metadata"], **names}}
+
+
+@depth_checked
+def update(
+    live: dict[str, Any] | None, new: dict[str, Any], manager: str, schema: Type, subresource: str = ""
+) -> dict[str, Any]:
+    """``new`` as the API server has it after ``manager`` wrote it over ``live`` (None: created it).
+
+    ``new`` is a whole object, such as ``live`` with a merge patch laid over it. Its managedFields are set but for the
+    time of ``manager``'s entry. An object that is not tracked (it has no managedFields) stays so, and one whose
+    managedFields ``new`` empties is tracked no more. Not done: the server keeps at most ten updaters and folds the
+    oldest into one.
+
+    Raises:
+        MergeError: ``new`` is not of the schema's type, or names another object than ``live`` or another version of it.
+    """
+    metadata, known = new.get("metadata"), (live or {}).get("metadata")
+    metadata = {} if metadata is None else metadata
+    if not isinstance(metadata, dict):
+        raise unfit(new, schema)
+    if known and (errors := foreign(metadata, known)):
+        raise MergeError(errors)
+    # Go's untyped objects do not tell an empty list from none.
+    forgets = metadata.get("managedFields") in (([], [{}]) if schema.native else ([{}],))
+    new = settled(new, live)
+    misplaced = False
+    if schema.status_subresource:
+        misplaced = any(
+            error.message.startswith("expected") for error in misfits({"status": new.get("status")}, schema)
+        )
+        new = {name: value for name, value in new.items() if name != "status"}
+        new |= {"status": live["status"]} if live and "status" in live else {}
+    new = stored(schema, _without_refused_nulls(schema, new, live), live)
+    if misplaced:
+        # Ignored, but the server cannot say who owns what of such an object.
+        return with_entries(new, [])
+    version = str(new.get("apiVersion", ""))
+    try:
+        if live is None:
+            entry = created_entry(new, manager, version, schema)
+            return with_entries(new, [entry] if entry["fieldsV1"] else [], entry)
+        if forgets or not entries(live):
+            return with_entries(new, [])
+        change = compare(schema, live, new)
+    except UnfitError:
+        wrong = [error for error in misfits(new, schema) if not error.message.startswith(KEYLESS)]
+        if wrong:
+            raise MergeError(wrong) from None
+        # The server takes items without their key, and cannot say from then on who owns what.
+        return with_entries(new, [])
+    touched = fieldset.union(change.modified, change.added)
+    removed = change.removed
+    mine = (manager, "Update", version, subresource)
+    sets = {identity(entry): (entry, entry.get("fieldsV1") or {}) for entry in entries(live)}
+    result = []
+    for who, (entry, fields) in sets.items():
+        left = fieldset.difference(fieldset.difference(fields, removed), {} if who == mine else touched)
+        if who != mine and left:
+            result.append(entry if left == fields else {**entry, "fieldsV1": left})
+    own_entry, own = sets.get(mine, ({}, {}))
+    taken = fieldset.difference(touched, UNTRACKED)
+    left = fieldset.union(fieldset.difference(own, removed), taken)
+    latest = own_entry if own_entry and not taken and left == own else new_entry(manager, "Update", version, left)
+    if subresource:
+        # A write to scale leaves an entry without a time.
+        latest = {**latest, "subresource": subresource}
+    return with_entries(new, [*result, latest] if left else result, None if subresource else latest)
+
+
+def _without_refused_nulls(kind: Type, value: Any, before: Any = None) -> Any:
+    """The value without the nulls of a custom resource that its schema does not allow, but for items of lists.
+
+    Writes other than an apply drop them before they are judged.
+    """
+    if value is before or kind.native:
+        return value
+    if type(value) is dict:
+        known = before if type(before) is dict else {}
+        out = {
+            name: _without_refused_nulls(kind.child[name] or kind, inner, known.get(name))
+            for name, inner in value.items()
+            if not (inner is None and (type_ := kind.child[name]) and not (type_.nullable or type_.native))
+        }
+        return value if len(out) == len(value) and all(out[name] is value[name] for name in out) else out
+    if type(value) is list and kind.is_list:
+        items = [_without_refused_nulls(kind.item, item) for item in value]
+        return value if all(map(is_, items, value)) else items
+    return value
 
 
 def json_merged(value: Any, patch: Any) -> Any:

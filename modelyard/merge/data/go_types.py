@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.merge.types import DEFAULTS_MARK, DERIVED_MARK, DROPPED_MARK
+from modelyard.merge.types import COPIED_MARK, DEFAULTS_MARK, DERIVED_MARK, DROPPED_MARK
 
 HERE = Path(__file__).resolve().parent
 LAB = HERE.parents[2] / "lab" / "kubernetes"
@@ -34,8 +34,15 @@ _STRUCT_FORMATS = ("date-time", "int-or-string")
 """Of strings that are structs in Go, which are always written."""
 
 
-_DERIVED_TOGETHER = {"io.k8s.api.core.v1.LimitRangeItem": ("default", "defaultRequest")}
-"""Derived defaults that depend on two other fields at once, where ``defaults.go`` sets one at a time."""
+_COPIED: dict[str, dict[str, Any]] = {
+    "io.k8s.api.core.v1.LimitRangeItem": {
+        "when": {"type": "Container"},
+        "fill": {"default": ["max"], "defaultRequest": ["default", "min"]},
+    },
+    "io.k8s.api.core.v1.ServicePort": {"when": {}, "fill": {"targetPort": ["port"]}},
+}
+"""What ``SetDefaults_LimitRangeItem`` and ``SetDefaults_Service`` take from other fields. ``defaults.go`` sees no more
+than that a default depends on them."""
 
 
 class GoStruct(NamedTuple):
@@ -119,11 +126,12 @@ def _marks(
     struct = known.get(name, GoStruct(frozenset(), frozenset(), frozenset()))
     constant = {**dict.fromkeys(struct.quantities, "0"), **defaults["constant"].get(name, {})}
     constant = {field: constant[field] for field in sorted(constant.keys() & properties.keys())}
-    derived = sorted({*defaults["derived"].get(name, {}), *_DERIVED_TOGETHER.get(name, ())} & properties.keys())
+    copied = _COPIED.get(name, {})
+    derived = sorted({*defaults["derived"].get(name, {})} & properties.keys() - copied.get("fill", {}).keys())
     dropped = [
         field
         for field in sorted(struct.dropped | (struct.plain & {*constant, *derived}))
         if (shape := properties.get(field, {})).get("type") in _SCALARS and shape.get("format") not in _STRUCT_FORMATS
     ]
-    marks = {DROPPED_MARK: dropped, DEFAULTS_MARK: constant, DERIVED_MARK: derived}
+    marks = {DROPPED_MARK: dropped, DEFAULTS_MARK: constant, DERIVED_MARK: derived, COPIED_MARK: copied}
     yield from ((mark, value) for mark, value in marks.items() if value)

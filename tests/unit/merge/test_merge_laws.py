@@ -16,9 +16,6 @@ from modelyard.merge import (
     server_side,
     stored,
     strategic,
-    three_way,
-    two_way,
-    update,
     validate,
 )
 from modelyard.merge.fieldset import paths
@@ -28,6 +25,7 @@ from modelyard.merge.values import value_at
 from tests.conformance.casefile import merge_items, schema_of
 from tests.conformance.generate import merge_items as items
 from tests.conformance.generate import sample, samples
+from tests.conformance.steps import update
 
 Object = dict[str, Any]
 
@@ -165,30 +163,6 @@ def test_an_empty_patch_changes_nothing(obj: Object) -> None:
 
 @law
 @given(items, items)
-def test_a_two_way_patch_makes_one_of_the_other(original: Object, modified: Object) -> None:
-    before = copy.deepcopy((original, modified))
-    patch = two_way(original, modified, ITEM)
-    assert strategic(original, patch, ITEM) == modified
-    assert (original, modified) == before, "inputs are never changed"
-
-
-@law
-@given(items, items)
-def test_a_three_way_patch_of_an_untouched_object_makes_what_was_asked(original: Object, modified: Object) -> None:
-    assert strategic(original, three_way(original, modified, original, ITEM), ITEM) == modified
-
-
-@law
-@given(items, items, items)
-def test_a_three_way_patch_is_idempotent(original: Object, modified: Object, current: Object) -> None:
-    patch = three_way(original, modified, current, ITEM)
-    result = strategic(current, patch, ITEM)
-    assert strategic(result, patch, ITEM) == result
-    assert strategic(result, three_way(modified, modified, result, ITEM), ITEM) == result
-
-
-@law
-@given(items, items)
 def test_applying_a_patch_of_set_fields_twice_is_applying_it_once(original: Object, patch: Object) -> None:
     once = strategic(original, patch, ITEM)
     assert strategic(once, patch, ITEM) == once
@@ -224,8 +198,6 @@ def nested(levels: int, lists: bool) -> Object:
         lambda deep, flat: update(None, deep, "one", SAMPLE),
         lambda deep, flat: update(flat, deep, "one", SAMPLE),
         lambda deep, flat: strategic(flat, deep, SAMPLE),
-        lambda deep, flat: two_way(flat, deep, SAMPLE),
-        lambda deep, flat: three_way(flat, deep, flat, SAMPLE),
         lambda deep, flat: diff(deep, flat, SAMPLE),
         lambda deep, flat: stored(SAMPLE, deep),
         lambda deep, flat: validate(deep, SAMPLE),

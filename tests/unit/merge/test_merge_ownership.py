@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.merge import ABSENT, MergeError, MergeSchema, Owner, Path, owners, server_side, update
+from modelyard.merge import ABSENT, MergeError, MergeSchema, Owner, Path, owners, server_side
 from tests.conformance.casefile import cases, recorded
+from tests.conformance.steps import update
 
 DEPLOYMENT = MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
 LIVE: dict[str, Any] = recorded(next(case for case in cases("server_side") if "start" in case.spec)) or {}

@@ -1,6 +1,5 @@
 """Reading schemas from OpenAPI documents, and the schemas that are shipped."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -113,10 +112,10 @@ def test_a_v2_document_gets_the_defaults_that_v2_leaves_out() -> None:
 
 
 def test_several_documents_make_one_schema() -> None:
-    texts = [json.loads((HERE / "schemas" / f"{name}.json").read_text()) for name in ("kueue", "keda")]
+    texts = [{"components": {"schemas": {name: {"type": "object"}}}} for name in ("a", "b")]
     schema = MergeSchema.from_openapi(*texts)
-    assert schema.of("keda.sh/v1alpha1", "ScaledObject").name.endswith("ScaledObject")
-    assert schema.of("kueue.x-k8s.io/v1beta2", "ClusterQueue").name.endswith("ClusterQueue")
+    assert schema.of("a").is_map
+    assert schema.of("b").is_map
     assert schema.sha256 == MergeSchema.from_openapi(*reversed(texts)).sha256
 
 
@@ -213,17 +212,12 @@ def test_the_shipped_schemas_are_small_and_a_kind_is_read_without_the_others() -
 
 
 @pytest.mark.parametrize("version", supported_versions())
-def test_operators_kinds_are_shipped_as_an_api_server_publishes_them(version: str) -> None:
-    published = MergeSchema.from_openapi(json.loads((HERE / "schemas" / "kueue.json").read_text()))
+def test_operators_kinds_are_shipped_with_every_version(version: str) -> None:
     shipped = MergeSchema.kubernetes(version)
-    for (api_version, kind), name in published.kinds.items():
+    for line in OPERATORS.read_text().splitlines():
+        name, gvk, _ = line.split("\t", 2)
+        api_version, _, kind = gvk.rpartition("/")
         assert shipped.of(api_version, kind).name == name
-    lines = dict(line.split("\t", 2)[::2] for line in OPERATORS.read_text().splitlines())
-    wanted = compact(published.definitions)
-    assert {name: json.loads(text) for name, text in lines.items() if name in wanted} == {
-        name: part for name, part in wanted.items() if name in lines
-    }
-    assert {name for _, name in published.kinds.items()} <= set(lines)
     with pytest.raises(LookupError, match="no schema for Nothing of kueue"):
         shipped.of("kueue.x-k8s.io/v1beta2", "Nothing")
 

@@ -13,6 +13,7 @@ from modelyard.names import LEDGER_NOTE
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.drift import Applied, FieldDrift, TargetDrift, compare, kept
 from modelyard.plan.ledger import Ledger, write_ledger
+from tests.conformance.steps import update
 
 CPU = Path.parse("spec.template.spec.containers[name=model-service].resources.limits.cpu")
 REPLICAS = Path.parse("spec.replicas")
@@ -38,7 +39,7 @@ def edited(target: TargetPlan, manager: str = "kubectl-edit", **values: Any) -> 
     """The object as another manager leaves it who updates ``spec`` with these values."""
     new = copy.deepcopy(target.after)
     new["spec"] |= values
-    return timed(merge.update(target.after, new, manager, DEPLOYMENT), manager)
+    return timed(update(target.after, new, manager, DEPLOYMENT), manager)
 
 
 def timed(body: Object, manager: str) -> Object:
@@ -56,7 +57,7 @@ def without(target: TargetPlan, path: Path) -> Object:
         above.remove(merge.value_at(DEPLOYMENT, new, path))
     else:
         del above[path[-1]]
-    return merge.update(target.after, new, "kubectl-edit", DEPLOYMENT)
+    return update(target.after, new, "kubectl-edit", DEPLOYMENT)
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
@@ -97,7 +98,7 @@ def test_a_field_that_was_changed_and_changed_back_has_not_drifted(dev: Any) -> 
     there = edited(target, replicas=7)
     back = copy.deepcopy(there)
     back["spec"]["replicas"] = target.after["spec"]["replicas"]
-    assert drift(target, merge.update(there, back, "kubectl-edit", DEPLOYMENT)).state == "same"
+    assert drift(target, update(there, back, "kubectl-edit", DEPLOYMENT)).state == "same"
 
 
 def test_a_field_of_somebody_else_is_none_of_our_business(dev: Any) -> None:

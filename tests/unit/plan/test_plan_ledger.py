@@ -26,6 +26,7 @@ from modelyard.plan.ledger import (
 )
 from modelyard.plan.returning import finished, foreign, handed_over, undo
 from modelyard.stack.config import PatchChoice
+from tests.conformance.steps import update
 
 HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
@@ -138,7 +139,7 @@ def test_a_field_that_is_asked_for_again_is_noted_anew(dev: Any, tmp_path: File)
         if body["metadata"]["name"] != HEAD:
             return body
         new = merge.strategic(body, {"spec": {"template": {"spec": {path[-1]: 33}}}}, DEPLOYMENT)
-        return merge.update(body, new, "installer", DEPLOYMENT)
+        return update(body, new, "installer", DEPLOYMENT)
 
     again = back.having(installer)._replace(library=mine.library).plan()
     ledger = ledger_of(named(again, HEAD).after)
@@ -150,7 +151,7 @@ def set_by(name: str, manager: str, replicas: int) -> Any:
     def change(body: dict[str, Any]) -> dict[str, Any]:
         if body["metadata"]["name"] != name:
             return body
-        return merge.update(body, {**body, "spec": {**body["spec"], "replicas": replicas}}, manager, DEPLOYMENT)
+        return update(body, {**body, "spec": {**body["spec"], "replicas": replicas}}, manager, DEPLOYMENT)
 
     return change
 
@@ -241,7 +242,7 @@ def replaced(site: Any, adopting: bool) -> Any:
             new["spec"]["replicas"] = live["spec"]["replicas"]
             theirs, ours_ = (body["spec"]["template"]["spec"]["containers"][0] for body in (new, live))
             theirs["resources"] = ours_.get("resources", {})
-        return merge.update(live, new, "installer", DEPLOYMENT)
+        return update(live, new, "installer", DEPLOYMENT)
 
     applied = site.applied()
     objects = {key: written(key, body) for key, body in applied.state.objects.items()}
