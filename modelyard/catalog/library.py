@@ -11,7 +11,7 @@ from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
 from modelyard.files import ReadError, parse_json, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.stack.document import parse_plain
-from modelyard.stack.mistakes import MORE, MORE_REMEDY, MOST_SHOWN
+from modelyard.stack.mistakes import MORE_REMEDY, MOST_COUNTED, MOST_SHOWN, more
 from modelyard.stack.untrusted import BadSchema, compiled
 from modelyard.stack.words import did_you_mean
 
@@ -233,7 +233,7 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
     if not isinstance(value, dict):
         findings.append(_error("PAT009", shown, "meta.yaml is not a mapping", "write keys: " + ", ".join(META_KEYS), 1))
         return None
-    if wrong := [*islice(_wrong_keys(value), MOST_SHOWN + 1)]:
+    if wrong := [*islice(_wrong_keys(value), MOST_COUNTED + 1)]:
         from modelyard.catalog.places import line_of
 
         text = content.decode()
@@ -242,7 +242,7 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
             for key, summary, remedy in wrong[:MOST_SHOWN]
         ]
         if len(wrong) > MOST_SHOWN:
-            findings.append(_error("PAT009", shown, MORE, MORE_REMEDY))
+            findings.append(_error("PAT009", shown, more(len(wrong)), MORE_REMEDY))
         return None
     when = value.get("when", {})
     return Meta(

@@ -20,7 +20,7 @@ from modelyard.plan.cost import Price
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.document import Document, parse
-from modelyard.stack.mistakes import MOST_SHOWN, Mistake, name
+from modelyard.stack.mistakes import MOST_COUNTED, Mistake, name
 from modelyard.stack.placing import first, of_mistake, of_problem
 from modelyard.stack.source import MAX_BYTES, Problem
 from modelyard.stack.words import plain, quoted
@@ -71,7 +71,7 @@ def load_text(content: bytes, shown: str) -> Loaded:
         shown: its path as findings name it.
     """
     document, problems = parse(content)
-    findings = [of_problem(problem, shown) for problem in problems[: MOST_SHOWN + 1]]
+    findings = [of_problem(problem, shown) for problem in problems[: MOST_COUNTED + 1]]
     if document is not None and isinstance(document.value, dict):
         findings += [of_mistake(mistake, document, shown, nowhere=(1, 1)) for mistake in _mistakes(document)]
     elif document is not None:
@@ -85,9 +85,9 @@ def load_text(content: bytes, shown: str) -> Loaded:
 
 def _mistakes(document: Document) -> list[Mistake]:
     found = [
-        *islice(_repeated(document, "machines", _machine_key), MOST_SHOWN + 1),
-        *islice(_repeated(document, "cards", _card_key), MOST_SHOWN + 1),
-        *islice(_unknown_cards(document), MOST_SHOWN + 1),
+        *islice(_repeated(document, "machines", _machine_key), MOST_COUNTED + 1),
+        *islice(_repeated(document, "cards", _card_key), MOST_COUNTED + 1),
+        *islice(_unknown_cards(document), MOST_COUNTED + 1),
     ]
     if not _gate().is_valid(document.value):
         from modelyard.stack.explain import mistakes_in

@@ -13,7 +13,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.policy.rules import Level, Params, Rule
 from modelyard.policy.shapes import misfits
 from modelyard.stack.config import Path, RuleChoice, Stack
-from modelyard.stack.mistakes import MORE, MORE_REMEDY, MOST_SHOWN
+from modelyard.stack.mistakes import MORE_REMEDY, MOST_COUNTED, MOST_SHOWN, more
 from modelyard.stack.words import listed, nearest, plain
 
 PLAIN: Mapping[str, RuleChoice] = {}
@@ -86,8 +86,7 @@ def settings_of(
     for choices, place in layers:
         before = len(findings)
         for code, choice in choices.items():
-            if len(findings) - before > MOST_SHOWN:
-                findings[before + MOST_SHOWN :] = [place(_error("POL002", MORE, MORE_REMEDY), ())]
+            if len(findings) - before > MOST_COUNTED:
                 break
             wrong = list(_wrong(code, choice, rules))
             if code not in pending:
@@ -100,6 +99,8 @@ def settings_of(
             if choice.level is not None:
                 levels[code] = choice.level
             params.setdefault(code, {}).update(choice.params)
+        if (count := len(findings) - before) > MOST_SHOWN:
+            findings[before + MOST_SHOWN :] = [place(_error("POL002", more(count), MORE_REMEDY), ())]
     settings = (
         Setting(rule, levels.get(code, rule.level), {**rule.defaults, **params.get(code, {})})
         for code, rule in rules.items()

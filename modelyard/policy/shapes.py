@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from modelyard.stack.config import Path
-from modelyard.stack.mistakes import MORE, MORE_REMEDY, MOST_SHOWN
+from modelyard.stack.mistakes import MORE_REMEDY, MOST_COUNTED, MOST_SHOWN, more
 from modelyard.stack.untrusted import compiled, searcher
 
 RULES_SCHEMA = FilePath(__file__).with_name("policy.schema.json")
@@ -47,9 +47,9 @@ def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
     explainer = kind(json.loads(schema), format_checker=FormatChecker(["regex"]), registry=Registry())
     errors = explainer.iter_errors(value)
     explained = (misfit for error in errors for misfit in _explained(error, name))
-    found = list(islice(explained, MOST_SHOWN + 1))
+    found = list(islice(explained, MOST_COUNTED + 1))
     shown = sorted(set(found[:MOST_SHOWN]), key=lambda one: [str(part) for part in one.path])
-    return shown if len(found) <= MOST_SHOWN else [*shown, Misfit((), MORE, MORE_REMEDY)]
+    return shown if len(found) <= MOST_SHOWN else [*shown, Misfit((), more(len(found)), MORE_REMEDY)]
 
 
 @lru_cache(maxsize=64)

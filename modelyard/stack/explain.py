@@ -19,7 +19,7 @@ from jsonschema.validators import extend
 from modelyard import quantity
 from modelyard.stack import codes
 from modelyard.stack.config import Path
-from modelyard.stack.mistakes import MOST_SHOWN, Mistake, given, name
+from modelyard.stack.mistakes import MOST_COUNTED, Mistake, given, name
 from modelyard.stack.scalars import resolve
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
@@ -102,7 +102,7 @@ def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistak
 def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: int = 0) -> list[Mistake]:
     """The mistakes in a document that follows a schema of the same style, as ``explain`` gives them.
 
-    Nothing is looked for behind the first ``MOST_SHOWN + 1`` of them.
+    Nothing is looked for behind the first ``MOST_COUNTED + 1`` of them.
 
     Args:
         document: plain values.
@@ -120,7 +120,7 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
             place = (*mistake.path, mistake.summary) if beside else mistake.path
             if place not in best or rank < best[place][0]:
                 best[place] = (rank, mistake)
-            if len(best) > MOST_SHOWN:
+            if len(best) > MOST_COUNTED:
                 return _in_order(best)
     return _in_order(best)
 

@@ -17,7 +17,7 @@ from modelyard.stack.checks import check
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.decode import decode
 from modelyard.stack.document import Document, parse
-from modelyard.stack.mistakes import MOST_SHOWN, Mistake
+from modelyard.stack.mistakes import MOST_COUNTED, Mistake
 from modelyard.stack.placing import first, of_mistake, of_problem
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.shapes import CONFIG
@@ -34,7 +34,7 @@ CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _PLAIN = CONFIG.plain
 _SECTIONS = tuple(key for key in CONFIG.keys if key not in _PLAIN)
-_CUT = MOST_SHOWN + 1
+_CUT = MOST_COUNTED + 1
 """Of mistakes of one kind no more are looked for: a file of them alone would keep us for minutes."""
 _LETTERS = frozenset("modelyard")
 

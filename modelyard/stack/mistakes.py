@@ -9,8 +9,15 @@ from modelyard.stack.words import plain, quoted
 
 MOST_SHOWN: Final = 100
 """Mistakes of one file that are reported. Who reads them corrects the first ones and looks again."""
-MORE: Final = f"the file has more mistakes than these {MOST_SHOWN}"
+MOST_COUNTED: Final = 1000
+"""Mistakes of one file that are counted: nothing is looked for behind them and one more, so a file takes no time."""
 MORE_REMEDY: Final = "correct these first, then run it again"
+
+
+def more(count: int) -> str:
+    """That a file has more mistakes than are reported, in words."""
+    counted = f"more than {MOST_COUNTED:,}" if count > MOST_COUNTED else f"{count:,}"
+    return f"the file has {counted} mistakes, of which these are the first {MOST_SHOWN}"
 
 
 class Mistake(NamedTuple):

@@ -6,7 +6,7 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.document import Document
-from modelyard.stack.mistakes import MORE, MORE_REMEDY, MOST_SHOWN, Mistake, name
+from modelyard.stack.mistakes import MORE_REMEDY, MOST_SHOWN, Mistake, more, name
 from modelyard.stack.source import Problem
 from modelyard.stack.words import plain
 
@@ -73,5 +73,5 @@ def first(findings: Iterable[Finding], shown: str, stack: str = "") -> tuple[Fin
     if len(every) <= MOST_SHOWN:
         return every
     file = plain(shown, _LONGEST_NAME)
-    more = Finding(codes.SHAPE, Severity.ERROR, MORE, stack=stack, file=file, remedy=MORE_REMEDY)
-    return (*every[:MOST_SHOWN], more)
+    last = Finding(codes.SHAPE, Severity.ERROR, more(len(every)), stack=stack, file=file, remedy=MORE_REMEDY)
+    return (*every[:MOST_SHOWN], last)
