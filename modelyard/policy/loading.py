@@ -75,7 +75,8 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
         else:
             rules[rule.code] = rule
     rules = dict(sorted(rules.items()))
-    choices, place = _choices(folder / POLICY, f"{FOLDER}/{POLICY}", findings)
+    unlisted = any(finding.file == FOLDER for finding in findings)
+    choices, place = _choices(None if unlisted else folder / POLICY, f"{FOLDER}/{POLICY}", findings)
     changed = changed_rules(base, root, findings) if base is not None else ()
     pending = codes_in(root, changed)
     settings, wrong = settings_of(rules, (choices, place), pending=pending)
@@ -217,8 +218,8 @@ def _assertions(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
             yield rule
 
 
-def _choices(path: Path, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Place]:
-    content = _read(path, shown, findings)
+def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Place]:
+    content = _read(path, shown, findings) if path is not None else None
     document, problems = parse(content) if content is not None else (None, ())
     findings.extend(
         Finding("POL002", Severity.ERROR, one.message, file=shown, line=one.line, column=one.column, remedy=one.remedy)
