@@ -165,16 +165,29 @@ def _without_refused_nulls(kind: Type, value: Any, before: Any = None) -> Any:
 
 
 def json_merged(value: Any, patch: Any) -> Any:
-    """A value with a JSON merge patch (RFC 7386) applied, which has no directives."""
+    """A value with a JSON merge patch (RFC 7386) applied, which has no directives.
+
+    Nulls inside a list stay only where the list takes the place of a map: elsewhere the API server's library drops
+    them, which the RFC does not ask for.
+    """
+    if not isinstance(value, dict):
+        return _pruned(patch)
     if not isinstance(patch, dict):
         return patch
-    out = dict(value) if isinstance(value, dict) else {}
+    out = dict(value)
     for name, inner in patch.items():
         if inner is None:
             out.pop(name, None)
         else:
             out[name] = json_merged(out.get(name), inner)
     return out
+
+
+def _pruned(value: Any) -> Any:
+    """The value without keys that hold null; items of lists stay."""
+    if isinstance(value, dict):
+        return {name: _pruned(inner) for name, inner in value.items() if inner is not None}
+    return [_pruned(item) for item in value] if isinstance(value, list) else value
 
 
 def json_patched(obj: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:
