@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.judging import base_option, judging
 from modelyard.stack.words import did_you_mean
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("code", nargs="?", metavar="CODE", help="such as GPU001; none lists all codes")
+    base_option(parser)
     json_option(parser)
 
 
@@ -26,7 +28,10 @@ def run(args: Namespace) -> Exit:
     from modelyard.explanations import explanations
     from modelyard.report.explanation import explanation_text, list_text
 
-    known = dict(sorted({**explanations(), **_rules(args)}.items()))
+    known = explanations()
+    # The project's own Python runs only for a page that modelyard does not have itself.
+    if args.code is None or args.code.upper() not in known:
+        known = dict(sorted({**known, **_rules(args)}.items()))
     style = style_for(args, sys.stdout)
     if args.code is None:
         if args.json:
@@ -54,7 +59,8 @@ def _rules(args: Namespace) -> "Mapping[str, Explanation]":
         return {}
     from modelyard.policy.pages import explained
 
-    return explained(root)
+    with judging(root, args) as by:
+        return explained(root, by.base) if by.policies else {}
 
 
 def _print(document: object) -> None:

@@ -125,7 +125,8 @@ def _below(root: Path, findings: list[Finding]) -> Iterator[str]:
         inside = Path(folder).relative_to(root).as_posix()
         yield from (f"{inside}/{name}" for name in (*files, *links) if not name.endswith(".pyc"))
     for error in unlisted:
-        if not isinstance(error, FileNotFoundError):
+        # Of a folder that cannot be looked into, what is in it is not told as well.
+        if not isinstance(error, FileNotFoundError) and _FOLDER not in {finding.file for finding in findings}:
             shown = os.path.relpath(error.filename, root)
             why = (error.strerror or type(error).__name__).lower()
             remedy = "make it a folder that can be read"
