@@ -6,7 +6,14 @@ them at once, sorted. Exceptions are for bugs and for input or output that faile
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
+
+MOST_SHOWN: Final = 100
+"""Mistakes of one file that are reported. Who reads them corrects the first ones and looks again."""
+MOST_COUNTED: Final = 1000
+"""Mistakes of one file that are counted: nothing is looked for behind them and one more, so a file takes no time."""
+MORE_REMEDY: Final = "correct these first, then run it again"
 
 
 class Severity(Enum):
@@ -96,3 +103,28 @@ def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             ),
         )
     )
+
+
+def first(findings: Iterable[Finding], *, whole: bool = True, what: str = "the file") -> list[Finding]:
+    """The first findings about one thing, and how many there are.
+
+    Args:
+        findings: in their order; behind ``MOST_COUNTED`` and one more, none is asked for.
+        whole: whether all of the thing was looked at.
+        what: the thing, in words.
+    """
+    found = list(islice(findings, MOST_COUNTED + 1))
+    if len(found) <= MOST_SHOWN:
+        return found
+    counted = f"{len(found):,}" if whole and len(found) <= MOST_COUNTED else f"more than {len(found) - whole:,}"
+    summary = f"{what} has {counted} mistakes, of which these are the first {MOST_SHOWN}"
+    last = found[0]._replace(summary=summary, remedy=MORE_REMEDY, target="", field="", detail="", line=0, column=0)
+    return [*found[:MOST_SHOWN], last]
+
+
+def first_of_each(findings: Iterable[Finding], what: str) -> list[Finding]:
+    """The first findings of each code in each file, and how many there are; ``what`` they are of, in words."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.code, finding.file), []).append(finding)
+    return [finding for group in groups.values() for finding in first(group, what=what)]

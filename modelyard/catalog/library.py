@@ -3,20 +3,15 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
 from modelyard.files import ReadError, parse_json, read_file
-from modelyard.findings import Finding, Severity
-from modelyard.stack.document import parse_plain
-from modelyard.stack.mistakes import MORE_REMEDY, MOST_COUNTED, MOST_SHOWN, more
-from modelyard.stack.untrusted import BadSchema, compiled
-from modelyard.stack.words import did_you_mean
-
-if TYPE_CHECKING:
-    from jsonschema_rs import Draft202012Validator
+from modelyard.findings import Finding, Severity, first
+from modelyard.stack.document import parse, parse_plain
+from modelyard.stack.words import did_you_mean, plain
+from modelyard.untrusted import BadSchema, Checker, cost_of
 
 PATCHES_FOLDER = "patches"
 Phase = Literal["route", "up", "down", "normal"]
@@ -88,13 +83,13 @@ class PatchVersion:
         return self.base is not None and (self.meta.use == "managed" or mode == "managed")
 
     @cached_property
-    def validator(self) -> "Draft202012Validator":
+    def checker(self) -> Checker:
         """Checks parameters; made on first use.
 
         Raises:
             BadSchema: the version's schema cannot be used.
         """
-        return compiled(self.schema)
+        return Checker(self.schema)
 
     def __repr__(self) -> str:
         return f"<PatchVersion {self.id}>"
@@ -129,10 +124,17 @@ def load_library(root: Path) -> Library:
     except ReadError as error:
         findings.append(_error("PAT003", lock_name, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
         locked, bad_lines, lines = {}, (), {}
-    for number in bad_lines:
+    findings += first(
         # What stands there instead is not quoted: it may be anything.
-        words = f"line {number} is not a name, a version and a SHA-256"
-        findings.append(_error("PAT003", lock_name, words, "write: name/version  sha256", number))
+        _error(
+            "PAT003",
+            lock_name,
+            f"line {number} is not a name, a version and a SHA-256",
+            "write: name/version  sha256",
+            number,
+        )
+        for number in bad_lines
+    )
     for place in sorted(folder.iterdir()) if folder.is_dir() else ():
         if not place.is_dir() or place.name.startswith((".", "_")):
             continue
@@ -183,7 +185,12 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
             raise ValueError("it is not an object")
         if meta is None:
             return None
-        return _checked(PatchVersion(name, folder.name, shown, files, meta))
+        patch = PatchVersion(name, folder.name, shown, files, meta)
+        _check_schema(patch)
+        return patch
+    except BadSchema as error:
+        findings.append(bad_schema(patch, error))
+        return patch
     except UnicodeDecodeError as error:
         findings.append(_error("PAT009", shown, f"a file is not UTF-8: {error}", "save the patch's files as UTF-8"))
         return None
@@ -194,8 +201,8 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
         return None
 
 
-def _checked(patch: PatchVersion) -> PatchVersion:
-    """The version, once its schema is known to be one.
+def _check_schema(patch: PatchVersion) -> None:
+    """Raises an error where a version's schema is none.
 
     Raises:
         ValueError: it is none.
@@ -203,15 +210,18 @@ def _checked(patch: PatchVersion) -> PatchVersion:
     from jsonschema_rs import meta
 
     meta.validate(patch.schema)
-    if any(key in patch.schema_text for key in ("$ref", "$dynamicRef", "$id")):
-        # Only a compiled schema tells whether its references lead anywhere, and few have any.
-        try:
-            _ = patch.validator
-        except BadSchema as error:
-            # Where one leads out of the file is reported for the stacks that use the version, with its line.
-            if not error.refused:
-                raise
-    return patch
+    _ = cost_of(patch.schema)
+
+
+def bad_schema(patch: PatchVersion, error: BadSchema) -> Finding:
+    """The finding about a schema that cannot be used, at the keyword that is why."""
+    document, _ = parse(patch.schema_text.encode())
+    path = error.path
+    while document is not None and path and path not in document.keys:
+        path = path[:-1]
+    line, column = document.keys.get(path, (1, 0)) if document is not None else (1, 0)
+    summary = f"the schema of patch {patch.id} {plain(error.summary, 300)}"
+    return _error("PAT009", f"{patch.file}/{SCHEMA}", summary, error.remedy, line, column)
 
 
 def _in_schema(error: ValueError, text: str) -> tuple[str, int]:
@@ -233,16 +243,13 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
     if not isinstance(value, dict):
         findings.append(_error("PAT009", shown, "meta.yaml is not a mapping", "write keys: " + ", ".join(META_KEYS), 1))
         return None
-    if wrong := [*islice(_wrong_keys(value), MOST_COUNTED + 1)]:
-        from modelyard.catalog.places import line_of
-
-        text = content.decode()
-        findings += [
-            _error("PAT009", shown, summary, remedy, line_of(text, (key,)) or 1)
-            for key, summary, remedy in wrong[:MOST_SHOWN]
-        ]
-        if len(wrong) > MOST_SHOWN:
-            findings.append(_error("PAT009", shown, more(len(wrong)), MORE_REMEDY))
+    if next(_wrong_keys(value), None) is not None:
+        document, _ = parse(content)
+        places = document.keys if document is not None else {}
+        findings += first(
+            _error("PAT009", shown, summary, remedy, places.get((str(key),), (1, 0))[0])
+            for key, summary, remedy in _wrong_keys(value)
+        )
         return None
     when = value.get("when", {})
     return Meta(
@@ -301,7 +308,7 @@ def _compare_with_lock(
     findings: list[Finding],
 ) -> None:
     seen = {f"{name}/{version}": patch for name, versions in patches.items() for version, patch in versions.items()}
-    findings.extend(
+    findings += first(
         _error(
             "PAT003",
             lock_name,

@@ -1,13 +1,14 @@
 """Where something stands in a patch's files, by their text: a template is no YAML before it is rendered."""
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 _TARGET = re.compile(r"#\s*target:")
 _KEY = re.compile(
-    r"(?P<lead>\s*(?:-\s+)*)(?P<quote>[\"']?)(?P<key>[^\s\"'#{}\[\],:][^\"'{}\[\],]*?)(?P=quote)\s*:(?:\s|$)"
+    r"(?P<lead>\s*+(?:-\s++)*+)(?P<quote>[\"']?)(?P<key>[^\s\"'#{}\[\],:][^\"'{}\[\],]{0,500}?)(?P=quote)\s*+:(?:\s|$)"
 )
 
 
@@ -34,20 +35,33 @@ def target_line(text: str, name: str) -> int:
     return named[0] if named else lines[0][0] if lines else 0
 
 
-def source_line(template: str, rendered: str, line: int) -> int:
-    """The line of a template that a line of its output comes from: the nearest above that stands in both as it is.
+class Origins:
+    """Which line of a template each line of its output comes from."""
 
-    0 where there is none: everything above came out of expressions.
-    """
-    source = [text.strip() for text in template.split("\n")]
-    output = [text.strip() for text in rendered.split("\n")[:line]]
-    if source[:line] == output:
-        return line
-    for text in reversed(output):
-        same = [number for number, other in enumerate(source, 1) if other == text] if text else []
-        if same:
-            return min(same, key=lambda number: abs(number - line))
-    return 0
+    def __init__(self, template: str, rendered: str) -> None:
+        self._lines: dict[str, list[int]] = {}
+        source = [text.strip() for text in template.split("\n")]
+        output = [text.strip() for text in rendered.split("\n")]
+        for number, text in enumerate(source, 1):
+            self._lines.setdefault(text, []).append(number)
+        self._same = next(
+            (at for at, (one, other) in enumerate(zip(source, output, strict=False)) if one != other),
+            min(len(source), len(output)),
+        )
+        known = ""
+        self._known = [known := text if text and text in self._lines else known for text in output]
+
+    def line(self, line: int) -> int:
+        """The line that a line comes from: the nearest above that stands in both as it is.
+
+        0 where there is none: everything above came out of expressions.
+        """
+        if line <= self._same:
+            return line
+        text = self._known[min(line, len(self._known)) - 1]
+        same = self._lines[text] if text else [0]
+        at = bisect(same, line)
+        return min(same[max(at - 1, 0) : at + 1], key=lambda number: abs(number - line))
 
 
 class _Found(NamedTuple):

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.catalog.library import SCHEMA, TEMPLATE, Library, PatchVersion
-from modelyard.findings import Finding, Severity
+from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schema
+from modelyard.catalog.templates import in_time, time_up
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import hidden, is_secret
 from modelyard.stack.config import PatchChoice, Stack
 from modelyard.stack.config import Path as ConfigPath
-from modelyard.stack.document import parse
 from modelyard.stack.secret import Secret
-from modelyard.stack.untrusted import BadSchema
-from modelyard.stack.words import nearest
+from modelyard.stack.words import nearest, plain
+from modelyard.timelimit import TimeUp
+from modelyard.untrusted import BadSchema, TooMuch
 from modelyard.workloads import Facts, fact_at, source_of
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
 
 
 class Selected(NamedTuple):
@@ -27,40 +31,8 @@ class Selected(NamedTuple):
 
 def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected, ...], tuple[Finding, ...]]:
     """The stack's patches in the order they are merged, and what is wrong with the choice."""
-    findings: list[Finding] = []
     choices: dict[str, tuple[int, PatchChoice]] = {}
-    for index, choice in enumerate(stack.config.patches):
-        where = ("patches", index, "name")
-        if stack.remote and (choice.name not in library.patches or choice.name in choices):
-            continue  # It is told once, of the platform's own side.
-        if choice.name not in library.patches:
-            findings.append(
-                stack.place(
-                    Finding(
-                        "PAT001",
-                        Severity.ERROR,
-                        f"there is no patch {choice.name!r}",
-                        field=f"patches[{index}].name",
-                        remedy=library.near(choice.name),
-                    ),
-                    *where,
-                )
-            )
-        elif choice.name in choices:
-            findings.append(
-                stack.place(
-                    Finding(
-                        "PAT001",
-                        Severity.ERROR,
-                        f"patch {choice.name!r} is listed twice",
-                        field=f"patches[{index}].name",
-                        remedy="merge the two entries",
-                    ),
-                    *where,
-                )
-            )
-        else:
-            choices[choice.name] = (index, choice)
+    findings = first(_choose(library, stack, choices))
     selected = []
     for name in library.patches:
         index, choice = choices.get(name, (-1, PatchChoice(name)))
@@ -78,6 +50,22 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
                 if f"{name}/{patch.version}" not in library.released:
                     findings.append(_draft(patch))
     return _in_order(selected, findings), tuple(findings)
+
+
+def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchChoice]]) -> Iterator[Finding]:
+    """What is wrong with the names that the stack lists; ``choices`` gets its entries by name, with their index."""
+    for index, choice in enumerate(stack.config.patches):
+        wrong: tuple[str, str] | None = None
+        if choice.name not in library.patches:
+            wrong = f"there is no patch {plain(choice.name)!r}", library.near(choice.name)
+        elif choice.name in choices:
+            wrong = f"patch {choice.name!r} is listed twice", "merge the two entries"
+        else:
+            choices[choice.name] = (index, choice)
+        # It is told once, of the platform's own side.
+        if wrong and not stack.remote:
+            finding = Finding("PAT001", Severity.ERROR, wrong[0], field=f"patches[{index}].name", remedy=wrong[1])
+            yield stack.place(finding, "patches", index, "name")
 
 
 def _of_side(patch: PatchVersion, stack: Stack) -> bool:
@@ -141,9 +129,9 @@ def left_out(
     For a version that does not exist stands the newest, for a name that does not exist the most alike.
     """
     taken = {one.patch.name for one in chosen}
-    for choice in stack.config.patches:
-        name = nearest(choice.name, library.patches)
-        if choice.name not in library.patches and name is not None:
+    for choice in stack.config.patches[:MOST_COUNTED]:
+        name = nearest(choice.name, library.patches) if choice.name not in library.patches else None
+        if name is not None:
             yield library.latest(name), _likely(library.latest(name), choice, known)
     choices = {choice.name: choice for choice in stack.config.patches}
     for name, versions in library.patches.items():
@@ -208,66 +196,51 @@ def _bind(
             findings.append(stack.place(_encrypted(patch, name), *sources[name]))
             return None
     try:
-        validator = patch.validator
-    except BadSchema as refused:
-        findings.append(_bad_schema(patch, refused))
-        return None
-    if validator.is_valid(params):
-        return Selected(patch, params, sources)
-    for error in validator.iter_errors(params):
+        with in_time():
+            if patch.checker.is_valid(params):
+                return Selected(patch, params, sources)
+            errors, whole = patch.checker.errors(params)
+    except BadSchema as error:
+        findings.append(bad_schema(patch, error))
+    except (TooMuch, TimeUp) as error:
+        why = "they are too large for its schema"
+        if isinstance(error, TimeUp):
+            why = f"its schema was not done {time_up()}"
+        findings.append(_unfit(patch, "its parameters", why, "make them fewer, or the schema simpler"))
+    else:
+        findings += first(_misfits(patch, params, errors, index, sources, stack), whole=whole)
+    return None
+
+
+def _misfits(
+    patch: PatchVersion,
+    params: Mapping[str, Any],
+    errors: Iterable["ValidationError"],
+    index: int,
+    sources: Mapping[str, ConfigPath],
+    stack: Stack,
+) -> Iterator[Finding]:
+    """What of the parameters does not fit the schema."""
+    for error in errors:
         at = tuple(error.instance_path)
         field = ".".join(map(str, at))
         where = sources.get(str(at[0]), ()) if at else (("patches", index) if index >= 0 else ())
         # What the validator says of a value quotes it.
         secret = hidden(params) is not params or (at and is_secret(str(at[0])))
-        why = "the value, which may be a secret, does not fit the schema" if secret else error.message
-        findings.append(
-            stack.place(
-                Finding(
-                    "PAT004",
-                    Severity.ERROR,
-                    f"patch {patch.id} cannot take its {f'parameter {field}' if at else 'parameters'}: {why}",
-                    field=field,
-                    detail=f"the rule is in {patch.file}/schema.json",
-                    remedy="correct the value, or pass another under modelyard:patches params",
-                ),
-                *where,
-            )
-        )
-    return None
+        why = "the value, which may be a secret, does not fit the schema" if secret else plain(error.message, 300)
+        remedy = "correct the value, or pass another under modelyard:patches params"
+        what = f"its parameter {field}" if at else "its parameters"
+        yield stack.place(_unfit(patch, what, why, remedy)._replace(field=field), *where)
 
 
-def _bad_schema(patch: PatchVersion, error: BadSchema) -> Finding:
-    """The finding about a schema that cannot be used, at the reference or keyword that is why."""
-    document, _ = parse(patch.schema_text.encode())
-    line, column = 1, 0
-    if document is not None:
-        path = next(iter(_references(document.value, error.refused)), ()) if error.refused else error.path
-        line, column = document.keys.get(path, (1, 0))
+def _unfit(patch: PatchVersion, what: str, why: str, remedy: str) -> Finding:
     return Finding(
-        "PAT009",
+        "PAT004",
         Severity.ERROR,
-        f"the schema of patch {patch.id} {error.summary}",
-        file=f"{patch.file}/{SCHEMA}",
-        line=line,
-        column=column,
-        remedy=error.remedy,
+        f"patch {patch.id} cannot take {what}: {why}",
+        detail=f"the rule is in {patch.file}/schema.json",
+        remedy=remedy,
     )
-
-
-def _references(schema: Any, address: str) -> list[ConfigPath]:
-    """Where a schema refers to other places than its own, the one that means an address first."""
-    found: list[ConfigPath] = []
-    waiting: list[tuple[ConfigPath, Any]] = [((), schema)]
-    meant: list[ConfigPath] = []
-    while waiting:
-        path, value = waiting.pop()
-        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        for key, inner in items:
-            waiting.append(((*path, key), inner))
-            if key in ("$ref", "$dynamicRef") and isinstance(inner, str) and not inner.startswith("#"):
-                (meant if address.endswith(inner.partition("#")[0].lstrip("./")) else found).append((*path, key))
-    return [*sorted(meant, key=str), *sorted(found, key=str)]
 
 
 def _is_secret(value: Any) -> bool:

@@ -4,7 +4,8 @@ Each distinct (version, parameters) is rendered once in a process, however many 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,20 +13,20 @@ import jinja2
 
 from modelyard.catalog.bounds import MAX_TEXT, NotPlain, TooLarge
 from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phase
-from modelyard.catalog.places import source_line
+from modelyard.catalog.places import Origins
 from modelyard.catalog.sandbox import MAX_MADE, environment
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, first
 from modelyard.stack.document import parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
 
 SECONDS = 5.0
 """Longest that one template may render."""
 BUDGET = TimeBudget(total=20.0, refill=0.02)
-"""What all templates of a run may take together."""
+"""What all templates of a run, and the schemas of their parameters, may take together."""
 _MANY = 1000
 """Items of a parameter by which a template that is right may become too large."""
 _FEWER = "make them fewer: let jobs share a resource, or divide the stack; or let the template write less for each"
-_HEADER = re.compile(r"^#\s*(target|phase):\s*(\S*)\s*$", re.MULTILINE)
+_HEADER = re.compile(r"^#[ \t]*+(target|phase):[ \t]*+(\S*+)[ \t\r]*+$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
@@ -79,39 +80,63 @@ def _render(patch: PatchVersion, name: str, source: str, params: Mapping[str, An
 
 
 def _documents(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
-    text = _text(patch, file, source, params)
-    if isinstance(text, Finding):
-        return Rendered((), (text,))
+    try:
+        with in_time():
+            text = _text(patch, file, source, params)
+            return Rendered((), (text,)) if isinstance(text, Finding) else _read(patch, file, source, text, make)
+    except TimeUp:
+        remedy = _FEWER if _long(params) else "look for a loop that does not end"
+        finding = _error("PAT006", patch, file, f"was still rendering {time_up()}{_long(params)}", 0, remedy)
+        return Rendered((), (finding,))
+
+
+def in_time() -> AbstractContextManager[None]:
+    """Interrupts the block when a patch has had its time, by ``TimeUp``."""
+    return BUDGET.limit(SECONDS)
+
+
+def time_up() -> str:
+    """When a patch was interrupted, in words."""
+    return (
+        f"when all patches had taken {BUDGET.total:g} seconds together"
+        if BUDGET.spent
+        else f"after {SECONDS:g} seconds"
+    )
+
+
+def _read(patch: PatchVersion, file: str, source: str, text: str, make: _Maker) -> Rendered:
+    """What a template came out as, by its text."""
     documents: list[Document] = []
-    findings: list[Finding] = []
+    findings = first(
+        _error("PAT007", patch, file, what, at, remedy)
+        for what, at, remedy in _problems(patch, file, source, text, make, documents)
+    )
+    return Rendered((), tuple(findings)) if findings else Rendered(tuple(documents), ())
+
+
+def _problems(
+    patch: PatchVersion, file: str, source: str, text: str, make: _Maker, documents: list[Document]
+) -> Iterator[tuple[str, int, str]]:
+    """What is wrong with a template's output, the line of the template, and what to do; ``documents`` gets the rest."""
+    origins: Origins | None = None
     line = 1
     for part in _SEPARATOR.split(text):
         value, problem = parse_plain(part.encode())
+        wrong: tuple[str, int, str] | None = None
         if problem is not None:
-            at = source_line(source, text, line + problem.line - 1)
-            findings.append(
-                _error("PAT007", patch, file, f"does not render to YAML: {problem.message}", at, "see modelyard render")
-            )
+            wrong = f"does not render to YAML: {problem.message}", line + problem.line - 1, "see modelyard render"
         elif isinstance(value, dict):
             made = make(patch, part.strip() + "\n", value, file)
             if isinstance(made, Document):
                 documents.append(made)
             else:
-                at = source_line(source, text, line)
-                findings.append(_error("PAT007", patch, file, made, at, "modelyard explain PAT007 shows the form"))
+                wrong = made, line, "modelyard explain PAT007 shows the form"
         elif value is not None:
-            findings.append(
-                _error(
-                    "PAT007",
-                    patch,
-                    file,
-                    "renders to something other than a mapping",
-                    source_line(source, text, line),
-                    "write fields",
-                )
-            )
+            wrong = "renders to something other than a mapping", line, "write fields"
+        if wrong is not None:
+            origins = origins or Origins(source, text)
+            yield wrong[0], origins.line(wrong[1]), wrong[2]
         line += part.count("\n")
-    return Rendered((), tuple(findings)) if findings else Rendered(tuple(documents), ())
 
 
 def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | str:
@@ -147,24 +172,13 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
     pieces: list[str] = []
     size = 0
     try:
-        with BUDGET.limit(SECONDS):
-            environment().left = MAX_MADE
-            for piece in _compiled(source).generate(params):
-                pieces.append(piece)
-                size += len(piece)
-                if size > MAX_MADE:
-                    raise TooLarge
+        environment().left = MAX_MADE
+        for piece in _compiled(source).generate(params):
+            pieces.append(piece)
+            size += len(piece)
+            if size > MAX_MADE:
+                raise TooLarge
         return "".join(pieces)
-    except TimeUp:
-        together = f", when all templates had taken {BUDGET.total:g} seconds together"
-        return _error(
-            "PAT006",
-            patch,
-            file,
-            f"was still rendering{together if BUDGET.spent else f' after {SECONDS:g} seconds'}{_long(params)}",
-            0,
-            _FEWER if _long(params) else "look for a loop that does not end",
-        )
     except NotPlain as error:
         line = _template_line(error)
         remedy = "print text, numbers, lists or mappings; a method needs its parentheses"

@@ -13,15 +13,15 @@ from typing import Any
 
 from modelyard.cost.prices import NO_CARD, Prices
 from modelyard.files import ReadError, read_file
-from modelyard.findings import Finding, Severity, ordered
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first, ordered
 from modelyard.hardware import near_cards, resolve
 from modelyard.hardware.cards import by_id
 from modelyard.plan.cost import Price
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.document import Document, parse
-from modelyard.stack.mistakes import MOST_COUNTED, Mistake, name
-from modelyard.stack.placing import first, of_mistake, of_problem
+from modelyard.stack.mistakes import Mistake, name
+from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.source import MAX_BYTES, Problem
 from modelyard.stack.words import plain, quoted
 
@@ -79,7 +79,7 @@ def load_text(content: bytes, shown: str) -> Loaded:
         shape = Problem(codes.SHAPE, f"the price file is {what}", 1, 1, "start with `machines:` or `cards:`")
         findings.append(of_problem(shape, shown))
     if document is None or any(finding.severity is Severity.ERROR for finding in findings):
-        return None, first(findings, shown)
+        return None, tuple(first(ordered(findings)))
     return Prices(_machines(document), _cards(document)), ordered(findings)
 
 

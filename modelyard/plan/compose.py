@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.catalog.library import PatchVersion, Phase
 from modelyard.catalog.templates import Document
 from modelyard.cluster import ObjectKey
-from modelyard.findings import Finding, Severity
-from modelyard.hiding import hidden_words
+from modelyard.findings import MOST_COUNTED, Finding, Severity
+from modelyard.hiding import words_without
 from modelyard.merge import Path
 from modelyard.merge.path import ROOT
 from modelyard.plan.secrets import hidden_change
@@ -62,30 +63,18 @@ def compose(
             )
         if found:
             continue
-        for error in (*merge.validate(document.body, schema), *_percentages(document.body, ROOT)):
-            path, why = str(error.path), hidden_words(str(error), document.body)
-            findings.append(
-                Finding(
-                    "PAT008",
-                    Severity.ERROR,
-                    f"patch {patch.id} does not fit {document.body.get('kind')}: {why}",
-                    target=target,
-                    field=path,
-                    file=f"{patch.file}/patch.yaml.j2",
-                    remedy="correct the template; modelyard render shows what it came out as",
-                )
-            )
+        findings += islice(_unfit(patch, document, schema, target), MOST_COUNTED + 1)
         given = document.body
         changes = merge.diff(None, document.body, schema)
         if any(change.after is None for change in changes):
             given = _without_nulls(document.body)
         for change in changes:
-            earlier, first = asked.get(change.path, (patch.id, change.after))
-            if first != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
-                findings.append(_clash(earlier, patch, document, change.path, first, change.after))
-            elif first != change.after or change.path not in asked:
+            earlier, wanted = asked.get(change.path, (patch.id, change.after))
+            if wanted != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
+                findings.append(_clash(earlier, patch, document, change.path, wanted, change.after))
+            elif wanted != change.after or change.path not in asked:
                 asked[change.path] = patch.id, change.after
-                if first is not None and change.after is None:
+                if wanted is not None and change.after is None:
                     # Only with its null does the merge take out what the earlier patch gave.
                     given = document.body
         body = merge.strategic(body, given, schema) if body else given
@@ -94,6 +83,21 @@ def compose(
     origins = {path: name for path, (name, value) in asked.items() if value is not None}
     unowned = frozenset(path for path, (_, value) in asked.items() if value is None)
     return Composed(body, origins, unowned, tuple(dict.fromkeys(patches)), phase), tuple(findings)
+
+
+def _unfit(patch: PatchVersion, document: Document, schema: merge.Type, target: str) -> Iterator[Finding]:
+    """What of a document the API server would refuse."""
+    shown = words_without((document.body,))
+    for error in (*merge.validate(document.body, schema), *_percentages(document.body, ROOT)):
+        yield Finding(
+            "PAT008",
+            Severity.ERROR,
+            f"patch {patch.id} does not fit {document.body.get('kind')}: {shown(str(error))}",
+            target=target,
+            field=str(error.path),
+            file=f"{patch.file}/patch.yaml.j2",
+            remedy="correct the template; modelyard render shows what it came out as",
+        )
 
 
 def _percentages(value: Any, path: Path) -> Iterator[merge.SchemaError]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from modelyard import merge
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base
 from modelyard.cluster import Answer, ClusterState, ObjectKey, Question, key_of
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, first_of_each
 from modelyard.plan.keda import freed
 from modelyard.plan.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.missing import unset
@@ -58,16 +58,18 @@ def planned_objects(
         parts = {key: documents for key, documents in parts.items() if key in bases or not doubtful.holds(key.name)}
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     prepared = []
+    wrong: list[Finding] = []
     for wish in _wishes(chosen, parts, bases, by_deployment):
         try:
             schema = schemas.of(wish.key.api_version, wish.key.kind)
         except LookupError:
-            findings.append(_unknown_kind(wish, config.kubernetes_version))
+            wrong.append(_unknown_kind(wish, config.kubernetes_version))
             continue
         request, problems = prepare(wish, schema, state, stack.full_name)
-        findings.extend(problems)
+        wrong.extend(problems)
         if request is not None:
             prepared.append(request)
+    findings += first_of_each(wrong, "the patch")
     gone: list[Leaving] = []
     if not any(finding.code.startswith("PAT") and finding.severity is Severity.ERROR for finding in findings):
         # A patch that could not be rendered is not one that was dropped.

@@ -28,6 +28,7 @@ from modelyard.plan.returning import handed_over
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undoing import doubts
 from modelyard.plan.values import Action, FieldChange, TargetPlan
+from modelyard.stack.words import few
 from modelyard.workloads import Workload
 
 REPLICAS = merge.Path(("spec", "replicas"))
@@ -147,7 +148,7 @@ def _unfit(key: ObjectKey, error: merge.MergeError) -> Finding:
     return Finding(
         "PAT008",
         Severity.ERROR,
-        f"the patches of {key.name} do not make a {key.kind}: {error}",
+        f"the patches of {key.name} do not make a {key.kind}: {few(map(str, error.errors))}",
         target=key.name,
         remedy="modelyard render shows what the patches came out as",
     )

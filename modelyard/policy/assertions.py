@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
-from modelyard.findings import Finding, Severity
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.merge import ABSENT, Path
 from modelyard.policy import fields
 from modelyard.policy.operators import OPERATORS, Operator, fits, text
@@ -63,18 +64,18 @@ class Assertion(NamedTuple):
 def load_assertion(content: bytes, shown: str) -> tuple[Rule | None, tuple[Finding, ...]]:
     """The rule of an assertion's file, or what is wrong with the file."""
     document, problems = parse(content)
-    found = [_error(shown, one.message, one.remedy, one.line, one.column) for one in problems if not one.harmless]
+    found = first(_error(shown, one.message, one.remedy, one.line, one.column) for one in problems if not one.harmless)
     if document is None or found:
         return None, tuple(found)
-    wrong = [
-        (one.path, one.summary, one.remedy)
-        for one in misfits(document.value, ASSERTION_SCHEMA.read_text(encoding="utf-8"))
-    ]
-    conditions = () if wrong else _conditions(document.value, wrong)
+    wrong: Iterable[_Wrong] = misfits(document.value, ASSERTION_SCHEMA.read_text(encoding="utf-8"))
+    conditions: list[Condition] = []
+    wrong = wrong or list(islice(_read(document.value, conditions), MOST_COUNTED + 1))
     if wrong:
-        return None, tuple(_error(shown, what, remedy, *_place(document, path)) for path, what, remedy in wrong)
+        return None, tuple(first(_error(shown, what, remedy, *_place(document, path)) for path, what, remedy in wrong))
     value, match = document.value, document.value.get("match", {})
-    assertion = Assertion(conditions, match.get("when", {}), _line(value["message"]), _line(value.get("remedy", "")))
+    assertion = Assertion(
+        tuple(conditions), match.get("when", {}), _line(value["message"]), _line(value.get("remedy", ""))
+    )
     return (
         Rule(
             value["code"],
@@ -92,32 +93,32 @@ def load_assertion(content: bytes, shown: str) -> tuple[Rule | None, tuple[Findi
     )
 
 
-_Wrong = list[tuple[tuple[str | int, ...], str, str]]
+_Wrong = tuple[tuple[str | int, ...], str, str]
+"""Where, what is wrong, what to do."""
 
 
-def _conditions(value: Mapping[str, Any], wrong: _Wrong) -> tuple[Condition, ...]:
-    """The conditions; what the schema cannot say about the file is added to ``wrong``."""
-    made = []
+def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
+    """What the schema cannot say about the file; ``made`` gets the conditions."""
     for index, entry in enumerate(value["assert"]):
         where: tuple[str | int, ...] = ("assert", index)
         in_pods = entry["field"].startswith(fields.PODS)
         try:
             path = fields.parse(entry["field"].removeprefix(fields.PODS) if in_pods else entry["field"])
         except ValueError as error:
-            wrong.append(((*where, "field"), f"assert[{index}].field is no path: {error}", "write spec.replicas"))
+            yield (*where, "field"), f"assert[{index}].field is no path: {error}", "write spec.replicas"
             continue
         operator = OPERATORS[entry["operator"]]
         problem = fits(operator.takes, entry["value"])
         if problem:
             summary = f"assert[{index}].value {problem}, as {entry['operator']} needs it"
-            wrong.append(((*where, "value"), summary, "correct the value, or take another operator"))
+            yield (*where, "value"), summary, "correct the value, or take another operator"
             continue
         made.append(Condition(path, in_pods, operator, entry["value"], entry.get("optional", False)))
     for word in _PLACEHOLDER.findall(value["message"]):
         if word not in PLACEHOLDERS:
             known = listed([f"{{{one}}}" for one in PLACEHOLDERS], "and")
             remedy = did_you_mean(word, PLACEHOLDERS) or f"a message may have {known}"
-            wrong.append((("message",), f"message has {{{plain(word)}}}, which stands for nothing", remedy))
+            yield ("message",), f"message has {{{plain(word)}}}, which stands for nothing", remedy
     if "when" in value.get("match", {}):
         from modelyard.policy.known import known_facts
 
@@ -125,10 +126,7 @@ def _conditions(value: Mapping[str, Any], wrong: _Wrong) -> tuple[Condition, ...
         for fact in value["match"]["when"]:
             if fact not in known_paths:
                 remedy = did_you_mean(fact, known_paths) or "modelyard explain PAT012 lists the facts"
-                wrong.append(
-                    (("match", "when", fact), f"match.when asks for {plain(fact)}, which no stack has", remedy)
-                )
-    return tuple(made)
+                yield ("match", "when", fact), f"match.when asks for {plain(fact)}, which no stack has", remedy
 
 
 def _page(value: Mapping[str, Any]) -> str:

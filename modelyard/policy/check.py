@@ -6,7 +6,7 @@ from pathlib import Path
 
 from modelyard import merge
 from modelyard.catalog import Library, Selected
-from modelyard.findings import Finding, ordered
+from modelyard.findings import Finding, first_of_each, ordered
 from modelyard.plan.project import library_of
 from modelyard.plan.sides import Side, sides_of, told_of, told_there
 from modelyard.plan.trace import Renderings, Trace, trace, written_at
@@ -46,7 +46,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
     doubtful = False
     for one in plan.sides:
         side = sides[one.remote]
-        found = judge(settings, subjects_of(one, side.known))
+        found = first_of_each(judge(settings, subjects_of(one, side.known)), "the stack")
         doubt = _unsettled(root, side, plan.findings)
         doubtful = doubtful or bool(doubt)
         if found:

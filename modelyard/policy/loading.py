@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
 from modelyard.files import ReadError, read_file
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, first
 from modelyard.policy.assertions import load_assertion
 from modelyard.policy.changes import changed_rules, codes_in, weaker
 from modelyard.policy.judging import BUDGET, SECONDS, time_up
@@ -221,7 +221,7 @@ def _assertions(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
 def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Place]:
     content = _read(path, shown, findings) if path is not None else None
     document, problems = parse(content) if content is not None else (None, ())
-    findings.extend(
+    findings += first(
         Finding("POL002", Severity.ERROR, one.message, file=shown, line=one.line, column=one.column, remedy=one.remedy)
         for one in problems
         if not one.harmless
@@ -236,7 +236,7 @@ def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Ma
 
     value = document.value if document is not None and document.value is not None else {}
     wrong = misfits(value, RULES_SCHEMA.read_text(encoding="utf-8"))
-    findings.extend(
+    findings += first(
         place(Finding("POL002", Severity.ERROR, one.summary, remedy=one.remedy), one.path[1:]) for one in wrong
     )
     if wrong:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.merge import ABSENT
-from modelyard.stack.untrusted import fullmatch, pattern_problem
+from modelyard.untrusted import fullmatch, pattern_problem
 
 
 class Operator(NamedTuple):

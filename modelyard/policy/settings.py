@@ -9,11 +9,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from modelyard.findings import Finding, Severity
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.policy.rules import Level, Params, Rule
 from modelyard.policy.shapes import misfits
 from modelyard.stack.config import Path, RuleChoice, Stack
-from modelyard.stack.mistakes import MORE_REMEDY, MOST_COUNTED, MOST_SHOWN, more
 from modelyard.stack.words import listed, nearest, plain
 
 PLAIN: Mapping[str, RuleChoice] = {}
@@ -99,8 +98,7 @@ def settings_of(
             if choice.level is not None:
                 levels[code] = choice.level
             params.setdefault(code, {}).update(choice.params)
-        if (count := len(findings) - before) > MOST_SHOWN:
-            findings[before + MOST_SHOWN :] = [place(_error("POL002", more(count), MORE_REMEDY), ())]
+        findings[before:] = first(findings[before:])
     settings = (
         Setting(rule, levels.get(code, rule.level), {**rule.defaults, **params.get(code, {})})
         for code, rule in rules.items()

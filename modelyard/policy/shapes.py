@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
+from modelyard.findings import MOST_COUNTED
 from modelyard.stack.config import Path
-from modelyard.stack.mistakes import MORE_REMEDY, MOST_COUNTED, MOST_SHOWN, more
-from modelyard.stack.untrusted import compiled, searcher
+from modelyard.untrusted import compiled, searcher
 
 RULES_SCHEMA = FilePath(__file__).with_name("policy.schema.json")
 ASSERTION_SCHEMA = FilePath(__file__).with_name("assertion.schema.json")
@@ -26,7 +26,7 @@ class Misfit(NamedTuple):
 
 
 def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
-    """Everything in a value that does not follow a JSON Schema, in the order of its places.
+    """What in a value does not follow a JSON Schema, in the order of its places, as far as it is counted.
 
     Args:
         value: plain YAML or JSON values.
@@ -47,9 +47,7 @@ def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
     explainer = kind(json.loads(schema), format_checker=FormatChecker(["regex"]), registry=Registry())
     errors = explainer.iter_errors(value)
     explained = (misfit for error in errors for misfit in _explained(error, name))
-    found = list(islice(explained, MOST_COUNTED + 1))
-    shown = sorted(set(found[:MOST_SHOWN]), key=lambda one: [str(part) for part in one.path])
-    return shown if len(found) <= MOST_SHOWN else [*shown, Misfit((), more(len(found)), MORE_REMEDY)]
+    return sorted(set(islice(explained, MOST_COUNTED + 1)), key=lambda one: [str(part) for part in one.path])
 
 
 @lru_cache(maxsize=64)

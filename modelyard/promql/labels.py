@@ -6,12 +6,12 @@ than is true, never more: where a set is not known it is "anything".
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from modelyard.promql.syntax import Matcher, Matching
+from modelyard.untrusted import BadSchema, fullmatch
 
 NAME = "__name__"
 _PLAIN = re.compile(r"(?:[^\\.+*?()|\[\]{}^$]|\\[^A-Za-z0-9])*")
@@ -154,11 +154,10 @@ def _matched(expression: str) -> Values:
 
 
 def _fits_absent(expression: str) -> bool | None:
-    """Whether a regular expression fits the empty value; None where Python cannot say."""
+    """Whether a regular expression fits the empty value; None where nobody can say."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return re.fullmatch(expression, "") is not None
-    except (re.error, RecursionError, OverflowError):
+        return fullmatch(expression, "")
+    except BadSchema:
         return None
 
 

@@ -19,6 +19,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from modelyard.findings import MOST_COUNTED
 from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.scalars import resolve
@@ -192,7 +193,7 @@ class _Builder:
         if event.anchor is not None:
             self._anchors[event.anchor] = _Anchored(key, path, 1)
         place = (mark.line + 1, mark.column + 1)
-        if key in frame.value:
+        if key in frame.value and len(self._problems) <= MOST_COUNTED:
             what = f"{quoted(key)} is given twice, first on line {self.keys[path][0]}"
             remedy = "keep one of them; readers disagree which counts"
             self._problems.append(Problem(codes.DUPLICATE_KEY, what, *place, remedy))
@@ -227,7 +228,7 @@ class _Builder:
         if isinstance(value, dict):
             if frame.merges:
                 self._merge(value, frame.path)
-            if len(value) == 1 and isinstance(value.get("secure"), str):
+            if _is_secret(value):
                 self.secrets.append(frame.path)
         if frame.anchor is not None:
             self._anchors[frame.anchor] = _Anchored(value, frame.path, self._nodes - frame.nodes)
@@ -244,19 +245,25 @@ class _Builder:
             what = f"the text has aliases that expand to more than {MAX_ALIASED:,} values"
             raise _at(event, codes.LIMIT, what, "write the values out instead of aliasing aliases")
         if anchored.nodes > 1:
-            self._copy_places(anchored.path, path)
+            self._copy_places(anchored.value, anchored.path, path)
         elif anchored.path in self.texts:
             self.texts[path] = self.texts[anchored.path]
         return anchored.value
 
-    def _copy_places(self, source: Path, target: Path) -> None:
+    def _copy_places(self, value: Any, source: Path, target: Path) -> None:
         """What stands below ``source`` now also stands below ``target``: errors point at the anchored lines."""
-        depth = len(source)
-        for table in self._tables:
-            below = [(path, at) for path, at in table.items() if len(path) > depth and path[:depth] == source]
-            for path, at in below:
-                table[(*target, *path[depth:])] = at
-        self.secrets += [(*target, *path[depth:]) for path in self.secrets if path[:depth] == source]
+        waiting: list[tuple[Any, Path]] = [(value, ())]
+        while waiting:
+            outer, inside = waiting.pop()
+            if _is_secret(outer):
+                self.secrets.append((*target, *inside))
+            items = outer.items() if isinstance(outer, dict) else enumerate(outer) if isinstance(outer, list) else ()
+            for key, inner in items:
+                path = (*inside, key)
+                waiting.append((inner, path))
+                for table in self._tables:
+                    if (at := table.get((*source, *path))) is not None:
+                        table[(*target, *path)] = at
 
     def _merge(self, value: dict[str, Any], path: Path) -> None:
         """``<<``: keys of the merged mappings that this one has not itself; the first of several wins."""
@@ -276,12 +283,17 @@ class _Builder:
                 for table in self._tables:
                     if (*origin, key) in table:
                         table[(*path, key)] = table[(*origin, key)]
-                self._copy_places((*origin, key), (*path, key))
+                self._copy_places(inner, (*origin, key), (*path, key))
 
 
 def _at(event: Any, code: str, message: str, remedy: str) -> Refused:
     mark = event.start_mark
     return Refused(Problem(code, message, mark.line + 1, mark.column + 1, remedy))
+
+
+def _is_secret(value: Any) -> bool:
+    """Whether a value is one that Pulumi has encrypted."""
+    return isinstance(value, dict) and len(value) == 1 and isinstance(value.get("secure"), str)
 
 
 def _tagged(event: Any) -> Refused:

@@ -17,9 +17,10 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from modelyard import quantity
+from modelyard.findings import MOST_COUNTED
 from modelyard.stack import codes
 from modelyard.stack.config import Path
-from modelyard.stack.mistakes import MOST_COUNTED, Mistake, given, name
+from modelyard.stack.mistakes import Mistake, given, name
 from modelyard.stack.scalars import resolve
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted

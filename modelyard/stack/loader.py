@@ -11,14 +11,14 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from modelyard.files import ReadError, read_file
-from modelyard.findings import Finding, Severity, ordered
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first, ordered
 from modelyard.stack import codes
 from modelyard.stack.checks import check
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.decode import decode
 from modelyard.stack.document import Document, parse
-from modelyard.stack.mistakes import MOST_COUNTED, Mistake
-from modelyard.stack.placing import first, of_mistake, of_problem
+from modelyard.stack.mistakes import Mistake
+from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.shapes import CONFIG
 from modelyard.stack.source import MAX_BYTES, Problem, too_large
@@ -71,11 +71,11 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
     document, problems = parse(content)
     findings = [of_problem(problem, shown, stack) for problem in problems[:_CUT]]
     if document is None:
-        return None, first(findings, shown, stack)
+        return None, tuple(first(ordered(findings)))
     findings += [of_problem(problem, shown, stack) for problem in islice(_shape(document), _CUT)]
     config = document.value.get("config") if isinstance(document.value, dict) else None
     if not isinstance(config, dict):
-        return None, first(findings, shown, stack)
+        return None, tuple(first(ordered(findings)))
 
     texts = {path[1:]: text for path, text in document.texts.items() if path[0] == "config"}
     encrypted = [path[1:] for path in document.secrets if str(path[1]).startswith(PREFIX) or path[1] == CONTEXT]
@@ -95,7 +95,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         mistakes += [mistake for mistake in explained if not _below(mistake.path, wrong)]
     findings += [of_mistake(mistake, document, shown, stack, top=("config",)) for mistake in mistakes]
     if any(finding.severity is Severity.ERROR for finding in findings):
-        return None, first(findings, shown, stack)
+        return None, tuple(first(ordered(findings)))
     made = Stack(
         stack,
         shown,
@@ -123,7 +123,10 @@ def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
         if not error.missing:
             summary = f"{plain(path.name)} cannot be read: {error.reason}"
             return Problem(codes.UNREADABLE, summary, remedy=error.remedy)
-        known = stacks_in(path.parent)
+        try:
+            known = stacks_in(path.parent)
+        except OSError:
+            known = []
         have = (
             f"the stacks are {listed(known, 'and')}" if known else f"there are no stacks in {plain(path.parent.name)}/"
         )
@@ -144,12 +147,24 @@ def stack_of(file: str) -> str:
 
 
 def stacks_in(folder: FilePath) -> list[str]:
-    """The names of the stacks whose files lie in a folder, sorted; none when it cannot be listed."""
+    """The names of the stacks whose files lie in a folder, sorted; none where there is no such folder.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    return sorted(found[1] for found in map(FILE_NAME.fullmatch, names_in(folder)) if found)
+
+
+def names_in(folder: FilePath) -> list[str]:
+    """What is in a folder, by name; nothing where there is no such folder.
+
+    Raises:
+        OSError: it cannot be listed, which is not the same as empty.
+    """
     try:
-        names = [entry.name for entry in folder.iterdir()]
-    except OSError:
+        return [entry.name for entry in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(found[1] for found in map(FILE_NAME.fullmatch, names) if found)
 
 
 def _shape(document: Document) -> Iterator[Problem]:

@@ -1,23 +1,11 @@
 """One mistake in the config of a stack file: what ``explain`` and ``checks`` find, before it has a file and a line."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from modelyard.stack.config import Path, dotted
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import plain, quoted
-
-MOST_SHOWN: Final = 100
-"""Mistakes of one file that are reported. Who reads them corrects the first ones and looks again."""
-MOST_COUNTED: Final = 1000
-"""Mistakes of one file that are counted: nothing is looked for behind them and one more, so a file takes no time."""
-MORE_REMEDY: Final = "correct these first, then run it again"
-
-
-def more(count: int) -> str:
-    """That a file has more mistakes than are reported, in words."""
-    counted = f"more than {MOST_COUNTED:,}" if count > MOST_COUNTED else f"{count:,}"
-    return f"the file has {counted} mistakes, of which these are the first {MOST_SHOWN}"
 
 
 class Mistake(NamedTuple):

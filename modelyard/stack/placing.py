@@ -1,12 +1,9 @@
 """What is wrong with a YAML file as findings: stack files, price files."""
 
-from collections.abc import Iterable
-
-from modelyard.findings import Finding, Severity, ordered
-from modelyard.stack import codes
+from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Path
 from modelyard.stack.document import Document
-from modelyard.stack.mistakes import MORE_REMEDY, MOST_SHOWN, Mistake, more, name
+from modelyard.stack.mistakes import Mistake, name
 from modelyard.stack.source import Problem
 from modelyard.stack.words import plain
 
@@ -65,13 +62,3 @@ def of_mistake(
         line=line,
         column=column,
     )
-
-
-def first(findings: Iterable[Finding], shown: str, stack: str = "") -> tuple[Finding, ...]:
-    """The findings about a file in order: the first ``MOST_SHOWN``, and one that says that there are more."""
-    every = ordered(findings)
-    if len(every) <= MOST_SHOWN:
-        return every
-    file = plain(shown, _LONGEST_NAME)
-    last = Finding(codes.SHAPE, Severity.ERROR, more(len(every)), stack=stack, file=file, remedy=MORE_REMEDY)
-    return (*every[:MOST_SHOWN], last)

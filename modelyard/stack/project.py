@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from modelyard.files import read_file
 from modelyard.stack.document import parse_plain
-from modelyard.stack.loader import FILE_NAME, stack_of, stacks_in
+from modelyard.stack.loader import FILE_NAME, names_in, stack_of, stacks_in
 from modelyard.stack.source import MAX_BYTES
 
 PROJECT_FILES = ("Pulumi.yaml", "Pulumi.yml")
@@ -72,10 +72,7 @@ def misnamed(root: Path) -> tuple[StackFile, ...]:
     Each is called by its whole file name, so that none is taken for a stack. To load one is a finding.
     """
     folder = stack_folder(root)
-    try:
-        names = sorted(entry.name for entry in folder.iterdir())
-    except OSError:
-        return ()
+    names = sorted(names_in(folder))
     paths = ((stack_of(name), folder / name) for name in names if not FILE_NAME.fullmatch(name))
     return tuple(StackFile(name, path, _shown(path, root)) for name, path in paths if name)
 

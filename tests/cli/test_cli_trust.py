@@ -1,6 +1,7 @@
 """A stranger's change is judged without running any of its Python, and cannot switch a rule off unseen."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from modelyard.cli.app import VERBS, verb_parser
+from modelyard.policy.loading import policies_of
 
 RULE = '''
 from modelyard.policy import rule
@@ -155,22 +157,55 @@ def test_settings_of_a_new_rule_are_no_mistake(project: Any, git: Any, run: Any)
     assert "POL007" in {one["code"] for one in json.loads(result.out)["findings"]}
 
 
-JUDGING = ("apply", "check", "plan", "preview", "render")
+WORDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("plan", "show", "check", "diff", "size", "remote", "ledger"), ("dev",)),
+    **dict.fromkeys(("drift", "record"), ("dev",)),
+    **dict.fromkeys(("apply", "destroy"), ("dev", "--yes")),
+    "render": ("dev", "--print"),
+    "blame": ("dev", "ray-model", "spec.replicas"),
+    "preview": ("--base", "main"),
+    "promote": ("dev", "prod"),
+    "gpus": (),
+    "environment": ("list", "dev"),
+    "job": ("list", "dev"),
+    "pipeline": ("show", "dev"),
+    "patches": (),
+    "fmt": ("--check",),
+    "explain": (),
+    "schema": ("stack",),
+    "completion": ("bash",),
+}
 
 
-def test_every_verb_that_judges_says_by_which_policies() -> None:
-    for verb in VERBS:
-        if verb not in JUDGING:
-            continue
-        stack = {"preview": ["--base", "main"]}.get(verb, ["dev"])
-        parser = verb_parser(verb)
-        for words, policies in (
-            ([], None),
-            (["--policies", "base"], "base"),
-            (["--trust-head"], "head"),
-            (["--no-policies"], "none"),
-        ):
-            assert parser.parse_args([*stack, *words]).policies == policies
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_that_runs_a_projects_python_says_whose_and_can_do_without(
+    project: Any, git: Any, process: Any, tmp_path: Path, verb: str
+) -> None:
+    mark = tmp_path / "mark"
+    text = f"open({str(mark)!r}, 'w').close()\n"
+    for name in ("policies/rules/own.py", "policies/__init__.py", "components/__init__.py", "stacks/__main__.py"):
+        (project.root / name).parent.mkdir(exist_ok=True)
+        (project.root / name).write_text(text)
+    words = [verb, *WORDS[verb]]
+    options = {option for action in verb_parser(verb)._actions for option in action.option_strings}
+    process(*words)
+    ran = mark.exists()
+    assert "--policies" in options or not ran
+    assert ran or "--policies" not in options or verb in ("preview", "apply")  # apply needs a cluster first
+    mark.unlink(missing_ok=True)
+    if "--policies" in options:
+        process(*words, "--policies", "none")
+        process(*words, "--policies", "base", *([] if "--base" in words else ["--base", "main"]))
+        assert not mark.exists()
+
+
+def test_the_page_of_a_code_of_the_plan_runs_no_python_of_the_project(
+    project: Any, process: Any, tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    write(project, "rules/mine.py", f"open({str(mark)!r}, 'w').close()\n")
+    assert process("explain", "GPU001").returncode == 0
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("words", [("check", "dev"), ("plan", "dev"), ("render", "dev", "--print")], ids=" ".join)
@@ -180,11 +215,22 @@ def test_rules_of_a_base_need_one(project: Any, git: Any, run: Any, words: tuple
     assert run(*words, "--base", "main").code == 0
 
 
-def test_policies_that_lead_nowhere_are_no_pass(project: Any, run: Any) -> None:
-    for name in ("policies", "policies/rules"):
-        path = project.root / name
-        path.parent.mkdir(exist_ok=True)
-        path.symlink_to(path.name)
-        result = run("check", "dev")
+@pytest.mark.parametrize("name", ["policies", "policies/rules", "policies/assertions", "policies/policy.yaml"])
+def test_policies_that_lead_nowhere_are_no_pass(project: Any, git: Any, run: Any, name: str) -> None:
+    path = project.root / name
+    (shutil.rmtree if path.is_dir() else Path.unlink)(path)
+    path.symlink_to(path.name)
+    for words in (("check", "dev"), CHECK, PREVIEW, ("plan", "dev"), ("render", "dev", "--print")):
+        policies_of.cache_clear()
+        result = run(*words)
         assert (result.code, result.errors) == (1, ["POL003"])
-        path.unlink()
+
+
+@pytest.mark.parametrize("words", [PREVIEW, ("check", "--all"), ("fmt", "--check")], ids=" ".join)
+def test_stack_files_that_cannot_be_listed_are_no_pass(
+    project: Any, git: Any, run: Any, words: tuple[str, ...]
+) -> None:
+    folder = project.root / "stacks"
+    folder.rename(project.root / "elsewhere")
+    folder.symlink_to("stacks")
+    assert run(*words).code == 2

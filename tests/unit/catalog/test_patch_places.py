@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.catalog.places import line_of, source_line, target_line
+from modelyard.catalog.places import Origins, line_of, target_line
 from modelyard.merge import Path as Field
 
 TEMPLATE = """\
@@ -108,8 +108,8 @@ def test_a_template_without_a_target_has_no_line_of_one() -> None:
 def test_a_line_of_the_output_comes_from_the_nearest_above_that_is_in_both(
     rendered: str, line: int, wanted: int
 ) -> None:
-    assert source_line(TEMPLATE, rendered, line) == wanted
+    assert Origins(TEMPLATE, rendered).line(line) == wanted
 
 
 def test_a_template_without_expressions_has_the_lines_of_its_output() -> None:
-    assert source_line("spec: [\n", "spec: [\n", 2) == 2
+    assert Origins("spec: [\n", "spec: [\n").line(2) == 2

@@ -142,7 +142,9 @@ def test_scraped_series_have_a_job_and_recorded_ones_may_not() -> None:
         ("!~", "a*", PRESENT),
         ("!~", ".*", NONE),
         ("!~", ".+", ABSENT),
-        ("!~", r"\pL*", ANY),
+        ("!~", r"\pL*", PRESENT),
+        ("=~", r"(?:a*|b*){900}\b", PRESENT),
+        ("=~", "(?:a*|b*)" * 30 + r"\b", PRESENT),
     ],
 )
 def test_values_that_a_matcher_fits(operator: str, value: str, values: Values) -> None:

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from modelyard.catalog import load_library
+from modelyard.catalog import load_library, render, select
 from modelyard.cost.file import load_text as load_prices
-from modelyard.findings import Finding
+from modelyard.findings import MOST_COUNTED, MOST_SHOWN, Finding, Severity
 from modelyard.policy.loading import policies_of
 from modelyard.stack import words
 from modelyard.stack.loader import load_text
-from modelyard.stack.mistakes import MOST_COUNTED, MOST_SHOWN
+from modelyard.workloads import facts, workloads
 
 MANY = 1000
+PATCH_FILES = {"meta": "meta.yaml", "schema": "schema.json", "patch": "patch.yaml.j2"}
 BASE = 'config:\n  modelyard:platform: {release: "23.10"}\n  modelyard:gpu: {model: A10}\n'
 
 
@@ -34,6 +35,48 @@ def meta_file(text: str) -> Callable[[Path], tuple[Finding, ...]]:
         (version / "schema.json").write_text("{}")
         (version / "meta.yaml").write_text(text)
         return load_library(folder).findings
+
+    return load
+
+
+def patch_files(**files: str) -> Callable[[Path], tuple[Finding, ...]]:
+    """What is wrong with a patch's files and with what it renders to, in a stack that passes it a long list."""
+
+    def load(folder: Path) -> tuple[Finding, ...]:
+        version = folder / "patches/mine/v1"
+        version.mkdir(parents=True)
+        texts = {"meta": "when: listed\n", "schema": "{}", "patch": "# target: a\n", **files}
+        for name, text in texts.items():
+            (version / PATCH_FILES[name]).write_text(text)
+        params = f"  modelyard:patches:\n    - {{name: mine, params: {{a: [{'1, ' * MANY * 20}]}}}}\n"
+        found, _ = load_text(BASE + params, "dev", "stacks/Pulumi.dev.yaml")
+        assert found is not None
+        library = load_library(folder)
+        chosen, findings = select(library, found, facts(found.config, workloads(found.config)))
+        rendered = [finding for one in chosen for finding in render(one.patch, one.params).findings]
+        every = (*library.findings, *findings, *rendered)
+        return tuple(finding for finding in every if finding.severity is Severity.ERROR)
+
+    return load
+
+
+def lock_file(text: str) -> Callable[[Path], tuple[Finding, ...]]:
+    def load(folder: Path) -> tuple[Finding, ...]:
+        (folder / "patches").mkdir()
+        (folder / "patches/patches.lock").write_text(text)
+        return load_library(folder).findings
+
+    return load
+
+
+def assertion_file(**parts: str) -> Callable[[Path], tuple[Finding, ...]]:
+    def load(folder: Path) -> tuple[Finding, ...]:
+        (folder / "policies/assertions").mkdir(parents=True)
+        keys = {"code": "POL901", "title": "a", "why": "a", "example": "a", "fix": "a", "message": "a", **parts}
+        keys.setdefault("assert", "[{field: a, operator: exists, value: true}]")
+        text = "".join(f"{key}: {value}\n" for key, value in keys.items())
+        (folder / "policies/assertions/a.yaml").write_text(text)
+        return policies_of(folder).findings
 
     return load
 
@@ -63,6 +106,21 @@ FILES: dict[str, Callable[[Path], tuple[Finding, ...]]] = {
     "unknown keys of prices": price_file(lines("crads{}: 1\n")),
     "unknown keys of meta.yaml": meta_file(lines("descripton{}: 1\n")),
     "unknown keys of policy.yaml": policy_file(lines("ruls{}: 1\n")),
+    "parameters of the wrong type": patch_files(
+        schema='{"properties": {"a": {"items": {"type": "string"}}}}',
+    ),
+    "documents that are none": patch_files(patch="{% for one in a %}---\n- {{ loop.index }}\n{% endfor %}"),
+    "documents without a target": patch_files(patch="{% for one in a %}---\na: 1\n{% endfor %}"),
+    "duplicate keys of policy.yaml": policy_file(MANY * "rules: {}\n"),
+    "duplicate keys of an assertion": assertion_file(level="\n" + MANY * "level: advisory\n"),
+    "unknown keys of an assertion": assertion_file(remedy="a\n" + lines("remdy{}: 1\n")),
+    "paths of an assertion": assertion_file(
+        **{"assert": "\n" + MANY * "  - {field: 'a[', operator: exists, value: true}\n"}
+    ),
+    "placeholders of an assertion": assertion_file(message="'" + "{x}" * MANY + "'"),
+    "facts of an assertion": assertion_file(match="\n  when:\n" + lines("    nofact{}: 1\n")),
+    "lines of the lock": lock_file(lines("x {}\n")),
+    "patches of the lock that are gone": lock_file(lines(f"gone{{}}/v1 {'a' * 64}\n")),
     "unknown rules of policy.yaml": policy_file("rules:\n" + lines("  POL1{}: {{level: advisory}}\n")),
 }
 
