@@ -83,7 +83,7 @@ _TELLS = re.compile(
 )
 """Without any of these a text holds nothing that the patterns find."""
 _USER = (
-    r"(?P<lead>\b[A-Za-z][A-Za-z0-9+.-]*://)"
+    r"(?P<lead>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)"
     r"(?:(?P<user>[^\s/?#@:\"'<>]*):(?P<password>(?!\d{1,5}[/?#])(?:(?!://)[^\s\"'<>@])*(?:@[^\s/?#\"'<>@]*)*)@"
     r"|(?P<only>[^\s/?#@:\"'<>]+)@)"
 )
@@ -91,7 +91,7 @@ _QUERY = r"(?P<lead>[?&;](?P<name>[A-Za-z][\w.%-]*)=)(?P<value>[^&#;\s\"'<>]+)"
 _SHAPES = (
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|\b(?:gh[opusr]_[A-Za-z0-9]{10,}|github_pat_\w{10,}|gl(?:pat|dt|rt|cbt|soat)-[\w-]{10,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
-    r"|eyJ[\w-]{6,}\.[\w-]{4,}(?:\.[\w-]*)?|xox[a-z]-[\w-]{8,}|hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|AIza[\w-]{30,}"
+    r"|eyJ[\w-]{6,1000}\.[\w-]{4,}(?:\.[\w-]*)?|xox[a-z]-[\w-]{8,}|hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|AIza[\w-]{30,}"
     r"|npm_[A-Za-z0-9]{20,}|pypi-[\w-]{20,}|nvapi-[\w-]{16,}|dop_v1_\w{16,})"
 )
 _BEARER = r"(?P<lead>\b(?:Bearer|bearer)\s+)(?=[^\s\"']*\d|[^\s\"']{20})(?P<value>[^\s\"',;]{6,})"

@@ -15,5 +15,17 @@ A project's own rule imports from here and from nowhere else::
 from modelyard.findings import Finding
 from modelyard.policy.rules import Params, Rule, rule, rule_of_all
 from modelyard.policy.subject import Subject, Template, mapping, subject_of
+from modelyard.untrusted import fullmatch
 
-__all__ = ["Finding", "Params", "Rule", "Subject", "Template", "mapping", "rule", "rule_of_all", "subject_of"]
+__all__ = [
+    "Finding",
+    "Params",
+    "Rule",
+    "Subject",
+    "Template",
+    "fullmatch",
+    "mapping",
+    "rule",
+    "rule_of_all",
+    "subject_of",
+]

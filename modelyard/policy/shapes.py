@@ -1,7 +1,6 @@
 """Values against a JSON Schema, and what is wrong with them in words. What explains is loaded when it is needed."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 
 from modelyard.findings import MOST_COUNTED
 from modelyard.stack.config import Path
-from modelyard.untrusted import compiled, searcher
+from modelyard.untrusted import compiled, pattern_problem, searcher
 
 RULES_SCHEMA = FilePath(__file__).with_name("policy.schema.json")
 ASSERTION_SCHEMA = FilePath(__file__).with_name("assertion.schema.json")
@@ -44,7 +43,9 @@ def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
 
     kind: Any = extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
     # The empty registry reads nothing, where the default one would fetch what a $ref names.
-    explainer = kind(json.loads(schema), format_checker=FormatChecker(["regex"]), registry=Registry())
+    formats = FormatChecker([])
+    formats.checks("regex")(_is_regex)
+    explainer = kind(json.loads(schema), format_checker=formats, registry=Registry())
     errors = explainer.iter_errors(value)
     explained = (misfit for error in errors for misfit in _explained(error, name))
     return sorted(set(islice(explained, MOST_COUNTED + 1)), key=lambda one: [str(part) for part in one.path])
@@ -52,7 +53,6 @@ def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
 
 @lru_cache(maxsize=64)
 def _gate(schema: str) -> Any:
-    # Rules use Python's regular expressions, so theirs is the say what one is.
     return compiled(json.loads(schema), {"regex": _is_regex})
 
 
@@ -63,12 +63,8 @@ def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
         yield ValidationError("does not match")
 
 
-def _is_regex(text: str) -> bool:
-    try:
-        re.compile(text)
-    except re.error:
-        return False
-    return True
+def _is_regex(text: Any) -> bool:
+    return not pattern_problem(text)
 
 
 def _explained(error: Any, name: str) -> Iterator[Misfit]:

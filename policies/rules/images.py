@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from modelyard.policy import Finding, Params, Subject, rule
+from modelyard.policy import Finding, Params, Subject, fullmatch, rule
 
 _VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+([-+._][0-9A-Za-z.+_-]*)?")
 """Three numbers at least: the tag of a release that is not moved on to the next."""
@@ -138,6 +138,4 @@ def _parts(image: str) -> tuple[str, str]:
 
 
 def _fixed(tag: str, more: Iterable[str]) -> bool:
-    return bool(
-        _VERSION.fullmatch(tag) or _COMMIT.fullmatch(tag) or any(re.fullmatch(pattern, tag) for pattern in more)
-    )
+    return bool(_VERSION.fullmatch(tag) or _COMMIT.fullmatch(tag) or any(fullmatch(pattern, tag) for pattern in more))

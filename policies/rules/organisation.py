@@ -1,11 +1,10 @@
 """What an organisation asks of every object. These rules run where their parameters are set."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from modelyard.policy import Finding, Params, Subject, mapping, rule
+from modelyard.policy import Finding, Params, Subject, fullmatch, mapping, rule
 
 
 @rule(
@@ -120,7 +119,7 @@ def _labels(subject: Subject, path: str, metadata: Mapping[str, Any], wanted: Ma
         if value is None:
             remedy = f"set {name} in a patch of your own"
             yield subject.finding(f"{whose} has no label {name}", field=field, remedy=remedy)
-        elif not re.fullmatch(pattern, str(value)):
+        elif not fullmatch(pattern, str(value)):
             yield subject.finding(
                 f"label {name} of {whose} is {value}",
                 field=field,

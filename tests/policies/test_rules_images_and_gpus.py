@@ -64,6 +64,12 @@ def test_a_project_may_know_more_tags_that_are_never_moved(finds: Found) -> None
     assert finds("POL101", with_image("repo/it:release-7b"), params={"tags": ["release-[0-9]+"]})
 
 
+def test_a_tag_that_other_engines_backtrack_over_is_decided_at_once(finds: Found) -> None:
+    tags = ["(a+)+", "(?:a|a)*b", "(a|aa)+"]
+    assert finds("POL101", with_image(f"repo/it:{'a' * 60}."), params={"tags": tags})
+    assert finds("POL101", with_image(f"repo/it:{'a' * 60}"), params={"tags": tags}) == []
+
+
 def test_init_containers_count_and_unknown_images_do_not(finds: Found) -> None:
     text = """
     apiVersion: batch/v1

@@ -1,6 +1,7 @@
 """Secrets do not get into files, and what is no secret stays as it is."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +282,13 @@ def test_messages_about_an_object_do_not_quote_its_secrets() -> None:
     assert hidden_words(said, body) == 'admission refuses "(hidden)" beside plain x'
     frozen = {"env": ({"name": "DB_PASSWORD", "value": "hunter2"},), "args": ("--token", "hunter3")}
     assert hidden_words("hunter2, hunter3, hunter22", frozen) == "(hidden), (hidden), hunter22"
+
+
+@pytest.mark.parametrize(
+    "part", ["a-", "eyJ-", "://a", "a://", "?a=", "--a ", "authorization: ", "token=", "k=v;", "\n", "@"]
+)
+@pytest.mark.parametrize("begin", ["", "http://", "a://u:", "token="])
+def test_hiding_takes_time_by_the_length_of_a_text_and_not_by_its_square(begin: str, part: str) -> None:
+    began = time.process_time()
+    hidden({"a": begin + part * 40_000})
+    assert time.process_time() - began < 10  # by the square, some minutes
