@@ -60,7 +60,7 @@ def write(project: Any, name: str, text: str) -> Path:
     [
         *(("check", "dev", "--format", form) for form in ("json", "sarif", "junit", "text", "github")),
         ("plan", "dev", "--json"),
-        ("explain", "GPU001", "--json"),
+        ("explain", "--json"),
         ("explain",),
     ],
     ids=" ".join,
