@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 _KEPT = (
-    # Objects that a push brings are in quarantine until its hooks have agreed.
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     # The user's own configuration says which repositories are safe.
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
@@ -28,20 +25,34 @@ _OPTIONS = (
     "--no-pager",
     "--no-optional-locks",
     "--literal-pathspecs",
+    # A commit is what its name says, whatever refs/replace puts in its place.
+    "--no-replace-objects",
     *(
         word
         for setting in (
             f"core.hooksPath={os.devnull}",
             "core.fsmonitor=false",
             "submodule.recurse=false",
-            "protocol.allow=never",
             # A folder of the project that looks like a bare repository brings a configuration of its own.
             "safe.bareRepository=explicit",
         )
         for word in ("-c", setting)
     ),
 )
+_SET = {
+    # Nothing is fetched. An older git does not know the first variable; the second names no protocol that there is, and
+    # is stronger than what a repository's configuration allows.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_OBJECTS, _MORE_OBJECTS = "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 _CHUNK = 1 << 20
+_FETCH = (
+    "fetch it first: nothing is fetched here (in a clone made with --filter: git fetch --refetch --no-filter origin)"
+)
 
 
 class RevisionError(Exception):
@@ -74,20 +85,27 @@ class Entry(NamedTuple):
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """The environment of every call, made of the one that this process was given."""
-    kept = {name: value for name, value in given.items() if not name.startswith("GIT_") or name in _KEPT}
-    if "GIT_OBJECT_DIRECTORY" in kept:
-        # Hooks of a push may get it relative to their own folder.
-        kept["GIT_OBJECT_DIRECTORY"] = str(Path(kept["GIT_OBJECT_DIRECTORY"]).absolute())
-    return {**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    made = {name: value for name, value in given.items() if not name.startswith("GIT_") or name in _KEPT}
+    # Objects that a push brings are in quarantine until its hooks have agreed. They are looked for beside the
+    # repository's own: a hook may go to another repository.
+    own, more = given.get(_OBJECTS), given.get(_MORE_OBJECTS)
+    if own or more:
+        made[_MORE_OBJECTS] = os.pathsep.join(filter(None, (own and _entry(own), more)))
+    return made | _SET
 
 
-def git(folder: Path, *words: str, error: str = "") -> str:
+def _entry(folder: str) -> str:
+    """A folder in a list of folders of objects; quoted, for it may have the colon that parts them."""
+    escaped = str(Path(folder).absolute()).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def git(folder: Path, *words: str) -> str:
     """What a command of git prints.
 
     Args:
         folder: where the repository is looked for, upward.
         words: the command.
-        error: begins the message when it fails.
 
     Raises:
         RevisionError: git is missing or the command fails.
@@ -100,8 +118,7 @@ def git(folder: Path, *words: str, error: str = "") -> str:
         check=False,
     )
     if done.returncode:
-        why = _why(done.stderr, f"git {words[0]} ended with {done.returncode}")
-        raise RevisionError(f"{error}: {why}" if error else why, "run inside a git repository that has both commits")
+        raise _failed(folder, done.stderr.decode(errors="replace"), f"git {words[0]} ended with {done.returncode}")
     return done.stdout.decode(errors="surrogateescape")
 
 
@@ -181,9 +198,8 @@ class Objects:
         head = answer.readline().decode().split()
         if len(head) != 3:
             raise RevisionError(
-                f"object {name[:12]} is not in this repository",
-                "fetch it first: a preview fetches nothing (in a clone made with --filter: "
-                "git fetch --refetch --no-filter origin)",
+                f"object {name[:12]} is not in this repository, or cannot be read",
+                f"{_FETCH}; git fsck names what is damaged",
             )
         left = int(head[2])
         while left:
@@ -223,7 +239,21 @@ def _split(text: str) -> list[str]:
     return [part for part in text.split("\0") if part]
 
 
-def _why(stderr: bytes, otherwise: str) -> str:
-    lines = stderr.decode(errors="replace").strip().splitlines()
-    fatal = [line.removeprefix("fatal: ") for line in lines if line.startswith("fatal: ")]
-    return (fatal or lines[-1:] or [otherwise])[0]
+def _failed(folder: Path, stderr: str, otherwise: str) -> RevisionError:
+    """What to say of a command that failed, and what helps."""
+    before, _, fatal = stderr.strip().rpartition("fatal: ")
+    why = next(iter((fatal or before).splitlines()), otherwise)
+    if "dubious ownership" in why:
+        place = fatal.rpartition("safe.directory ")[2]
+        return RevisionError(
+            "the repository belongs to another user, and git reads it only where you trust that user",
+            f"git config --global --add safe.directory {place}",
+        )
+    if "not a git repository" in why:
+        at = next((one / ".git" for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), None)
+        if at is not None:
+            return RevisionError(f"{at} cannot be read as a git repository", "make it readable; git status says more")
+        return RevisionError("the project is in no git repository", "run inside a git repository that has both commits")
+    if "promisor remote" in why:
+        return RevisionError(f"an object is not in this repository: {why}", _FETCH)
+    return RevisionError(f"git cannot read the repository: {why}", "correct that; git status and git fsck say more")

@@ -70,7 +70,7 @@ def between(root: Path, base: str, head: str | None, wanted: Callable[[str], boo
 
 def prefix_of(root: Path) -> str:
     """The project's folder inside its repository, with a slash at its end; empty where it is the repository."""
-    return git(root, "rev-parse", "--show-prefix", error="the project is in no git repository").removesuffix("\n")
+    return git(root, "rev-parse", "--show-prefix").removesuffix("\n")
 
 
 def commit_of(root: Path, name: str) -> str:

@@ -135,7 +135,15 @@ HOOKS = (
     "applypatch-msg",
     "pre-applypatch",
     "post-applypatch",
+    "pre-auto-gc",
+    # Of the repository that a push goes to.
+    "pre-receive",
+    "update",
+    "push-to-checkout",
+    "post-receive",
+    "post-update",
 )
+EMPTY = ("commit", "--quiet", "--allow-empty", "--message", "empty")
 
 
 def test_a_preview_in_any_hook_changes_nothing_and_sees_the_same(begun: Work) -> None:
@@ -168,6 +176,15 @@ def test_a_preview_in_any_hook_changes_nothing_and_sees_the_same(begun: Work) ->
     step = begun.hook("step")
     begun.git("rebase", "--quiet", "--exec", f"HOOK_NAME=exec {step}", "feature")
     begun.git("push", "--quiet", "origin", "third")
+    for name in "ab":
+        begun.write(name, name)
+        begun.commit(name)
+        begun.git("repack", "-d", "--quiet")
+    begun.git("-c", "gc.auto=1", "-c", "gc.autoPackLimit=1", "-c", "gc.autoDetach=false", "gc", "--auto", "--quiet")
+    begun.git("config", "receive.denyCurrentBranch", "updateInstead")
+    begun.git("clone", "--quiet", str(begun.folder), "../clone")
+    begun.git("-C", "../clone", "-c", "user.name=a", "-c", "user.email=a@example.com", *EMPTY)
+    begun.git("-C", "../clone", "push", "--quiet", "origin", "third")
     noted = begun.noted()
     assert set(noted) == {*HOOKS, "exec"}
     for name, note in noted.items():

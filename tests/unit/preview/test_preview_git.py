@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.preview.git import environment, tree
+from modelyard.preview import git as reading
+from modelyard.preview.git import tree
 from modelyard.preview.revisions import RevisionError, between, laid_out
 from tests.unit.preview.conftest import Repository
 
@@ -108,8 +109,63 @@ def of_another_hash(repository: Repository, tmp: Path) -> Repository:
     return repository
 
 
+def with_sparse_index(repository: Repository, tmp: Path) -> Repository:
+    """Folders that are left out are one entry each."""
+    repository.add("extra/deep/file.txt", "extra")
+    repository.on_main()
+    repository.git("status")
+    repository.git("sparse-checkout", "set", "--cone", "--sparse-index", "stacks", "patches")
+    assert "extra/" in repository.git("ls-files", "--sparse").splitlines()
+    return repository
+
+
+def with_split_index(repository: Repository, tmp: Path) -> Repository:
+    repository.git("update-index", "--split-index", "--untracked-cache")
+    return repository
+
+
+def borrowing(repository: Repository, tmp: Path) -> Repository:
+    """Its objects are those of another repository."""
+    alone(tmp, "clone", "--quiet", "--shared", str(repository.folder), "shared")
+    alone(tmp / "shared", "branch", "main", "origin/main")
+    return moved_to(repository, tmp / "shared")
+
+
+def in_conflict(repository: Repository, tmp: Path) -> Repository:
+    for branch in ("other", "feature"):
+        repository.git("checkout", "--quiet", "-B", branch, "main")
+        (repository.root / "both.txt").write_text(branch)
+        repository.commit()
+    with pytest.raises(subprocess.CalledProcessError):
+        repository.git("merge", "other")
+    return repository
+
+
+def with_its_git_elsewhere(repository: Repository, tmp: Path) -> Repository:
+    repository.git("init", "--quiet", "--separate-git-dir", str(tmp / "elsewhere"))
+    return repository
+
+
+def with_replaced_objects(repository: Repository, tmp: Path) -> Repository:
+    """The head without parents, and a file with another text."""
+    repository.commit_empty()
+    repository.git("replace", "--graft", "HEAD")
+    text = repository.git("show", "main:stacks/Pulumi.prod.yaml")
+    (tmp / "other.yaml").write_text(text.replace("ray", "celery") + "# other")
+    other = repository.git("hash-object", "-w", str(tmp / "other.yaml")).strip()
+    repository.git("replace", "main:stacks/Pulumi.prod.yaml", other)
+    return repository
+
+
+def while_somebody_writes_the_index(repository: Repository, tmp: Path) -> Repository:
+    (repository.folder / ".git/index.lock").touch()
+    return repository
+
+
 LAYOUTS = (
-    linked_to_bare, shallow, detached, in_a_submodule, beside_a_submodule, sparse, staged, of_another_hash,
+    linked_to_bare, shallow, detached, in_a_submodule, beside_a_submodule, sparse, with_sparse_index, with_split_index,
+    staged, of_another_hash, borrowing, in_conflict, with_its_git_elsewhere, with_replaced_objects,
+    while_somebody_writes_the_index,
 )  # fmt: skip
 
 
@@ -151,6 +207,13 @@ HOSTILE = {
     "GIT_ATTR_SOURCE": "HEAD",
     "GIT_REPLACE_REF_BASE": "refs/other",
     "GIT_SHALLOW_FILE": "{other}/shallow",
+    "GIT_GRAFT_FILE": "{other}/grafts",
+    "GIT_OBJECT_DIRECTORY": "{other}/.git/objects",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES": "{other}/nowhere",
+    "GIT_QUARANTINE_PATH": "{other}/nowhere",
+    "GIT_EXEC_PATH": "{other}",
+    "GIT_SSH_COMMAND": "{script}",
+    "GIT_PAGER": "{script}",
 }
 
 
@@ -180,13 +243,20 @@ def test_variables_of_git_do_not_change_what_is_read(
     assert not Path(places["mark"]).exists()
 
 
-def test_objects_in_quarantine_can_be_read(tmp_path: Path) -> None:
-    given = {"GIT_OBJECT_DIRECTORY": "objects", "GIT_ALTERNATE_OBJECT_DIRECTORIES": "/a", "GIT_DIR": "b", "HOME": "/c"}
-    made = environment(given)
-    assert made["GIT_OBJECT_DIRECTORY"] == str(Path("objects").absolute())
-    assert made["GIT_ALTERNATE_OBJECT_DIRECTORIES"] == "/a"
-    assert "GIT_DIR" not in made
-    assert made["HOME"] == "/c"
+@pytest.mark.parametrize("name", ["plain", 'with: colon and "quote"'])
+def test_objects_in_quarantine_can_be_read(
+    repository: Repository, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a hook of a push finds them: beside those of the repository, in a folder that is told relative to its own."""
+    apart = Repository(tmp_path / name, begun=repository.folder)
+    apart.edit(*CHANGE)
+    apart.commit()
+    commit = apart.git("rev-parse", "HEAD").strip()
+    with pytest.raises(RevisionError, match="no commit"):
+        between(repository.root, "main", commit, lambda _path: True)
+    monkeypatch.chdir(apart.folder / ".git")
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", "objects")
+    assert between(repository.root, "main", commit, lambda _path: True).paths == {CHANGE[0]}
 
 
 def test_nothing_that_a_repository_names_is_run(repository: Repository, places: dict[str, str]) -> None:
@@ -269,17 +339,78 @@ def test_a_repository_inside_the_project_is_not_taken_for_its_own(repository: Re
         between(bare, "main", None, lambda _path: True)
 
 
-def test_objects_of_a_partial_clone_are_not_fetched(repository: Repository, tmp_path: Path) -> None:
+@pytest.mark.parametrize("without", ["blob:none", "tree:0"])
+@pytest.mark.parametrize("old", [False, True], ids=["", "by a git that does not know GIT_NO_LAZY_FETCH"])
+def test_objects_of_a_partial_clone_are_not_fetched(
+    repository: Repository,
+    places: dict[str, str],
+    tmp_path: Path,
+    without: str,
+    old: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     repository.git("config", "uploadpack.allowFilter", "true")
     uri = repository.folder.as_uri()
-    alone(tmp_path, "clone", "--quiet", "--filter=blob:none", "--no-checkout", uri, "partial")
+    alone(tmp_path, "clone", "--quiet", f"--filter={without}", "--no-checkout", uri, "partial")
     partial = tmp_path / "partial"
+    # Whoever made the repository may have let it run a program in place of a fetch.
+    alone(partial, "config", "protocol.ext.allow", "always")
+    alone(partial, "config", "remote.origin.url", f"ext::{places['script']}")
     before = state(partial)
     commit = repository.git("rev-parse", "main").strip()
+    if old:
+        monkeypatch.delitem(reading._SET, "GIT_NO_LAZY_FETCH")
     with pytest.raises(RevisionError) as error, laid_out(partial, commit, "", lambda _path: True):
         pass
     assert "--refetch" in error.value.remedy
     assert state(partial) == before
+    assert not Path(places["mark"]).exists()
+
+
+def another_owner(repository: Repository) -> None:
+    os.chown(repository.folder, 65534, 65534)
+
+
+def none(repository: Repository) -> None:
+    (repository.folder / ".git").rename(repository.folder / "git")
+
+
+def no_head(repository: Repository) -> None:
+    (repository.folder / ".git/HEAD").unlink()
+
+
+def damaged_index(repository: Repository) -> None:
+    (repository.folder / ".git/index").write_bytes(b"DIRC")
+
+
+def damaged_configuration(repository: Repository) -> None:
+    with (repository.folder / ".git/config").open("a") as stream:
+        stream.write("[core")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said", "remedy"),
+    [
+        (none, "the project is in no git repository", "run inside a git repository that has both commits"),
+        (no_head, r"/\.git cannot be read as a git repository", "make it readable; git status says more"),
+        (damaged_index, "git cannot read the repository: .*index", "git status and git fsck say more"),
+        (damaged_configuration, "git cannot read the repository: bad config", "git status and git fsck say more"),
+        pytest.param(
+            another_owner,
+            "belongs to another user",
+            "git config --global --add safe.directory /",
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away"),
+        ),
+    ],
+)
+def test_a_repository_that_cannot_be_read_is_told_with_what_helps(
+    tmp_path: Path, begun: Path, damage: Any, said: str, remedy: str
+) -> None:
+    repository = Repository(tmp_path / "repository", begun=begun)
+    damage(repository)
+    with pytest.raises(RevisionError, match=said) as error:
+        repository.preview()
+    assert remedy in error.value.remedy
 
 
 def test_a_submodule_in_place_of_patches_is_said(repository: Repository, tmp_path: Path) -> None:
