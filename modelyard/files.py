@@ -4,15 +4,17 @@ import errno
 import json
 import os
 import stat
-import tempfile
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+
+from modelyard.temporary import token, undone
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of the largest file that is read where the caller sets no limit; a large cluster's recording has a few million."""
 OPENING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """How a file of which nobody knows what it is gets opened: without waiting for anybody."""
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 MAX_DEPTH = 100
 """Levels of nesting in a JSON text. An object of Kubernetes has about 15; Python can follow about 1000."""
 _STREAMS = ("/dev", "/dev/fd", "/proc/self/fd")
@@ -207,17 +209,14 @@ def refuse_links(path: Path, within: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+    stage = path.with_name(f".modelyard-{token()}")
+    with undone(partial(stage.unlink, missing_ok=True)):
+        with os.fdopen(os.open(stage, _NEW, 0o600), "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        # mkstemp makes the file private; a new project file is as readable as the umask says.
+        # So far it was private; a new project file is as readable as the umask says.
         mask = os.umask(0)
         os.umask(mask)
-        Path(name).chmod(stat.S_IMODE(path.stat().st_mode) if path.is_file() else 0o666 & ~mask)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        stage.chmod(stat.S_IMODE(path.stat().st_mode) if path.is_file() else 0o666 & ~mask)
+        stage.replace(path)

@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from modelyard.cli.exit import EXIT_CODES, Exit, Stop
 from modelyard.report.style import LEAST_COLUMNS, MOST_COLUMNS, Style, wrapped
+from modelyard.temporary import watch
 
 COLOUR = ("--colour", "--color")
 
@@ -115,6 +116,7 @@ def overview() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    watch()
     # A short run makes many values and few cycles: looking for cycles all the time costs a fifth of it.
     gc.set_threshold(100_000, 50, 1000)
     if sys.stderr is None:

@@ -8,21 +8,20 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import count
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.files import OPENING, ReadError, read_open
+from modelyard.temporary import token, undone
 
 MANIFEST = ".modelyard"
 """File in such a folder that names what the last run wrote, with the SHA-256 of each: the form of ``sha256sum``."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_ANY = ""
-"""In place of a digest: the manifest of an earlier modelyard, which has only names."""
 
 
 class Replaced(NamedTuple):
@@ -66,38 +65,43 @@ def replace_generated(base: Path, folders: Iterable[tuple[str, Mapping[str, str]
         OSError: something cannot be written. In both cases, as when the folders themselves raise, no file was replaced
             or deleted, unless it is the moving of finished files to their places that fails.
     """
-    staged: dict[_Place, str] = {}
+    staged: dict[_Place, _Place] = {}
     made: list[Path] = []
     found: list[_Folder] = []
-    try:
+    with undone(partial(_clear, base, staged, made)):
         for name, files in folders:
             folder = PurePosixPath(name)
             one = _Folder(folder, _manifest(base, folder), {name: _digest(text) for name, text in files.items()})
             for file, text in files.items():
                 place = _place(folder, file)
                 _may_replace(base, place, one.digests[file], one.earlier.get(file))
-                staged[place] = _stage(base, place, text, made)
-            place = _Place(folder, MANIFEST)
-            staged[place] = _stage(base, place, _text((name, {digest}) for name, digest in one.digests.items()), made)
+                _stage(base, place, text, staged, made)
+            manifest = _text((name, {digest}) for name, digest in one.digests.items())
+            _stage(base, _Place(folder, MANIFEST), manifest, staged, made)
             found.append(one)
         for one in found:
-            _write_both(base, one, made)
-        for place, stage in staged.items():
+            _write_both(base, one, staged, made)
+        for stage, place in staged.items():
             if place.name != MANIFEST:
-                _move(base, place, stage)
-        kept = tuple(path for one in found for path in _delete_stale(base, one, staged.keys()))
-        for place, stage in staged.items():
+                _move(base, stage, place)
+        present = frozenset(staged.values())
+        kept = tuple(path for one in found for path in _delete_stale(base, one, present))
+        for stage, place in staged.items():
             if place.name == MANIFEST:
-                _move(base, place, stage)
-    except BaseException:
-        for place, stage in staged.items():
-            with suppress(OSError):
-                _unlink(base, place._replace(name=stage))
-        for path in reversed(made):
-            with suppress(OSError):
-                path.rmdir()
-        raise
+                _move(base, stage, place)
+        staged.clear()
+        made.clear()
     return Replaced(sum(len(one.digests) for one in found), kept)
+
+
+def _clear(base: Path, staged: Iterable[_Place], made: Sequence[Path]) -> None:
+    """Removes what was staged, and the folders that are empty without it."""
+    for stage in list(staged):
+        with suppress(OSError, Stop), _opened(base, stage.folder) as at:
+            os.unlink(stage.name, dir_fd=at)
+    for path in reversed(made):
+        with suppress(OSError):
+            path.rmdir()
 
 
 def _place(folder: PurePosixPath, name: str) -> _Place:
@@ -110,25 +114,31 @@ def _digest(content: str | bytes) -> str:
 
 
 def _text(digests: Iterable[tuple[str, Iterable[str]]]) -> str:
-    return "".join(f"{one}  {name}\n" if one else f"{name}\n" for name, all_ in sorted(digests) for one in sorted(all_))
+    return "".join(f"{one}  {name}\n" for name, all_ in sorted(digests) for one in sorted(all_))
 
 
 def _manifest(base: Path, folder: PurePosixPath) -> dict[str, frozenset[str]]:
-    """The digests by name that the folder's manifest has, as far as the names stay inside the folder."""
+    """The digests by name that the folder's manifest has, as far as the names are those of files in the folder."""
     content = _content(base, _Place(folder, MANIFEST))
     known: dict[str, frozenset[str]] = {}
-    for line in (content or b"").decode(errors="replace").splitlines():
+    for line in (content or b"").decode(errors="replace").split("\n"):
         entry = _LINE.fullmatch(line)
-        digest, name = (entry[1], entry[2]) if entry else (_ANY, line)
-        if name and name != MANIFEST and not name.startswith("/") and ".." not in PurePosixPath(name).parts:
-            known[name] = known.get(name, frozenset()) | {digest}
+        if entry and _is_name(entry[2]):
+            known[entry[2]] = known.get(entry[2], frozenset()) | {entry[1]}
     return known
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text is the name of a file, perhaps in folders, in the one form that a run writes."""
+    path = PurePosixPath(text)
+    plain = str(path) == text and "\0" not in text and not path.is_absolute()
+    return plain and ".." not in path.parts and path.name not in ("", MANIFEST)
 
 
 def _may_replace(base: Path, place: _Place, new: str, earlier: frozenset[str] | None) -> None:
     """Ends the run where a file is in the way that no earlier run wrote, or that was changed since."""
     content = _content(base, place)
-    if content is None or _digest(content) in {new, *(earlier or ())} or _ANY in (earlier or ()):
+    if content is None or _digest(content) in {new, *(earlier or ())}:
         return
     path = base / place.folder / place.name
     if earlier is None:
@@ -144,7 +154,7 @@ def _may_replace(base: Path, place: _Place, new: str, earlier: frozenset[str] | 
     )
 
 
-def _delete_stale(base: Path, one: _Folder, present: Iterable[_Place]) -> Iterator[Path]:
+def _delete_stale(base: Path, one: _Folder, present: frozenset[_Place]) -> Iterator[Path]:
     """Deletes what only the earlier run wrote, and gives the files that it may not delete."""
     for name, digests in sorted(one.earlier.items()):
         place = _place(one.path, name)
@@ -168,8 +178,8 @@ def _opened(base: Path, folder: PurePosixPath, made: list[Path] | None = None) -
     """The descriptor of a folder below the base, reached without a link; noting those that it makes, if it may."""
     if made is not None:
         for missing in reversed([path for path in (base, *base.parents) if not path.exists()]):
-            missing.mkdir(exist_ok=True)
             made.append(missing)
+            missing.mkdir(exist_ok=True)
     at, path = os.open(base, _FOLDER), base
     try:
         for part in folder.parts:
@@ -177,12 +187,15 @@ def _opened(base: Path, folder: PurePosixPath, made: list[Path] | None = None) -
             if part == "..":
                 raise Stop(Exit.USAGE, f"{path} is outside the output folder", "rename the stack")
             if made is not None:
-                with suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=at)
+                try:
+                    os.stat(part, dir_fd=at, follow_symlinks=False)
+                except FileNotFoundError:
                     made.append(path)
+                    os.mkdir(part, dir_fd=at)
             inner = _open(part, _FOLDER, at, path)
-            os.close(at)
-            at = inner
+            # Where a signal comes in between, no descriptor is closed twice.
+            at, outer = inner, at
+            os.close(outer)
         yield at
     finally:
         os.close(at)
@@ -219,47 +232,34 @@ def _content(base: Path, place: _Place) -> bytes | None:
         raise Stop(Exit.USAGE, f"{path} is in the way: {error.reason}", remedy) from None
 
 
-def _stage(base: Path, place: _Place, text: str, made: list[Path] | None) -> str:
-    """Writes a text beside its place; gives the name that it has there."""
+def _stage(base: Path, place: _Place, text: str, staged: dict[_Place, _Place], made: list[Path]) -> _Place:
+    """Writes a text beside its place, under a name that is noted first: gives that."""
+    stage = place._replace(name=f".modelyard-{token()}")
+    staged[stage] = place
     with _opened(base, place.folder, made) as at:
-        for number in count():
-            name = f".{place.name}.{number}.new" if number else f".{place.name}.new"
-            try:
-                handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=at)
-                break
-            except FileExistsError:
-                # A run that was killed left it, or it is somebody's.
-                continue
-            except OSError as error:
-                error.filename = str(base / place.folder / place.name)
-                raise
         try:
+            handle = os.open(stage.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=at)
             # Not forced to the disk one by one: there may be thousands, and another run makes them again.
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
-        except BaseException as error:
-            os.unlink(name, dir_fd=at)
-            if isinstance(error, OSError):
-                error.filename = str(base / place.folder / place.name)
+        except OSError as error:
+            error.filename = str(base / place.folder / place.name)
             raise
-    return name
+    return stage
 
 
-def _write_both(base: Path, one: _Folder, made: list[Path]) -> None:
+def _write_both(base: Path, one: _Folder, staged: dict[_Place, _Place], made: list[Path]) -> None:
     """Writes the manifest of both runs, which holds until all files are in place."""
     if one.earlier:
         both = {name: {digest, *one.earlier.get(name, ())} for name, digest in one.digests.items()}
-        place = _Place(one.path, MANIFEST)
-        _move(base, place, _stage(base, place, _text(({**one.earlier, **both}).items()), made))
+        stage = _stage(base, _Place(one.path, MANIFEST), _text(({**one.earlier, **both}).items()), staged, made)
+        _move(base, stage, staged[stage])
+        del staged[stage]
 
 
-def _move(base: Path, place: _Place, stage: str) -> None:
+def _move(base: Path, stage: _Place, place: _Place) -> None:
     with _opened(base, place.folder) as at:
-        try:
-            os.rename(stage, place.name, src_dir_fd=at, dst_dir_fd=at)
-        except BaseException:
-            os.unlink(stage, dir_fd=at)
-            raise
+        os.rename(stage.name, place.name, src_dir_fd=at, dst_dir_fd=at)
 
 
 def _unlink(base: Path, place: _Place) -> None:

@@ -8,11 +8,10 @@ they are in no plan, no state, no log and no argument.
 import atexit
 import json
 import os
-import tempfile
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import httpx2
@@ -21,6 +20,7 @@ from yaml import YAMLError, safe_load
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
 from modelyard.cluster.engine import EngineError, ask_engine
 from modelyard.stack.config import Stack, dotted
+from modelyard.temporary import temporary_folder, write_private
 from modelyard.workloads.remote import RemoteCluster, own_context, remote_clusters
 
 _PLAIN = ("token", "client-certificate-data", "client-key-data")
@@ -52,13 +52,13 @@ def hand_over(root: Path, stack: Stack) -> None:
             "set KUBECONFIG, or put the remote cluster's context into one",
         )
     texts = [_config(root, stack, one) for one in wanted]
-    folder = Path(tempfile.mkdtemp(prefix="modelyard-"))
-    atexit.register(rmtree, folder, ignore_errors=True)
+    kept = ExitStack()
+    atexit.register(kept.close)
+    folder = kept.enter_context(temporary_folder())
     added = []
     for number, text in enumerate(texts):
         file = folder / f"kubeconfig-{number}"
-        file.touch(mode=0o600)
-        file.write_text(text, encoding="utf-8")
+        write_private(file, text)
         added.append(str(file))
     os.environ["KUBECONFIG"] = os.pathsep.join((own, *added))
     _handed.add(known)

@@ -9,6 +9,7 @@ from typing import Any
 from yaml import YAMLError, safe_load
 
 from modelyard.files import read_text
+from modelyard.temporary import write_private
 
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 """Keys of a cluster or a user that name a file, as seen from the folder of the kubeconfig."""
@@ -44,8 +45,7 @@ def also_named(names: Mapping[str, str | None], folder: Path) -> str:
     if not made["contexts"]:
         return ""
     file = folder / "kubeconfig"
-    file.touch(mode=0o600)
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", **made}), encoding="utf-8")
+    write_private(file, json.dumps({"apiVersion": "v1", "kind": "Config", **made}))
     # The first that has a name counts.
     return os.pathsep.join((str(file), *map(str, kubeconfig_paths())))
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from modelyard.engine.stopping import GENTLY, Stopping
 from modelyard.engine.ways import led
 from modelyard.plan import Plan
 from modelyard.plan.store import plan_to_json
+from modelyard.temporary import temporary_folder, write_private
 
 
 class Outcome(NamedTuple):
@@ -44,15 +44,15 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
         StoppedError: the run ended early, as ``stopping`` said.
         EngineError: the engine is not there, its state is locked, or a step failed.
     """
-    with tempfile.TemporaryDirectory(prefix="modelyard-") as folder:
-        approved, stop = Path(folder) / "plan.json", Path(folder) / "stop"
+    with temporary_folder() as folder:
+        approved, stop = folder / "plan.json", folder / "stop"
 
         def heard(line: str) -> None:
             if line == GENTLY:
                 stop.touch()
             report(line)
 
-        approved.write_text(json.dumps(plan_to_json(plan)), encoding="utf-8")
+        write_private(approved, json.dumps(plan_to_json(plan)))
         variables = {"MODELYARD_PLAN": str(approved), STOP: f"{os.getpid()}:{stop}"} | (
             {} if drain else {NO_DRAIN: "true"}
         )
@@ -68,7 +68,7 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
                     raise elsewhere(plan.stack, applied_to, far.cluster)
             # From here on it is known that the ways of the plan lead where the last apply's did.
             ways = {side.remote: side.context for side in plan.sides}
-            run.add(stack, led(run.state.get("resources") or (), ways, Path(folder)))
+            run.add(stack, led(run.state.get("resources") or (), ways, folder))
             done = run.follow(
                 stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
             )
@@ -96,10 +96,10 @@ def destroy(
     Raises:
         EngineError: there is no such stack in the state, or as for :func:`apply`.
     """
-    with tempfile.TemporaryDirectory(prefix="modelyard-") as folder, Run("destroy", report, stopping) as run:
+    with temporary_folder() as folder, Run("destroy", report, stopping) as run:
         selected = run.select(root, stack, create=False)
         if ways is not None:
-            run.add(selected, led(run.state.get("resources") or (), ways, Path(folder)))
+            run.add(selected, led(run.state.get("resources") or (), ways, folder))
         done = run.follow(
             selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True, show_secrets=False)
         )

@@ -15,6 +15,7 @@ from pulumi.automation.errors import create_command_error
 
 from modelyard.engine import keeper
 from modelyard.engine.stopping import Stopping
+from modelyard.temporary import temporary_parent
 
 
 class Command(PulumiCommand):
@@ -48,7 +49,8 @@ class Command(PulumiCommand):
         words = [self.command, "--non-interactive", *args]
         env = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
         # Files and not pipes: whoever writes to a pipe that nobody reads any more is killed, with the state locked.
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        folder = temporary_parent()
+        with tempfile.TemporaryFile(dir=folder) as out, tempfile.TemporaryFile(dir=folder) as err:
             code = self._kept(words, cwd, env, out, err)
             result = CommandResult(_told(out, on_output), _told(err, on_error), code)
         self.killed = code < 0 or 128 < code < 255

@@ -7,9 +7,8 @@ from contextlib import suppress
 from typing import Literal
 
 from modelyard.engine.keeper import GRACE, INTERRUPT, KILL
+from modelyard.temporary import ECHO
 
-ECHO = 1.0
-"""Seconds in which further signals count as the first one: a closing terminal and ``timeout`` each send two."""
 PATIENCE = 10.0
 """Seconds that the engine may take to end after it was told to drop the running step."""
 

@@ -13,9 +13,7 @@ import platform
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from shutil import which
 from typing import Any, Final
 
@@ -24,6 +22,7 @@ from modelyard.environments.locks import MAX_BYTES, locked
 from modelyard.environments.solving import SolvingError, solved
 from modelyard.hiding import hidden_text
 from modelyard.stack.environments import Environment, Files
+from modelyard.temporary import temporary_folder, write_private
 
 GLIBC: Final = ("2_28", "2_27", "2_26", "2_24", "2_17")
 """Newest C library that wheels may ask for, and older ones: 2.28 is that of Debian 10 and RHEL 8 (PEP 600 tags)."""
@@ -91,15 +90,15 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
         held: versions that pip may not choose others than.
     """
     interpreter = _interpreter(environment.python)
-    with tempfile.TemporaryDirectory(prefix="modelyard-lock-") as folder:
-        listed, report, fixed = (Path(folder, name) for name in ("requirements.txt", "report.json", "held.txt"))
-        listed.write_text("".join(f"{one}\n" for one in files.requirements), encoding="utf-8")
-        fixed.write_text("".join(f"{one}\n" for one in held), encoding="utf-8")
+    with temporary_folder() as folder:
+        listed, report, fixed = (folder / name for name in ("requirements.txt", "report.json", "held.txt"))
+        write_private(listed, "".join(f"{one}\n" for one in files.requirements))
+        write_private(fixed, "".join(f"{one}\n" for one in held))
         command = [
             *(interpreter, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-input"),
             *("--disable-pip-version-check", "--only-binary", ":all:", "--implementation", "cp"),
             *("--python-version", environment.python, *(f"--platform={one}" for one in PLATFORMS)),
-            *("--target", str(Path(folder, "target")), "--report", str(report), "--requirement", str(listed)),
+            *("--target", str(folder / "target"), "--report", str(report), "--requirement", str(listed)),
             *("--constraint", str(fixed)),
         ]
         try:

@@ -5,9 +5,7 @@ Git is only asked for what it has (``git``). Nothing of the user's repository or
 
 import hashlib
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import NamedTuple
 
 from modelyard.preview.git import Entry, RevisionError, git, known, objects, tree, tried
 from modelyard.preview.values import Revision
+from modelyard.temporary import temporary_folder
 
 __all__ = ["WORKING_TREE", "Range", "RevisionError", "between", "commit_of", "laid_out", "prefix_of"]
 
@@ -111,8 +110,7 @@ def laid_out(
     Raises:
         RevisionError: the commit cannot be read or written.
     """
-    folder = Path(tempfile.mkdtemp(prefix="modelyard-"))
-    try:
+    with temporary_folder() as folder:
         place = folder.resolve() / "tree"
         place.mkdir()
         entries = {path: entry for path, entry in tree(root, commit, prefix).items() if path not in absent}
@@ -133,8 +131,6 @@ def laid_out(
                 "free space there, or set TMPDIR to another folder",
             ) from error
         yield place
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write(root: Path, place: Path, entries: dict[str, Entry]) -> None:

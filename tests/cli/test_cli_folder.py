@@ -22,12 +22,13 @@ def test_folders_are_taken_one_after_the_other(tmp_path: Path) -> None:
     def folders() -> Iterator[tuple[str, Mapping[str, str]]]:
         for name in "ab":
             yield name, {"x.yaml": name}
-            seen.append(sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.yaml*")))
+            seen.append({path.read_text(): path.name for path in tmp_path.rglob("*") if path.is_file()})
 
     assert replace_generated(tmp_path, folders()).written == 2
-    assert seen == [["a/.x.yaml.new"], ["a/.x.yaml.new", "b/.x.yaml.new"]]
+    assert ["a" in seen[0], "b" in seen[0], "a" in seen[1], "b" in seen[1]] == [True, False, True, True]
+    assert not {"x.yaml", ".modelyard"} & {*seen[0].values(), *seen[1].values()}
     assert [(tmp_path / name / "x.yaml").read_text() for name in "ab"] == ["a", "b"]
-    assert not list(tmp_path.rglob("*.new"))
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"x.yaml", ".modelyard"}
 
 
 @pytest.mark.parametrize("reason", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError("no plan")])
@@ -71,14 +72,38 @@ def test_a_file_that_somebody_changed_is_neither_replaced_nor_deleted(tmp_path: 
     assert (tmp_path / "a/x.yaml").read_text() == "mine"
 
 
-def test_a_manifest_without_digests_lets_replace_and_not_delete(tmp_path: Path) -> None:
-    """What modelyard wrote before manifests had digests."""
+DIGEST = hashlib.sha256(b"mine").hexdigest()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{name}",
+        "{digest}",
+        "{digest} {name}",
+        "{digest} *{name}",
+        "{digest}  ./{name}",
+        "{digest}  far/../{name}",
+        "{digest}  /{folder}/{name}",
+        "{digest}  ../a/{name}",
+        "{digest}  {name}/",
+        "{digest}  {name}\r",
+        "{digest}  {name}\0",
+        "{digest}  .",
+        "{digest}  .modelyard",
+        f"{0:064}  {{name}}",
+        "\ufeff{digest}  {name}",
+    ],
+)
+@pytest.mark.parametrize("again", ["x.yaml", "y.yaml"], ids=["written again", "not generated any more"])
+def test_a_manifest_that_proves_nothing_lets_neither_replace_nor_delete(tmp_path: Path, line: str, again: str) -> None:
     (tmp_path / "a").mkdir()
-    for name, text in {"x.yaml": "old", "stale.yaml": "old", ".modelyard": "stale.yaml\nx.yaml\n"}.items():
-        (tmp_path / "a" / name).write_text(text)
-    assert replace_generated(tmp_path, [("a", {"x.yaml": "new"})]) == (1, (tmp_path / "a/stale.yaml",))
-    assert (tmp_path / "a/x.yaml").read_text() == "new"
-    assert (tmp_path / "a/stale.yaml").read_text() == "old"
+    (tmp_path / "a/x.yaml").write_text("mine")
+    text = line.format(name="x.yaml", digest=DIGEST, folder=tmp_path / "a")
+    (tmp_path / "a/.modelyard").write_bytes(text.encode() + b"\n")
+    with suppress(Stop):
+        replace_generated(tmp_path, [("a", {again: "new"})])
+    assert (tmp_path / "a/x.yaml").read_text() == "mine"
 
 
 @pytest.mark.parametrize("step", range(1, 7))

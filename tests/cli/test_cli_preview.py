@@ -163,6 +163,16 @@ def test_outside_of_a_repository(project: Any, run: Any) -> None:
     assert "the project is in no git repository" in result.err
 
 
+@pytest.mark.parametrize("verb", [("preview",), ("check", "dev"), ("plan", "dev"), ("render", "dev", "--print")])
+def test_nowhere_for_temporary_files(repository: Any, run: Any, monkeypatch: pytest.MonkeyPatch, verb: Any) -> None:
+    """Where nothing else can be written, Python would take the present folder: the user's."""
+    monkeypatch.setattr("tempfile.tempdir", str(repository.root))
+    result = run(*verb, "--base", "main")
+    assert (result.code, result.out) == (2, "")
+    assert "error: the folder for temporary files cannot be used" in result.words
+    assert "set TMPDIR to a folder that can be written" in result.words
+
+
 def test_a_promotion_is_shown_and_written_when_asked_to(project: Any, run: Any) -> None:
     file = project.root / "stacks/Pulumi.prod.yaml"
     before = file.read_text()

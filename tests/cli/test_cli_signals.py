@@ -56,13 +56,15 @@ def waiting(project: Any, cli: Any, silence: Silence, tmp_path: Path) -> Callabl
     (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(port=silence.port))
     engine = tmp_path / "bin" / "pulumi"
     engine.parent.mkdir()
-    engine.write_text("#!/bin/sh\nexit 1\n")
+    engine.write_text(f'#!/bin/sh\n[ "$1" = config ] && exec cat {tmp_path}/kubeconfig\nexit 1\n')
     engine.chmod(0o755)
+    (tmp_path / "tmp").mkdir()
     env = {
         **os.environ,
         "KUBECONFIG": str(tmp_path / "kubeconfig"),
         "PATH": f"{engine.parent}{os.pathsep}{os.environ['PATH']}",
         "NO_PROXY": "*",
+        "TMPDIR": str(tmp_path / "tmp"),
     }
 
     def start(*words: str) -> "subprocess.Popen[str]":
@@ -111,6 +113,34 @@ def test_a_signal_while_recording(waiting: Any, silence: Silence, project: Any, 
     assert (code, out) == (143, "")
     assert err.startswith("recording dev …\nerror: SIGTERM: record was stopped; every recorded platform is whole")
     assert cli.tree(project.root) == before
+
+
+REMOTE = """
+modelyard:resources:
+  - name: far
+    type: runtime
+    remote: {cluster: {controller: "https://127.0.0.1:9", quota: {cpu: 1, memory: 1Gi}, credentials: {secure: "v1:x"}}}
+"""
+
+
+@pytest.mark.parametrize("words", [("plan", "dev", "--live"), ("check", "dev", "--live")])
+@pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
+def test_a_signal_leaves_no_credentials_in_a_file(
+    waiting: Any,
+    silence: Silence,
+    project: Any,
+    tmp_path: Path,
+    number: signal.Signals,
+    name: str,
+    code: int,
+    words: tuple[str, ...],
+) -> None:
+    project.add(REMOTE)
+    child = waiting(*words)
+    assert list((tmp_path / "tmp").rglob("kubeconfig*"))
+    ended_with, out, err = ended(child, silence, number)
+    assert (ended_with in (code, -number), out) == (True, ""), err
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_ctrl_c_at_the_question(project: Any, cli: Any, tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from modelyard.engine.keeper import GRACE, INTERRUPT, KILL
-from modelyard.engine.stopping import AT_ONCE, ECHO, GENTLY, PATIENCE, TOO_LATE, Stopping
+from modelyard.engine.stopping import AT_ONCE, GENTLY, PATIENCE, TOO_LATE, Stopping
+from modelyard.temporary import ECHO
 
 NOTHING: tuple[bytes, list[str]] = (b"", [])
 
