@@ -95,7 +95,7 @@ def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[s
 
 def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
     """Writes what was read of one cluster and says what it is."""
-    from modelyard.cluster.recorded import recorded_folder, write_recorded
+    from modelyard.cluster.recorded import recorded_files, recorded_folder, write_recorded
     from modelyard.merge import MergeSchema
     from modelyard.plan.project import shown
     from modelyard.report.values import count
@@ -112,6 +112,11 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
         quotas=taken.quotas,
         scalers=taken.scalers,
     )
+    if foreign := [path.name for path in recorded_files(recorded_folder(root, name)) if path not in written]:
+        sys.stderr.write(
+            f"not recorded by modelyard, and left in {safe(shown(root, recorded_folder(root, name)))}: "
+            f"{safe(', '.join(foreign))}; move them away, for plans read every .json file there\n"
+        )
     return safe(
         f"{name}: {count(len(taken.objects), 'object')} and {count(len(taken.nodes), 'node')} of Kubernetes "
         f"{taken.version} in {shown(root, recorded_folder(root, name))} ({count(len(written), 'file')})"

@@ -1,22 +1,28 @@
 """The JSON files of a folder, replaced all together."""
 
+import re
 import shutil
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
 from modelyard.files import write_atomically
+from modelyard.temporary import token, undone
 
-_STAGE = ".replacing"
+_STAGE = re.compile(r"\.[0-9a-f]{16}\.replacing")
 
 
-def replace_json(folder: Path, texts: Mapping[str, str]) -> None:
-    """Makes these (text by name) the only ``*.json`` files of a folder, all of them or none; its other files stay.
+def replace_json(folder: Path, texts: Mapping[str, str], is_own: Callable[[Path], bool]) -> None:
+    """Writes files into a folder (text by name) in place of all its own ones; every other file stays.
 
-    The folder is made anew beside its place and moved there when it is complete. A run that is killed leaves the old
-    folder or the new one. In the moment between two renames it leaves none, which every reader notices; the next run
-    puts the new one in place.
+    All of that happens or nothing. The folder is made anew beside its place and moved there when it is complete. A run
+    that is killed leaves the old folder or the new one. In the moment between two renames it leaves none, which every
+    reader notices; the next run puts the new one in place.
+
+    Args:
+        folder: what is replaced.
+        texts: its new files.
+        is_own: whether a file was written by an earlier run and may go.
 
     Raises:
         OSError: something cannot be written; what was there before is still there.
@@ -24,11 +30,12 @@ def replace_json(folder: Path, texts: Mapping[str, str]) -> None:
     place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     _take_up(place)
-    stage = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=_STAGE, dir=place.parent))
+    stage = place.with_name(f".{place.name}.{token()}.replacing")
     old, new = stage / "old", stage / "new"
-    try:
+    with undone(partial(_put_back, stage, place)):
+        stage.mkdir(mode=0o700)
         if place.exists():
-            shutil.copytree(place, new, symlinks=True, ignore=partial(_json, str(place)))
+            shutil.copytree(place, new, symlinks=True, ignore=partial(_left_out, place, texts, is_own))
         else:
             new.mkdir()
         for name, text in texts.items():
@@ -36,21 +43,27 @@ def replace_json(folder: Path, texts: Mapping[str, str]) -> None:
         if place.exists():
             place.rename(old)
         new.rename(place)
-    except BaseException:
-        if old.exists() and not place.exists():
-            old.rename(place)
-        raise
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _put_back(stage: Path, place: Path) -> None:
+    """Ends a replacement, complete or not."""
+    if (stage / "old").exists() and not place.exists():
+        (stage / "old").rename(place)
+    shutil.rmtree(stage, ignore_errors=True)
 
 
 def _take_up(place: Path) -> None:
     """Ends what a killed run began: what it had ready and not in place goes there, the rest goes away."""
-    for stage in place.parent.glob(f".{place.name}.*{_STAGE}"):
+    for stage in list(place.parent.iterdir()):
+        if not _STAGE.fullmatch(stage.name.removeprefix(f".{place.name}")) or stage.is_symlink():
+            continue
         if (stage / "old").exists() and (stage / "new").exists() and not place.exists():
             (stage / "new").rename(place)
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def _json(top: str, folder: str, names: Iterable[str]) -> set[str]:
-    return {name for name in names if folder == top and name.endswith(".json")}
+def _left_out(
+    top: Path, texts: Mapping[str, str], is_own: Callable[[Path], bool], folder: str, names: Iterable[str]
+) -> set[str]:
+    """Names of a folder that are not copied: at the top what is written anew, and what may go."""
+    return {name for name in names if Path(folder) == top and (name in texts or is_own(top / name))}

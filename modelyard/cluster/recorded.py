@@ -56,7 +56,7 @@ def _remotes_by_stack(folder: Path, _changed: int) -> dict[str, list[str]]:
 
 
 def forget_recorded(root: Path, name: str) -> None:
-    """Removes what ``write_recorded`` wrote; other files in the folder stay.
+    """Removes what ``write_recorded`` wrote, as far as that can be told; other files in the folder stay.
 
     Raises:
         OSError: a file cannot be removed, or a link is in the way.
@@ -64,10 +64,20 @@ def forget_recorded(root: Path, name: str) -> None:
     folder = recorded_folder(root, name)
     refuse_links(folder, root)
     # The file by which others know the folder goes last.
-    for path in sorted(folder.glob("*.json"), key=lambda path: path.name == CLUSTER_FILE):
+    for path in sorted(filter(_is_own, folder.iterdir()), key=lambda path: path.name == CLUSTER_FILE):
         path.unlink()
     if not any(folder.iterdir()):
         folder.rmdir()
+
+
+def _is_own(path: Path) -> bool:
+    """Whether ``write_recorded`` writes such a file: the cluster's, or an object under the name that this gives it."""
+    if path.name == CLUSTER_FILE:
+        return True
+    try:
+        return _object_file(_key(read_object(path, path.parent))) == path.name
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def stack_of_recorded(name: str) -> str:
@@ -214,7 +224,8 @@ def write_recorded(
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
 
-    Other files in the folder stay. Secrets are hidden: the folder is committed.
+    Earlier objects that are not recorded any more go; files that are none of an earlier recording stay. Secrets are
+    hidden: the folder is committed.
 
     Raises:
         OSError: the folder cannot be written, or is reached through a link in the project; the earlier recording is
@@ -243,7 +254,7 @@ def write_recorded(
         for name, body in sorted(contents.items())
     }
     refuse_links(folder, root)
-    replace_json(folder, texts)
+    replace_json(folder, texts, _is_own)
     return tuple(folder / name for name in texts)
 
 

@@ -9,6 +9,11 @@ import pytest
 
 from modelyard.cluster.folder import replace_json
 
+
+def is_own(path: Path) -> bool:
+    return path.name in {*OLD, *NEW}
+
+
 OLD = {"a.json": "old a", "b.json": "old b"}
 NEW = {"b.json": "new b", "c.json": "new c"}
 BROKEN = """
@@ -27,7 +32,7 @@ def counted(*args):
     return original(*args)
 
 setattr(owner, step, counted)
-folder.replace_json(place, {"b.json": "new b", "c.json": "new c"})
+folder.replace_json(place, {"b.json": "new b", "c.json": "new c"}, lambda path: path.name == "a.json")
 """
 FULL = """
 import resource, signal, sys
@@ -37,7 +42,7 @@ from modelyard.cluster.folder import replace_json
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
-    replace_json(Path(sys.argv[1]), {"a.json": "x" * 900, "b.json": "x" * 1100})
+    replace_json(Path(sys.argv[1]), {"a.json": "x" * 900, "b.json": "x" * 1100}, lambda path: True)
 except OSError as error:
     print(type(error).__name__)
 """
@@ -46,7 +51,7 @@ except OSError as error:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     found = tmp_path / "recorded" / "dev"
-    replace_json(found, OLD)
+    replace_json(found, OLD, is_own)
     return found
 
 
@@ -59,7 +64,7 @@ def beside(folder: Path) -> list[str]:
 
 
 def test_only_the_new_files_are_left(folder: Path) -> None:
-    replace_json(folder, NEW)
+    replace_json(folder, NEW, is_own)
     assert content(folder) == NEW
     assert beside(folder) == []
 
@@ -69,8 +74,12 @@ def test_what_somebody_else_put_there_stays(folder: Path) -> None:
     (folder / "more").mkdir()
     (folder / "more" / "x.json").write_text("{}")
     (folder / "link").symlink_to("NOTES.md")
-    replace_json(folder, NEW)
-    assert content(folder) == NEW | {"NOTES.md": "mine", "link": "mine"}
+    (folder / "mine.json").write_text("mine")
+    for name in (".dev.mine.replacing", ".other.0123456789abcdef.replacing"):
+        (folder.parent / name).mkdir()
+    replace_json(folder, NEW, is_own)
+    assert content(folder) == NEW | {"NOTES.md": "mine", "link": "mine", "mine.json": "mine"}
+    assert beside(folder) == [".dev.mine.replacing", ".other.0123456789abcdef.replacing"]
     assert (folder / "more" / "x.json").read_text() == "{}"
     assert (folder / "link").is_symlink()
 
@@ -78,14 +87,14 @@ def test_what_somebody_else_put_there_stays(folder: Path) -> None:
 def test_a_link_to_a_folder_stays_a_link(folder: Path) -> None:
     link = folder.parent / "other"
     link.symlink_to("dev")
-    replace_json(link, NEW)
+    replace_json(link, NEW, is_own)
     assert link.is_symlink()
     assert content(folder) == NEW
 
 
 def test_the_folder_is_as_readable_as_before(folder: Path) -> None:
     folder.chmod(0o750)
-    replace_json(folder, NEW)
+    replace_json(folder, NEW, is_own)
     assert folder.stat().st_mode & 0o777 == 0o750
 
 
@@ -107,7 +116,7 @@ def test_a_failing_last_step_puts_the_old_folder_back(folder: Path, monkeypatch:
 
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(KeyboardInterrupt):
-        replace_json(folder, NEW)
+        replace_json(folder, NEW, is_own)
     assert seen == ["dev", "new", "old"]
     assert content(folder) == OLD
     assert beside(folder) == []
@@ -120,7 +129,7 @@ def test_a_run_that_is_killed_leaves_the_old_folder_and_the_next_one_tidies_up(
     assert killed_at(folder, step, number)
     assert content(folder) == OLD
     assert beside(folder) != []
-    replace_json(folder, NEW)
+    replace_json(folder, NEW, is_own)
     assert content(folder) == NEW
     assert beside(folder) == []
 
@@ -129,7 +138,7 @@ def test_a_run_that_is_killed_between_the_renames_is_ended_by_the_next(folder: P
     (folder / "NOTES.md").write_text("mine")
     assert killed_at(folder, "rename", 2)
     assert not folder.exists()
-    replace_json(folder, {"d.json": "newer"})
+    replace_json(folder, {"d.json": "newer"}, is_own)
     assert content(folder) == {"d.json": "newer", "NOTES.md": "mine"}
     assert beside(folder) == []
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster import ObjectKey, essence, load_recorded
-from modelyard.cluster.recorded import recorded_folder, recorded_name, write_recorded
+from modelyard.cluster.recorded import forget_recorded, recorded_folder, recorded_name, write_recorded
 from modelyard.cluster.state import Quota, node_of
 
 ROOT = Path(__file__).parents[3]
@@ -74,6 +74,19 @@ def test_recording_again_drops_what_is_gone(tmp_path: Path) -> None:
     state, _ = load_recorded(tmp_path, "dev")
     assert state is not None
     assert len(state.objects) == 4
+
+
+@pytest.mark.parametrize("content", ["mine", "[]", '{"kind": "Deployment"}', None])
+@pytest.mark.parametrize("name", ["notes.json", "deployment.ml-platform.mine.json"])
+def test_recording_and_forgetting_leave_what_is_no_recording(tmp_path: Path, name: str, content: str | None) -> None:
+    """Of None: an object that is recorded, under another name than the recording gives it."""
+    cluster, objects = raw("dev")
+    write(tmp_path, cluster, objects)
+    file = recorded_folder(tmp_path, "dev") / name
+    file.write_text(json.dumps(objects[0]) if content is None else content)
+    write(tmp_path, cluster, objects)
+    forget_recorded(tmp_path, "dev")
+    assert list(file.parent.iterdir()) == [file]
 
 
 def test_objects_nodes_and_pods_are_found_by_what_tells_them_apart() -> None:
