@@ -195,6 +195,31 @@ def write_atomically(path: Path, text: str, *, within: Path | None = None) -> No
         raise
 
 
+def write_output(path: Path, text: str, root: Path) -> None:
+    """Writes a file that the user names, as ``write_atomically`` does, but through no link that a project has.
+
+    Raises:
+        OSError: it cannot be written, or a link of the project is in the way.
+    """
+    refuse_project_links(path, root)
+    write_atomically(path, text)
+
+
+def refuse_project_links(path: Path, root: Path) -> None:
+    """Raises an error where a path goes through a symbolic link that lies in a project, whose author chose its end.
+
+    Links outside of the project are the user's own.
+
+    Raises:
+        OSError: it does; it names the link.
+    """
+    at = Path()
+    for part in path.parts:
+        at /= part
+        if at.is_symlink() and _is_within(at.parent, root):
+            raise _is_link(at)
+
+
 def refuse_links(path: Path, within: Path) -> None:
     """Raises an error where a path goes through a symbolic link below a folder, or leaves that folder.
 
@@ -205,7 +230,11 @@ def refuse_links(path: Path, within: Path) -> None:
     for part in path.relative_to(within).parts:
         at /= part
         if part == ".." or at.is_symlink():
-            raise OSError(errno.ELOOP, "it is a symbolic link, and modelyard writes through none", str(at))
+            raise _is_link(at)
+
+
+def _is_link(path: Path) -> OSError:
+    return OSError(errno.ELOOP, "it is a symbolic link, and modelyard writes through none of a project", str(path))
 
 
 def _replace(path: Path, text: str) -> None:

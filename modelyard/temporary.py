@@ -42,11 +42,9 @@ def undone(undo: Callable[[], None]) -> Iterator[None]:
             # May raise what a signal that has come already makes of itself.
             signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *_ENDING))
         finally:
-            try:
-                undo()
-                del _open[key]
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            _call(undo)
+            del _open[key]
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @contextmanager
@@ -115,7 +113,13 @@ def watch() -> None:
 def _undo_all() -> None:
     for process, undo in reversed(list(_open.values())):
         if process == os.getpid():
-            undo()
+            _call(undo)
+
+
+def _call(undo: Callable[[], None]) -> None:
+    # What ended the run is what there is to say.
+    with suppress(OSError):
+        undo()
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

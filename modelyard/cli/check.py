@@ -59,7 +59,7 @@ def run(args: Namespace) -> Exit:
     def text(style: Style) -> list[str]:
         return _text(checked, args.notes, style)
 
-    publish(wanted, checked, text, style_for(args, sys.stdout), notes=args.notes)
+    publish(wanted, checked, text, style_for(args, sys.stdout), notes=args.notes, root=root)
     return exit_code(checked.findings, bool(checked.unplanned))
 
 

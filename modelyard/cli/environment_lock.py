@@ -5,6 +5,7 @@ Nothing is installed, and of pip's packages only wheels are taken.
 """
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from modelyard.cli.common import chosen_stack, json_option, project_root, say
 from modelyard.cli.environments import chosen_environment
@@ -34,6 +35,7 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"{environment.name} cannot be locked", "", wrong)
     files = environment.files
     assert files is not None  # chosen_stack has read them
+    _may_replace(root, files.lock_file)
     try:
         text = resolved(environment, files, stack.config.platform.cuda)
     except LockingError as error:
@@ -51,3 +53,16 @@ def run(args: Namespace) -> Exit:
     else:
         say(lock_text(locked, before, changed=changed))
     return Exit.FINE
+
+
+def _may_replace(root: Path, name: str) -> None:
+    """Ends the run where something else than a lock is in its place."""
+    from modelyard.environments.locks import MAX_BYTES, is_lock
+    from modelyard.files import ReadError, read_text
+
+    try:
+        why = "" if is_lock(read_text(root / name, limit=MAX_BYTES, within=root)) else "it is no lock"
+    except ReadError as error:
+        why = "" if error.missing else error.reason
+    if why:
+        raise Stop(Exit.USAGE, f"{name} is in the way: {why}", "move it away and lock again")

@@ -50,13 +50,15 @@ class Result(NamedTuple):
 
 def run(args: Namespace) -> Exit:
     """Formats, checks, or shows the difference."""
+    from modelyard.files import write_atomically
+
     root = project_root(args)
     files = _wanted(root, args.paths)
     results = [_formatted(root, file) for file in files if not file.released]
     changing = [result for result in results if result.changes]
     if not args.check and not args.diff:
         for result in changing:
-            _write(root, result.file.path, result.after.text)
+            write_atomically(result.file.path, result.after.text, within=root)
     say([*_told(changing, args), *_total(files, changing, args)])
     broken = _broken(results)
     if broken:
@@ -66,7 +68,8 @@ def run(args: Namespace) -> Exit:
 
 def _wanted(root: Path, names: Sequence[str]) -> list[File]:
     """The files that the paths name, sorted; without paths, all of the project."""
-    known = {Path(realpath(file.path)): file for file in _all(root)}
+    # Where a link leads to one of these files, the file itself counts.
+    known = {Path(realpath(file.path)): file for file in sorted(_all(root), key=lambda file: not _is_link(file))}
     if not names:
         return sorted(known.values(), key=lambda file: file.shown)
     wanted: dict[Path, File] = {}
@@ -82,6 +85,10 @@ def _wanted(root: Path, names: Sequence[str]) -> list[File]:
         else:
             raise Stop(Exit.USAGE, f"there is no {name}", "paths are relative to the present folder")
     return sorted(wanted.values(), key=lambda file: file.shown)
+
+
+def _is_link(file: File) -> bool:
+    return realpath(file.path) != str(file.path)
 
 
 def _all(root: Path) -> Iterator[File]:
@@ -111,6 +118,8 @@ def _formatted(root: Path, file: File) -> Result:
     from modelyard.stack.formatting import formatted, stack_order
     from modelyard.stack.source import MAX_BYTES, Problem
 
+    if _is_link(file):
+        return Result(file, "", Formatted("", Problem("", "it is a symbolic link", harmless=True)))
     try:
         content = read_file(file.path, limit=MAX_BYTES, within=root)
     except ReadError as error:
@@ -125,13 +134,6 @@ def _formatted(root: Path, file: File) -> Result:
         return Result(file, "", Formatted("", problem))
     made = formatted(before, stack_order) if file.stack else formatted_file(file.path.name, before)
     return Result(file, before, made)
-
-
-def _write(root: Path, path: Path, text: str) -> None:
-    """Puts the text in the file's place as a whole; a link that stays in the project stays a link."""
-    from modelyard.files import write_atomically
-
-    write_atomically(Path(realpath(path)), text, within=root)
 
 
 def _told(changing: Sequence[Result], args: Namespace) -> Iterator[str]:

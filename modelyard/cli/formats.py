@@ -71,7 +71,7 @@ def wanted_formats(args: Namespace) -> Wanted:
     return Wanted("github" if form == "github" else "text", tuple(files))
 
 
-def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes: bool) -> None:
+def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes: bool, root: Path) -> None:
     """Writes findings in the forms wanted.
 
     Args:
@@ -80,15 +80,16 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
         text: the findings for people.
         style: of the screen.
         notes: whether notes and waived findings are shown too.
+        root: the project.
 
     Raises:
         OSError: a file cannot be written; each is there as a whole or not at all.
     """
     visible = checked if notes else checked._replace(findings=loud(checked.findings))
     for form, path in wanted.files:
-        from modelyard.files import write_atomically
+        from modelyard.files import write_output
 
-        write_atomically(path, _document(form, checked, visible, text, PLAIN))
+        write_output(path, _document(form, checked, visible, text, PLAIN), root)
         sys.stderr.write(f"written to {path}\n")
     sys.stdout.write(_document(wanted.screen, checked, visible, text, style))
     # The runner gives each step a file for its part of the run's summary; the step may have written to it before.

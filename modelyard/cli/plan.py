@@ -188,7 +188,7 @@ def _text(root: Path, args: Namespace, by: Judging, file: Path) -> Shown:
             "", "\n".join(findings_text(result.findings, style_for(args, sys.stderr))) + "\n", False, False, True
         )
     only = _only(plan, args.target)
-    _save(plan, args)
+    _save(root, plan, args)
     lines = plan_text(plan, style_for(args, sys.stdout), advice=args.notes, only=only, saved=args.out or "")
     return Shown("\n".join(lines) + "\n", "", True, _changes(plan, only), plan.blocked)
 
@@ -203,7 +203,7 @@ def _json(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -
     if plan is None:
         return Shown(json_text(findings_document(result.findings)) + end, "", False, False, True)
     only = _only(plan, args.target)
-    _save(plan, args)
+    _save(root, plan, args)
     document = plan_to_json(plan if only is None else part_of(plan, only))
     return Shown(json_text(document) + end, "", True, _changes(plan, only), plan.blocked)
 
@@ -217,11 +217,11 @@ def _changes(plan: Plan, only: frozenset[str] | None) -> bool:
     return plan.acts if only is None else bool(plan.pending & only)
 
 
-def _save(plan: Plan, args: Namespace) -> None:
+def _save(root: Path, plan: Plan, args: Namespace) -> None:
     if not args.out:
         return
-    from modelyard.files import write_atomically
+    from modelyard.files import write_output
     from modelyard.plan.store import plan_to_json
     from modelyard.report.json import json_text
 
-    write_atomically(Path(args.out), json_text(plan_to_json(plan)) + "\n")
+    write_output(Path(args.out), json_text(plan_to_json(plan)) + "\n", root)

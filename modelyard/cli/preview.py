@@ -64,9 +64,9 @@ def run(args: Namespace) -> Exit:
         if path is None:
             sys.stdout.write(text)
         else:
-            from modelyard.files import write_atomically
+            from modelyard.files import write_output
 
-            write_atomically(path, text)
+            write_output(path, text, root)
             sys.stderr.write(f"written to {path}\n")
     return _ending(found, args)
 

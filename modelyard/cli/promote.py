@@ -62,8 +62,7 @@ def run(args: Namespace) -> Exit:
     if args.write and after != before:
         from modelyard.files import write_atomically
 
-        # A link that stays in the project stays a link.
-        write_atomically(file.resolve(), after, within=root)
+        write_atomically(file, after, within=root)
     _print(args, found, before, after, source, target)
     return Exit.FINE
 

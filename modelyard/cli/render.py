@@ -73,9 +73,12 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         for one in list(kept()):
             if not args.json:
                 _print(one)
-    # Links are followed only as far as the user names the folder.
     base, inner = (Path(args.out), "") if args.out else (root, f"out/{args.format}/")
     out = base / inner
+    if not args.show:
+        from modelyard.cli.folder import refuse_own_folders
+
+        refuse_own_folders(root, out, files)
     written = 0
     if not args.show:
         from modelyard.cli.folder import replace_generated

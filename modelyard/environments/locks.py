@@ -73,6 +73,11 @@ def locked(python: str, fingerprint: str, files: Mapping[str, tuple[str, str]], 
     return f"# python {python}, {PLATFORM}\n# list sha256:{fingerprint}\n{''.join(lines)}"
 
 
+def is_lock(text: str) -> bool:
+    """Whether a text begins as a lock does, whatever was made of it since."""
+    return _HEAD.match(text) is not None
+
+
 def parse_lock(text: str) -> Lock:
     """What the text of a lock says.
 

@@ -75,7 +75,7 @@ def _lock(root: Path, file: str, faults: list[Fault]) -> Lock | None:
     try:
         return parse_lock(text)
     except LockError as error:
-        faults.append(Fault(f"is no lock: {error}", "lock it again; a lock is not edited", file=file))
+        faults.append(Fault(f"is no lock: {error}", "move it away and lock it again; a lock is not edited", file=file))
     return None
 
 

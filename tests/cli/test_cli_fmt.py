@@ -140,16 +140,31 @@ def test_a_layout_that_is_not_known_is_left_and_no_error(project: Project, run: 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
-def test_mode_and_link_of_a_file_stay(project: Project, run: Run) -> None:
+def test_the_mode_of_a_file_stays(project: Project, run: Run) -> None:
     project.edit(LOOSE)
-    link, file = project.stack_file(), project.root / "elsewhere.yaml"
-    link.rename(file)
-    link.symlink_to(file)
+    file = project.stack_file()
     file.chmod(0o640)
     assert run("fmt").code == 0
-    assert link.is_symlink()
     assert file.stat().st_mode & 0o777 == 0o640
     assert "perWorker: 1\n" in file.read_text()
+
+
+@pytest.mark.parametrize("words", [(), ("stacks/Pulumi.dev.yaml",)])
+@pytest.mark.parametrize(("leads", "formatted"), [("elsewhere.yaml", False), ("stacks/Pulumi.x.yaml", True)])
+def test_a_link_is_left_and_a_file_of_the_project_behind_it_counts(
+    project: Project, run: Run, words: tuple[str, ...], leads: str, formatted: bool
+) -> None:
+    project.edit(LOOSE)
+    link, file = project.stack_file(), project.root / leads
+    before = link.read_bytes()
+    link.rename(file)
+    link.symlink_to(file)
+    done = run("fmt", *words)
+    assert done.code == 0
+    assert link.is_symlink()
+    assert (file.read_bytes() != before) == formatted
+    if not formatted:
+        assert done.err == "stacks/Pulumi.dev.yaml is left as it is: it is a symbolic link\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0 or os.name != "posix", reason="nothing is closed to root")

@@ -1,6 +1,8 @@
 """No verb that writes into the project does so through a link: what it leads to stays as it is."""
 
+import hashlib
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +30,42 @@ def outside(tmp_path: Path) -> Path:
     return folder
 
 
+IDENTITY = ("-c", "user.name=dev", "-c", "user.email=dev@example.com")
+REMOTE = """
+modelyard:buckets: [{name: lake, url: s3://acme-lake, reachedBy: [platform, far]}]
+modelyard:resources:
+  - name: far
+    type: training
+    gpus: 1
+    remote:
+      cluster:
+        controller: https://10.8.0.5:6443
+        context: far
+        quota: {cpu: 8, memory: 32Gi, gpus: 1}
+        readSecret: a
+        writeSecret: b
+      data: {shared: {bucket: lake, prefix: datasets}}
+      model: {bucket: lake, prefix: models}
+      image: trainer:1
+modelyard:jobs: [{name: far-job, type: training, resource: far, command: [python, x.py], model: {parameters: 1M}}]
+"""
 WORDS = {
     "fmt": ("fmt",),
+    "plan": ("plan", "dev", "--out", "file.out"),
+    "check": ("check", "dev", "--format", "json", "--output", "file.out"),
+    "preview": ("preview", "--base", "HEAD", "--format", "text", "--output", "file.out"),
+    "preview in a folder": ("preview", "--base", "HEAD", "--format", "text", "--output", "folder/deep/file.out"),
+    "render": ("render", "dev", "--out", "folder"),
+    "render further": ("render", "dev", "--out", "folder/deep"),
+    "render here": ("render", "dev"),
+    "remote": ("remote", "dev", "--write", "folder"),
     "promote": ("promote", "staging", "dev", "--write"),
     "release": ("patches", "--release"),
     "lock": ("environment", "lock", "dev", "training"),
 }
 
 
-@pytest.mark.parametrize("leads", ["file.yaml", "nowhere"])
+@pytest.mark.parametrize("leads", ["file.yaml", "nowhere", "dev"])
 @pytest.mark.parametrize(
     ("verb", "file"),
     [
@@ -46,19 +75,73 @@ WORDS = {
         ("release", "patches/patches.lock"),
         ("lock", "environments/training.lock"),
         ("lock", "environments"),
+        ("plan", "file.out"),
+        ("check", "file.out"),
+        ("preview", "file.out"),
+        ("preview in a folder", "folder"),
+        ("preview in a folder", "folder/deep"),
+        ("render", "folder"),
+        ("render further", "folder"),
+        ("render further", "folder/deep"),
+        ("render here", "out"),
+        ("render here", "out/vendor"),
+        ("remote", "folder"),
     ],
 )
-def test_a_link_out_of_the_project_is_not_written_to(
-    project: Any, run: Any, cli: Any, outside: Path, monkeypatch: Any, verb: str, file: str, leads: str
+@pytest.mark.parametrize("inside", [False, True], ids=["out of the project", "in the project"])
+def test_no_link_of_a_project_is_written_through(
+    project: Any, run: Any, cli: Any, outside: Path, monkeypatch: Any, verb: str, file: str, leads: str, inside: bool
 ) -> None:
+    if inside:
+        outside = outside.rename(project.root / "theirs")
     monkeypatch.setattr("modelyard.environments.locking.resolved", lambda *_: "locked\n")
     project.add('modelyard:environments: [{name: training, python: "3.11", pip: [numpy]}]')
     if verb == "release":
         project.patch("fresh", "deployment/x:\n{}")
+    if verb.startswith("preview"):
+        for words in (("init", "--quiet"), (*IDENTITY, "commit", "--quiet", "--allow-empty", "--message", "one")):
+            subprocess.run(["git", "-C", str(project.root), *words], check=True)
+    if verb == "remote":
+        project.add(REMOTE)
     linked(project.root / file, outside / leads)
     before = cli.tree(outside)
-    run(*WORDS[verb])
+    done = run(*WORDS[verb])
     assert cli.tree(outside) == before
+    assert (project.root / file).is_symlink()
+    assert done.code == 2 or verb == "fmt", done.text
+
+
+@pytest.mark.parametrize("words", [WORDS["plan"], WORDS["check"], WORDS["render further"], WORDS["remote"]])
+def test_links_of_the_user_are_followed(project: Any, run: Any, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The project's folder may be reached by one, and outputs that lie elsewhere too."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    project.add(REMOTE)
+    done = run(*words[:-1], str(tmp_path / "link" / words[-1]))
+    assert done.code == 0, done.text
+    assert (tmp_path / "real" / words[-1]).exists()
+
+
+@pytest.mark.parametrize("out", ["stacks", "patches/mine/v1", "policies", "policies/../components", ".git/hooks"])
+def test_generated_files_are_not_written_among_those_of_the_project(project: Any, refused: Any, out: str) -> None:
+    """A manifest that a stranger put there proves nothing: its digests can be right."""
+    assert "name another folder" in refused("render", "dev", "--out", out, code=2).words
+
+
+def test_a_stack_named_like_a_folder_of_the_project_is_not_rendered_into_it(project: Any, refused: Any) -> None:
+    project.stack_file("stacks").write_bytes(project.stack_file().read_bytes())
+    shutil.copytree(project.root / "stacks/recorded/dev", project.root / "stacks/recorded/stacks")
+    digest = hashlib.sha256(project.stack_file("prod").read_bytes()).hexdigest()
+    (project.root / "stacks/.modelyard").write_text(f"{digest}  Pulumi.prod.yaml\n")
+    assert "name another folder" in refused("render", "stacks", "--out", ".", code=2).words
+
+
+def test_what_is_no_lock_is_not_replaced_by_one(project: Any, refused: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("modelyard.environments.locking.resolved", lambda *_: "locked\n")
+    project.add('modelyard:environments: [{name: training, python: "3.11", pip: [numpy]}]')
+    (project.root / "environments").mkdir()
+    (project.root / "environments/training.lock").write_text("numpy==2.0\n")
+    assert "environments/training.lock is in the way: it is no lock" in refused(*WORDS["lock"], code=2).words
 
 
 @pytest.mark.parametrize("link", ["stacks", "stacks/recorded", "stacks/recorded/dev"])
