@@ -9,9 +9,10 @@ from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHel
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TextIO, cast
 
 from modelyard.cli.exit import EXIT_CODES, Exit, Stop
+from modelyard.cli.streams import Heedless, to_nowhere
 from modelyard.report.style import LEAST_COLUMNS, MOST_COLUMNS, Style, wrapped
 from modelyard.temporary import watch
 
@@ -115,19 +116,29 @@ def overview() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
     watch()
-    # A short run makes many values and few cycles: looking for cycles all the time costs a fifth of it.
-    gc.set_threshold(100_000, 50, 1000)
     if sys.stderr is None:
         # Closed by whoever started us: what belongs there is for nobody.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for as long as the process lives
-    if sys.stdout is None:
-        return _stopped(Stop(Exit.USAGE, "standard output is closed", "send it to /dev/null if nobody reads it"), ())
     for stream in (sys.stdout, sys.stderr):
         # A terminal or file that cannot show a character gets its escape, not a crash.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    stderr = sys.stderr
+    sys.stderr = cast(TextIO, Heedless(stderr))
+    try:
+        return _ended(list(sys.argv[1:] if argv is None else argv))
+    finally:
+        sys.stderr.flush()
+        sys.stderr = stderr
+
+
+def _ended(words: list[str]) -> int:
+    """Runs what the words say, and says why where it does not end well."""
+    # A short run makes many values and few cycles: looking for cycles all the time costs a fifth of it.
+    gc.set_threshold(100_000, 50, 1000)
+    if sys.stdout is None:
+        return _stopped(Stop(Exit.USAGE, "standard output is closed", "send it to /dev/null if nobody reads it"), ())
     try:
         code = int(_run(words))
         sys.stdout.flush()
@@ -139,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return Exit.FINE
     except KeyboardInterrupt:
-        tell("\ninterrupted\n")
+        sys.stderr.write("\ninterrupted\n")
         return 130
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -212,8 +223,6 @@ def _split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
 
 
 def _drop_output() -> None:
-    from modelyard.cli.output import to_nowhere
-
     to_nowhere(sys.stdout)
 
 
@@ -222,22 +231,16 @@ def _stopped(stop: Stop, words: Sequence[str]) -> int:
         from modelyard.report.json import findings_document, json_text
 
         document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
-        sys.stdout.write(json_text(document) + "\n")
+        try:
+            sys.stdout.write(json_text(document) + "\n")
+            sys.stdout.flush()
+        except OSError:
+            # Why it ends is in its exit code.
+            _drop_output()
     else:
         style = style_for(Namespace(colour=_colour(words)), sys.stderr)
-        tell("\n".join(stop_text(stop, style)) + "\n")
+        sys.stderr.write("\n".join(stop_text(stop, style)) + "\n")
     return stop.code
-
-
-def tell(text: str) -> None:
-    """Writes to standard error; where that cannot be written, how the run ends stays what it is."""
-    try:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-    except OSError:
-        from modelyard.cli.output import to_nowhere
-
-        to_nowhere(sys.stderr)
 
 
 def _colour(words: Sequence[str]) -> str | None:

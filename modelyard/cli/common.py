@@ -216,10 +216,10 @@ def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
 def say_findings(findings: Sequence[Finding], args: Namespace) -> None:
     """Prints findings to standard error."""
     if findings:
-        from modelyard.cli.app import style_for, tell
+        from modelyard.cli.app import style_for
         from modelyard.report.finding import findings_text
 
-        tell("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
+        sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
 
 
 def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:

@@ -1,12 +1,11 @@
 """Writing where the reader may be gone."""
 
-import os
 import sys
 from collections.abc import Iterable
-from typing import TextIO
 
 from modelyard.cli.common import say
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import to_nowhere
 
 
 def show(lines: Iterable[str]) -> None:
@@ -23,8 +22,3 @@ def show(lines: Iterable[str]) -> None:
         raise Stop(
             Exit.USAGE, "nobody reads the plan; nothing was changed", "read it to its end, or write it to a file"
         ) from None
-
-
-def to_nowhere(stream: TextIO) -> None:
-    """Drops what is and will be written to a stream, or Python would fail on it once more while it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -14,6 +14,8 @@ def agreed(question: str) -> bool:
     """
     sys.stderr.write(f"{question}Only yes counts: ")
     sys.stderr.flush()
+    if not getattr(sys.stderr, "heard", True):
+        return False  # nobody can agree to what nobody can read
     _wait()
     return sys.stdin.readline().strip() == "yes"
 

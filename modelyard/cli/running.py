@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from modelyard.cli.common import say
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.output import to_nowhere
 from modelyard.cli.signals import on_signal, signal_stop
 from modelyard.engine import EngineError, Outcome, StaleError, StoppedError, Stopping
 from modelyard.report.style import safe
@@ -23,12 +22,9 @@ def run_engine(stack: str, args: Namespace, run: Callable[[Report, Stopping], Ou
     started = time.monotonic()
 
     def report(line: str) -> None:
-        # Names and messages come from the cluster. A terminal that is gone is no reason to stop half way.
-        try:
-            sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(line)}\n")
-            sys.stderr.flush()
-        except OSError:
-            to_nowhere(sys.stderr)
+        # Names and messages come from the cluster.
+        sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(line)}\n")
+        sys.stderr.flush()
 
     # The events of an engine that is killed break off; what the library says about that is not for the user.
     warnings.filterwarnings("ignore", module=r"pulumi\.automation")

@@ -368,8 +368,70 @@ def test_a_place_that_cannot_be_written_is_named_as_it_was_given(refused: Any) -
     assert "error: /proc/x.plan cannot be used" in result.err
 
 
+UNREADABLE = {
+    "full": "2>/dev/full",
+    "closed": "2>&-",
+    "a pipe that nobody reads": "2> >(:)",
+}
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_an_error_that_cannot_be_written_keeps_its_exit_code() -> None:
+@pytest.mark.parametrize("stderr", UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("nonsense", 2),
+        ("plan nope", 2),
+        ("plan dev --verbose", 0),
+        ("check dev --output checked.txt", 0),
+        ("remote dev --write machines", 0),
+        ("plan staging", 1),
+        ("check staging", 1),
+        ("render staging", 1),
+        ("render dev", 0),
+        ("fmt", 2),
+        ("plan dev --live", 3),
+        ("destroy dev", 2),
+    ],
+)
+def test_what_cannot_be_said_on_standard_error_changes_no_exit_code(
+    project: Any, cli: Any, no_cluster: Path, tmp_path: Path, words: str, code: int, stderr: str
+) -> None:
+    project.add("modelyard:targets:\n  rayHead: {deployment: deployment-ray-hed}", "staging")
+    (project.root / "stacks/Pulumi.broken.yaml").write_text("config: [")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/pulumi").symlink_to("/bin/true")
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {stderr}', "bash", *cli.PROGRAM, *words.split()],
+        cwd=project.root,
+        env={**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_error_that_cannot_be_written_as_a_document_keeps_its_exit_code(project: Any, cli: Any) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run([str(Path(sys.executable).with_name("modelyard")), "nonsense"], stderr=full, check=False)
-    assert done.returncode == 2
+        done = subprocess.run(
+            [*cli.PROGRAM, "plan", "nope", "--json"],
+            cwd=project.root,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "")
+
+
+def test_nobody_agrees_to_a_question_that_nobody_can_read() -> None:
+    asked = "import sys; from modelyard.cli.streams import Heedless; from modelyard.cli.question import agreed\n"
+    asked += "sys.stderr = Heedless(sys.stderr); print(agreed('Really? '))"
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [sys.executable, "-c", asked], input="yes\n", stderr=full, stdout=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stdout) == (0, "False\n")
