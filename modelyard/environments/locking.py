@@ -30,6 +30,10 @@ PLATFORMS: Final = (
     *(f"manylinux_{one}_x86_64" for one in GLIBC),
     *("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"),
 )
+_PIP: Final = (
+    "import sys; sys.path[:] = filter(None, sys.path); import runpy; runpy.run_module('pip', run_name='__main__')"
+)
+"""Runs pip as ``-m pip`` does, without the present folder among those of modules: a project may have a ``pip.py``."""
 LONGEST: Final = 900
 """Seconds after which pip is given up."""
 TOLD: Final = 12
@@ -95,7 +99,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
         write_private(listed, "".join(f"{one}\n" for one in files.requirements))
         write_private(fixed, "".join(f"{one}\n" for one in held))
         command = [
-            *(interpreter, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-input"),
+            *(interpreter, "-c", _PIP, "install", "--dry-run", "--ignore-installed", "--no-input"),
             *("--disable-pip-version-check", "--only-binary", ":all:", "--implementation", "cp"),
             *("--python-version", environment.python, *(f"--platform={one}" for one in PLATFORMS)),
             *("--target", str(folder / "target"), "--report", str(report), "--requirement", str(listed)),

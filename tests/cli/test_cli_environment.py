@@ -68,6 +68,13 @@ def test_a_list_is_locked_with_what_it_needs(environments: Any, wheels: Path, ru
     assert run("check", "dev").errors == []
 
 
+def test_no_module_of_the_project_runs_in_place_of_pips(environments: Any, wheels: Path, run: Any) -> None:
+    for name in ("pip", "runpy", "json"):
+        (environments.root / f"{name}.py").write_text(f"open({str(environments.root / 'run')!r}, 'w')\n")
+    assert run("environment", "lock", "dev", "tabular").code == 0
+    assert not (environments.root / "run").exists()
+
+
 def test_a_second_lock_changes_nothing_until_there_is_something_new(environments: Any, wheels: Path, run: Any) -> None:
     run("environment", "lock", "dev", "tabular")
     before = lock_of(environments)
