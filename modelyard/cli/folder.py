@@ -40,10 +40,12 @@ def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
         OSError: the link.
     """
     refuse_project_links(out, root)
-    own = [stack_folder(root), *(root / name for name in _OWN)]
+    # Of stack files that are in the project's folder itself, only that is theirs.
+    stacks = Path(os.path.realpath(stack_folder(root)))
+    own = [*([stacks] if root in stacks.parents else []), *(root / name for name in _OWN)]
     real = Path(os.path.realpath(out))
     for folder in (real, *(real / name for name in names)):
-        if any(folder.is_relative_to(os.path.realpath(one)) for one in own):
+        if folder == stacks or any(folder.is_relative_to(one) for one in own):
             raise Stop(
                 Exit.USAGE,
                 f"{folder} has files that the project is made of; generated files are not written there",

@@ -10,7 +10,7 @@ from modelyard.cluster.recorded import stack_of_recorded
 from modelyard.environments.locks import lock_file
 from modelyard.files import read_file
 from modelyard.policy.pages import explained
-from modelyard.preview.revisions import Range, between, laid_out
+from modelyard.preview.revisions import Range, RevisionError, between, laid_out
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared
 from modelyard.preview.values import News, Policing, Preview, StackDiff
@@ -45,12 +45,26 @@ def preview(
     folder = _folder(root)
     beginnings = (*_SHARED, folder)
     if head is None:
+        _check_listed(root)
         named = frozenset(_named_files(root))
         span = between(root, base, head, lambda path: path.startswith(beginnings) or path in named)
         return _previewed(root, root, span, today, each or _one_by_one, policies)
     span = between(root, base, head, lambda _path: True)
     with laid_out(root, span.head.commit, span.prefix, lambda path: path.startswith(beginnings), _named_files) as tree:
         return _previewed(root, tree, span, today, each or _one_by_one, policies)
+
+
+def _check_listed(root: Path) -> None:
+    """A folder of stack files that cannot be listed is no folder without any."""
+    folder = stack_folder(root)
+    try:
+        next(folder.iterdir(), None)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        why = (error.strerror or type(error).__name__).lower()
+        summary = f"the stack files in {folder} cannot be listed: {why}"
+        raise RevisionError(summary, "make it a folder that can be read") from None
 
 
 def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) -> Iterator[StackDiff | None]:

@@ -128,6 +128,14 @@ def test_generated_files_are_not_written_among_those_of_the_project(project: Any
     assert "name another folder" in refused("render", "dev", "--out", out, code=2).words
 
 
+def test_stack_files_in_the_projects_folder_keep_no_generated_file_out_of_it(project: Any, run: Any) -> None:
+    text = (project.root / "Pulumi.yaml").read_text().replace("stackConfigDir: stacks", "stackConfigDir: .")
+    (project.root / "Pulumi.yaml").write_text(text)
+    project.stack_file().rename(project.root / "Pulumi.dev.yaml")
+    assert run("render", "dev").code == 0
+    assert "name another folder" in run("render", "dev", "--out", ".").words
+
+
 def test_a_stack_named_like_a_folder_of_the_project_is_not_rendered_into_it(project: Any, refused: Any) -> None:
     project.stack_file("stacks").write_bytes(project.stack_file().read_bytes())
     shutil.copytree(project.root / "stacks/recorded/dev", project.root / "stacks/recorded/stacks")

@@ -421,6 +421,18 @@ def test_a_submodule_in_place_of_patches_is_said(repository: Repository, tmp_pat
         repository.preview(head="feature")
 
 
+@pytest.mark.parametrize("instead", ["file", "loop"])
+def test_stack_files_that_cannot_be_listed_are_not_taken_for_deleted(repository: Repository, instead: str) -> None:
+    stacks = repository.root / "stacks"
+    stacks.rename(repository.root / "away")
+    if instead == "file":
+        stacks.write_text("")
+    else:
+        stacks.symlink_to("stacks")
+    with pytest.raises(RevisionError, match="cannot be listed"):
+        repository.preview()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs")
 def test_what_is_no_file_is_not_read(repository: Repository) -> None:
     os.mkfifo(repository.root / "stacks/pipe.yaml")
