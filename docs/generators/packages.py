@@ -56,7 +56,8 @@ def _package(module: str) -> Package:
 def packages() -> str:
     """The SVG."""
     drawn: list[str] = []
-    base, *flow = rows()
+    lowest, values, *flow = rows()
+    base = [*values, *lowest]
     top = float(_EDGE)
     first = top
     for row in flow:

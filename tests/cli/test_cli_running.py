@@ -98,7 +98,10 @@ GONE = """
 import sys
 from argparse import Namespace
 from modelyard.cli.running import run_engine
+from modelyard.cli.streams import Heedless
 from modelyard.engine import Outcome
+
+sys.stderr = Heedless(sys.stderr)
 
 def run(report, stopping):
     for number in range(1000):
