@@ -205,18 +205,23 @@ def write_output(path: Path, text: str, root: Path) -> None:
     write_atomically(path, text)
 
 
-def refuse_project_links(path: Path, root: Path) -> None:
-    """Raises an error where a path goes through a symbolic link that lies in a project, whose author chose its end.
+def repository_of(root: Path) -> Path:
+    """The root of the repository around a project; the project itself where there is none."""
+    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
 
-    Links outside of the project are the user's own.
+
+def refuse_project_links(path: Path, root: Path) -> None:
+    """Raises an error where a path goes through a symbolic link of a project or of the repository around it.
+
+    A commit may bring such a link along; links elsewhere are the user's own.
 
     Raises:
         OSError: it does; it names the link.
     """
-    at = Path()
+    repository, at = repository_of(root), Path()
     for part in path.parts:
         at /= part
-        if at.is_symlink() and _is_within(at.parent, root):
+        if at.is_symlink() and _is_within(at.parent, repository):
             raise _is_link(at)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.cli.exit import Exit, Stop
+from modelyard.files import repository_of
 from modelyard.findings import loud
 from modelyard.report.checked import Checked
 from modelyard.report.style import PLAIN, Style
@@ -126,8 +127,5 @@ def _document(form: str, checked: Checked, visible: Checked, text: Text, style: 
 
 def folder_in_repository(root: Path) -> str:
     """The project's path inside the repository around it, with slashes; empty where the project is its root."""
-    for folder in (root, *root.parents):
-        if (folder / ".git").exists():
-            inside = root.relative_to(folder).as_posix()
-            return "" if inside == "." else inside
-    return ""
+    inside = root.relative_to(repository_of(root)).as_posix()
+    return "" if inside == "." else inside

@@ -122,6 +122,17 @@ def test_links_of_the_user_are_followed(project: Any, run: Any, tmp_path: Path, 
     assert (tmp_path / "real" / words[-1]).exists()
 
 
+def test_links_of_the_repository_around_the_project_are_not_followed(
+    project: Any, run: Any, outside: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "repository" / ".git").mkdir(parents=True)
+    root = project.root.rename(tmp_path / "repository" / "platform")
+    for folder, code in ((tmp_path / "repository", 2), (tmp_path, 0)):
+        linked(folder / "a.json", outside / "file.yaml")
+        result = run("-C", str(root), "check", "dev", "--output", str(folder / "a.json"))
+        assert (result.code, (outside / "file.yaml").read_text() == "{}") == (code, code == 2), result.text
+
+
 @pytest.mark.parametrize("out", ["stacks", "patches/mine/v1", "policies", "policies/../components", ".git/hooks"])
 def test_generated_files_are_not_written_among_those_of_the_project(project: Any, refused: Any, out: str) -> None:
     """A manifest that a stranger put there proves nothing: its digests can be right."""
