@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 # What setup installs: dev, or runtime for those who only run modelyard.
 LOCK ?= dev
 BIN := .venv/bin
-READY := .venv/.ready
+READY := .venv/.$(LOCK)
 
 .PHONY: help setup demo test test-browser lint lab up down test-lab bench docs lock clean
 
@@ -15,7 +15,8 @@ help: ## list the targets
 
 setup: $(READY) ## make .venv with modelyard in it; LOCK=runtime leaves out what only its developers need
 
-# Bytecode is written once here, so that the first command is as quick as the second.
+# Bytecode is written once here, so that the first command is as quick as the second. What developers have includes
+# what users need.
 $(READY): requirements/$(LOCK).txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer on PATH; install one or set PYTHON=/path/to/python" >&2; exit 2; }
 	@echo "setting up .venv (about a minute, once)"
@@ -24,7 +25,7 @@ $(READY): requirements/$(LOCK).txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m pip uninstall --quiet --yes setuptools # its .pth file would run at every start
 	@$(BIN)/python -m compileall -q .venv modelyard >/dev/null || true
-	@touch $@
+	@touch .venv/.runtime $@
 
 demo: $(READY) ## plan the three example environments offline and write their patches
 	@$(BIN)/modelyard plan --all
