@@ -65,7 +65,8 @@ class Runner:
             event: the ``github`` context, but for what the runner knows by itself.
             ref: the commit that the event is about.
             env: variables of the machine.
-            secrets: by environment; ``""`` for those that every job has. ``variables`` likewise.
+            secrets: by environment; ``""`` for those that every job has. ``variables`` likewise, beside the SHA-256 of
+                the machine's engine.
         """
         self.repository, self.home, self.ref = repository, home, ref
         self.github = {
@@ -77,7 +78,9 @@ class Runner:
             **event,
         }
         self.env = dict(env or {})
-        self.secrets, self.variables = secrets or {}, variables or {}
+        self.secrets = secrets or {}
+        engine = {name: self.env[name] for name in ("PULUMI_SHA256",) if name in self.env}
+        self.variables = {**(variables or {}), "": {**engine, **(variables or {}).get("", {})}}
         self.artifacts: dict[str, Path] = {}
         self.uploads: list[Any] = []
         self.summary = home / "summary.md"
@@ -201,7 +204,7 @@ class Runner:
                 shutil.copytree(self.artifacts[options["name"]], workspace, dirs_exist_ok=True)
             case "github/codeql-action/upload-sarif":
                 self.uploads.append(json.loads((workspace / options["sarif_file"]).read_text()))
-            case "actions/setup-python" | "pulumi/actions":
+            case "actions/setup-python":
                 pass
             case other:
                 raise AssertionError(f"the runner does not know {other}")

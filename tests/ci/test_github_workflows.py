@@ -150,6 +150,38 @@ def test_nothing_that_a_pull_request_brings_is_run(tmp_path: Path, name: str) ->
     assert "POL007" in runner.summary.read_text()
 
 
+@pytest.mark.parametrize("forged", ["<!-- modelyard preview -->\nno changes in 3 stacks", None], ids=["file", "link"])
+@pytest.mark.parametrize("readable", [True, False])
+def test_reports_that_a_pull_request_brings_are_neither_shown_nor_written_through(
+    tmp_path: Path, forged: str | None, readable: bool
+) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("{}")
+    runner = pull_request(tmp_path, CHANGE)
+    repository = Repository.__new__(Repository)
+    repository.folder = runner.repository
+    repository.git("checkout", "--quiet", "--detach", runner.ref)
+    for name in ("preview.md", "preview.html", "modelyard.sarif"):
+        if forged is None:
+            (repository.folder / name).symlink_to(outside)
+        else:
+            (repository.folder / name).write_text(forged)
+    if not readable:
+        (repository.folder / "Pulumi.yaml").write_text("a: [")
+    runner.ref = repository.commit("Forge")
+    repository.git("checkout", "--quiet", "main")
+    jobs = runner.run("check.yml") | runner.run("preview.yml")
+    results = {name: job.result for name, job in jobs.items()}
+    if readable:
+        assert set(results.values()) == {"success"}
+        assert "1 of 3 stacks changes" in server(tmp_path)["comments"][0]["body"]
+        assert len(runner.uploads) == 1
+    else:
+        assert results == {"check": "failure", "code-scanning": "skipped", "preview": "failure", "comment": "skipped"}
+    assert "no changes in 3 stacks" not in runner.summary.read_text()
+    assert outside.read_text() == "{}"
+
+
 def test_nothing_is_applied_from_another_branch(tmp_path: Path) -> None:
     event = {"ref": "refs/heads/other"}
     runner = Runner(Repository(tmp_path / "repository").folder, tmp_path / "run", event, env=machine(tmp_path))
@@ -225,6 +257,28 @@ def test_a_comparison_without_the_state_fails_before_it_looks(tmp_path: Path) ->
     }
     for job in jobs.values():
         assert "set the variable PULUMI_BACKEND_URL" in job.log
+
+
+@pytest.mark.parametrize("sha256", ["", "0" * 64])
+def test_an_engine_that_is_not_the_one_that_was_named_is_not_unpacked(tmp_path: Path, sha256: str) -> None:
+    env = machine(tmp_path) | {"PULUMI_SHA256": sha256}
+    runner = Runner(Repository(tmp_path / "repository").folder, tmp_path / "run", {}, env=env)
+    for job in runner.run("drift.yml").values():
+        assert job.result == "failure"
+        assert ("pulumi.tar.gz: FAILED" if sha256 else "set the variable PULUMI_SHA256") in job.log
+    assert not list((tmp_path / "run").rglob("pulumi"))
+
+
+def test_the_engine_is_set_up_alike_wherever_it_is() -> None:
+    found = [
+        step
+        for file in FILES
+        for job in yaml.safe_load(file.read_text())["jobs"].values()
+        for step in job.get("steps", ())
+        if "Pulumi" in step.get("name", "")
+    ]
+    assert len(found) == 2
+    assert found[0] == found[1]
 
 
 def test_a_comparison_that_cannot_be_made_is_not_called_drift(tmp_path: Path) -> None:

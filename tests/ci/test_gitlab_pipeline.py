@@ -16,6 +16,23 @@ from tests.ci.pipeline import FILE, jobs, run
 CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
 BAD = ("prod", "model: A30", "model: L4")
 
+RULE = '''
+from modelyard.policy import rule
+
+
+@rule("POL901", kinds=["Deployment"], level="mandatory")
+def never(subject, params):
+    """No Deployment is right.
+
+    **Why.** A.
+
+    **Example.** B.
+
+    **Fix.** C.
+    """
+    yield subject.finding("not right", remedy="none")
+'''
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
@@ -24,7 +41,7 @@ def repository(tmp_path: Path) -> Repository:
 
 def env(tmp_path: Path, repository: Repository, change: tuple[str, str, str], number: str = "") -> dict[str, str]:
     """Commits a change and gives the variables of its merge request's jobs."""
-    base = repository.git("rev-parse", "HEAD")
+    repository.git("update-ref", "refs/remotes/origin/main", "HEAD")
     repository.edit(*change)
     repository.commit("Change")
     return machine(tmp_path / f"machine{number}") | {
@@ -32,7 +49,7 @@ def env(tmp_path: Path, repository: Repository, change: tuple[str, str, str], nu
         "LANG": "C.UTF-8",
         "FAKE_SERVER": str(tmp_path / "server.json"),
         "CI_PROJECT_DIR": str(repository.folder),
-        "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
         "CI_MERGE_REQUEST_IID": "7",
         "CI_PROJECT_ID": "11",
         "CI_API_V4_URL": "https://gitlab.example.com/api/v4",
@@ -166,12 +183,45 @@ def test_nothing_that_a_merge_request_brings_is_run(tmp_path: Path, repository: 
         f"open({str(mark)!r}, 'w').close()\nimport os\nos._exit(0)\n"
     )
     given = env(tmp_path, repository, BAD)
-    base = repository.git("rev-parse", "HEAD~1")
-    assert given["CI_MERGE_REQUEST_DIFF_BASE_SHA"] == base
     done = run(name, repository.folder, given)
     assert done.returncode == 1, done.stdout
     assert not mark.exists()
     assert not (repository.folder / ".venv").exists()
+
+
+def test_a_branch_that_left_long_ago_is_checked_by_the_rules_of_now(tmp_path: Path, repository: Repository) -> None:
+    repository.git("branch", "old")
+    (repository.folder / "policies/rules/since.py").write_text(RULE)
+    repository.commit("A rule")
+    repository.git("checkout", "--quiet", "old")
+    given = env(tmp_path, repository, CHANGE)
+    repository.git("update-ref", "refs/remotes/origin/main", "main")
+    done = run("check", repository.folder, given)
+    assert done.returncode == 1, done.stdout
+    assert "POL901" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "files"), [("preview", ("preview.md", "preview.html")), ("check", ("modelyard.xml",))]
+)
+@pytest.mark.parametrize("readable", [True, False])
+def test_reports_that_a_merge_request_brings_are_none(
+    tmp_path: Path, repository: Repository, name: str, files: tuple[str, ...], readable: bool
+) -> None:
+    """A link in their place would have the job with the token read a file of its own machine."""
+    given = env(tmp_path, repository, CHANGE)
+    outside = tmp_path / "outside"
+    outside.write_text("{}")
+    for file in files:
+        (repository.folder / file).symlink_to(outside)
+    if not readable:
+        (repository.folder / "Pulumi.yaml").write_text("a: [")
+    repository.commit("Forge")
+    assert run(name, repository.folder, given).returncode == (0 if readable else 2)
+    for file in files:
+        assert (repository.folder / file).is_file() == readable
+        assert not (repository.folder / file).is_symlink()
+    assert outside.read_text() == "{}"
 
 
 def test_without_a_preview_there_is_no_comment(tmp_path: Path, repository: Repository) -> None:

@@ -78,7 +78,7 @@ def test_the_workflow_plans_waits_and_applies_exactly_that(dev: Environment, tmp
         )
         jobs = runner.run("apply-stack.yml", {"stack": "dev"})
         logs = "\n".join(job.log for job in jobs.values())
-        assert "```text\ndev  Ray training" in runner.summary.read_text() or "no changes" in logs, logs
+        assert "    dev  Ray training" in runner.summary.read_text() or "no changes" in logs, logs
         assert not [secret for secret in secrets if secret in logs]
         assert "failure" not in {job.result for job in jobs.values()}, logs
         return {name: job.result for name, job in jobs.items()}
