@@ -41,6 +41,14 @@ VIEWER_BINDING = {
     "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "lab:viewers"}],
 }
 
+AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
+}
+"""What goes to ``logs/audit.log``: requests of service accounts, so that a test sees which of their rights are used."""
+
 
 def tokens() -> str:
     """The API server's token file. The tokens are no secrets: they open a server that listens on loopback only."""

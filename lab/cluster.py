@@ -1,5 +1,6 @@
 """``Lab``: one real control plane on loopback, in one folder."""
 
+import json
 import os
 import shutil
 import signal
@@ -311,6 +312,7 @@ class Lab:
         if not (pki / "service-account.key").exists():
             _run([str(self.tools.bin / "pki"), str(pki)])
         state.write(self.folder / "tokens.csv", access.tokens())
+        state.write(self.folder / "audit.yaml", json.dumps(access.AUDIT))
         state.write(self.folder / "system.kubeconfig", self._kubeconfig_text(access.SYSTEM))
         for user in access.USERS.values():
             state.write(self.kubeconfig_of(user.name), self._kubeconfig_text(user))

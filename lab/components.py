@@ -54,6 +54,8 @@ def command(name: str, folder: Path, bin_: Path, ports: Ports, stages: Path) -> 
             f"--client-ca-file={pki / 'ca.crt'}",
             f"--token-auth-file={folder / 'tokens.csv'}",
             "--authorization-mode=RBAC",
+            f"--audit-policy-file={folder / 'audit.yaml'}",
+            f"--audit-log-path={folder / 'logs' / 'audit.log'}",
             "--enable-priority-and-fairness=false",
             "--profiling=false",
             "--shutdown-watch-termination-grace-period=1s",

@@ -89,6 +89,17 @@ class Account:
         for right in rights(use):
             self._await(right, allowed=True)
 
+    def used(self) -> set[tuple[str, str, str]]:
+        """What the account was allowed to do so far: group, resource and verb of each request."""
+        found = set()
+        for line in (self.lab.folder / "logs" / "audit.log").read_text(encoding="utf-8").splitlines():
+            event = json.loads(line)
+            of, allowed = event.get("objectRef", {}), event["annotations"].get("authorization.k8s.io/decision")
+            if (event["user"]["username"], allowed) == (self.user, "allow") and "resource" in of:
+                resource = "/".join(filter(None, (of["resource"], of.get("subresource"))))
+                found.add((of.get("apiGroup", ""), resource, event["verb"]))
+        return found
+
     @contextmanager
     def without(self, right: Right) -> Iterator[None]:
         """Takes one right away, as far as the API server goes by it, and gives it back."""

@@ -125,18 +125,67 @@ def test_reading(use: str, command: tuple[str, ...], platform: Environment, tmp_
     assert superfluous == []
 
 
-def test_the_account_for_live_plans_changes_nothing(platform: Environment, tmp_path: Path) -> None:
-    """Not even by a request of its own: only the dry run of it is let through."""
+LIVE = ("check", "diff", "render", "blame", "ledger")
+"""What else plans against the cluster."""
+
+
+@pytest.mark.parametrize("verb", LIVE)
+def test_the_account_for_live_plans_is_enough_for_every_verb_that_makes_one(
+    verb: str, platform: Environment, tmp_path: Path
+) -> None:
     account = Account(platform.lab, "plan", tmp_path)
-    patch = ("patch", "deployment", "deployment-api-server", f"--namespace={NAMESPACE}", "--patch={}")
-    kubectl = (f"--kubeconfig={account.kubeconfig}", *patch)
+    field = ("deployment-model-service", "spec.replicas") if verb == "blame" else ()
+    done = outcome(platform, account, verb, "dev", *field, "--live")
+    assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
 
-    def refused() -> bool:
-        # The API server needs a moment to know a new policy.
-        return "only plans" in platform.lab.kubectl(*kubectl, check=False).stderr
 
-    platform.lab.wait("the policy", refused)
-    assert platform.lab.kubectl(*kubectl, "--dry-run=server").returncode == 0
+def test_the_account_for_live_plans_changes_nothing(platform: Environment, tmp_path: Path) -> None:
+    """Not even by a request of its own, for each right to write: only the dry run of it is let through."""
+    lab, account = platform.lab, Account(platform.lab, "plan", tmp_path)
+    as_planner, namespace = f"--kubeconfig={account.kubeconfig}", f"--namespace={NAMESPACE}"
+    writing = [right for right in rights("plan") if right.verb in ("create", "patch", "delete")]
+
+    def items(right: Right) -> list[dict[str, Any]]:
+        kind = f"{right.resource}.{right.group}".rstrip(".")
+        found: list[dict[str, Any]] = json.loads(lab.kubectl("get", kind, namespace, "--output=json").stdout)["items"]
+        return found
+
+    def attempt(right: Right, *dry: str) -> Done:
+        body = items(right)[0]
+        kind, name = f"{right.resource}.{right.group}".rstrip("."), body["metadata"]["name"]
+        match right.verb:
+            case "create":
+                kept = {key: body["metadata"][key] for key in ("labels", "namespace") if key in body["metadata"]}
+                body = {**body, "metadata": {**kept, "name": "made-by-plan"}}
+                body.get("spec", {}).pop("clusterIP", None)
+                body.get("spec", {}).pop("clusterIPs", None)
+                words, stdin = ("create", "--filename=-"), json.dumps(body)
+            case "patch":
+                change = json.dumps({"metadata": {"annotations": {"example.com/by": "plan"}}})
+                words, stdin = ("patch", kind, name, "--type=merge", f"--patch={change}"), ""
+            case _:
+                words, stdin = ("delete", kind, name, "--wait=false"), ""
+        return lab.kubectl(as_planner, namespace, *words, *dry, stdin=stdin, check=False)
+
+    def there(right: Right) -> dict[str, str]:
+        return {one["metadata"]["name"]: one["metadata"]["uid"] for one in items(right)}
+
+    scaled = {
+        "apiVersion": "keda.sh/v1alpha1",
+        "kind": "ScaledObject",
+        "metadata": {"name": "somebodys"},
+        "spec": {"scaleTargetRef": {"name": "none"}, "triggers": [{"type": "cpu", "metadata": {"value": "1"}}]},
+    }
+    lab.kubectl("create", namespace, "--filename=-", stdin=json.dumps(scaled))
+    before = [there(right) for right in writing]
+    # The API server needs a moment to know a new policy.
+    lab.wait("the policy", lambda: "only plans" in attempt(next(one for one in writing if one.verb == "patch")).stderr)
+    for right in writing:
+        assert "only plans" in attempt(right).stderr, right
+        done = attempt(right, "--dry-run=server")
+        assert done.returncode == 0, (right, done.stderr)
+    assert [there(right) for right in writing] == before
+    lab.kubectl("delete", "scaledobject", "somebodys", namespace)
 
 
 def asking(right: Right, runs: dict[str, str]) -> tuple[str, ...]:
@@ -185,13 +234,13 @@ def test_jobs(queue: Environment, tmp_path: Path) -> None:
         assert outcome(queue, account, "job", "cancel", "dev", run, "--yes").returncode == 0
 
 
-def test_applying_needs_what_a_live_plan_needs() -> None:
-    def given(use: str) -> set[tuple[str, str, str]]:
-        return {(right.group, right.resource, right.verb) for right in rights(use)}
+def given(use: str) -> set[tuple[str, str, str]]:
+    """Group, resource and verb of each right."""
+    return {(right.group, right.resource, right.verb) for right in rights(use)}
 
-    more = given("apply") - given("plan")
+
+def test_applying_needs_what_a_live_plan_needs() -> None:
     assert given("plan") <= given("apply")
-    assert {verb for _, _, verb in more - {("keda.sh", "scaledobjects", "delete")}} == {"list", "watch"}
 
 
 def test_applying(tmp_path: Path) -> None:
@@ -214,3 +263,6 @@ def test_applying(tmp_path: Path) -> None:
         passes("apply", "dev", "--yes")
         passes("drift", "dev")
         passes("destroy", "dev", "--yes")
+        # An apply begins with a live plan, which needs each of its rights. Of the others Pulumi's message names none
+        # that is missing, so they have to be in use. Here no ScaledObject is deleted.
+        assert given("apply") - given("plan") - account.used() == {("keda.sh", "scaledobjects", "delete")}
