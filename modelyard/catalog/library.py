@@ -28,6 +28,7 @@ Side = Literal["platform", "remote"]
 """In which cluster a version's objects are: the platform's, or each remote cluster of the stack."""
 SIDES: tuple[Side, ...] = get_args(Side)
 
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
 TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
 _VERSION = re.compile(r"v([1-9]\d*)")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
@@ -209,7 +210,8 @@ def _check_schema(patch: PatchVersion) -> None:
     """
     from jsonschema_rs import meta
 
-    meta.validate(patch.schema)
+    # By the draft that it is used with: an address in $schema would be fetched.
+    meta.validate({**patch.schema, "$schema": DRAFT} if isinstance(patch.schema.get("$schema"), str) else patch.schema)
     _ = cost_of(patch.schema)
 
 

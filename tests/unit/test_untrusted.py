@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.catalog import load_library
 from modelyard.findings import MOST_SHOWN
 from modelyard.policy.shapes import misfits
 from modelyard.untrusted import (
@@ -103,6 +104,17 @@ def test_no_schema_asks_an_address_or_reads_a_file(schema: Any, server: Counting
     else:
         with pytest.raises(BadSchema, match=r"is outside the schema|is not in its \$defs|\$id of its own"):
             compiled(wanted)
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("schema", OUTSIDE + INSIDE, ids=str)
+def test_no_schema_of_a_patch_asks_an_address(schema: Any, server: Counting, tmp_path: Path) -> None:
+    folder = tmp_path / "patches/mine/v1"
+    folder.mkdir(parents=True)
+    (folder / "patch.yaml.j2").write_text("")
+    (folder / "meta.yaml").write_text("description: mine\n")
+    (folder / "schema.json").write_text(json.dumps(filled(schema, server.url, tmp_path / "a.json")))
+    assert bool(load_library(tmp_path).findings) == (schema in OUTSIDE)
     assert server.asked == []
 
 
