@@ -7,18 +7,21 @@ that make two spellings of one amount differ or agree: text that is canonical en
 import re
 from functools import lru_cache
 
-_FORM = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|([eE])([+-]?\d+))?")
+_FORM = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|([eE])([+-]?\d{1,3}))?")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SUFFIX = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_SUFFIX = {power: suffix for suffix, power in _BINARY.items()}
+_LONGEST = 64
+"""Characters of the longest text that counts as a quantity, as in ``modelyard.quantity``."""
 _NANO = 10**9
 _INT64 = 2**63 - 1
 
 
 def is_quantity(text: str) -> bool:
     """Whether the API server takes the text for a quantity."""
-    return _FORM.fullmatch(text.strip()) is not None and any(char.isdigit() for char in text)
+    text = text.strip()
+    return len(text) <= _LONGEST and _FORM.fullmatch(text) is not None and any(char.isdigit() for char in text)
 
 
 @lru_cache(maxsize=4096)
