@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modelyard import __version__, merge
@@ -171,10 +172,24 @@ def plan_from_json(text: str, shown: str) -> Plan:
         )
     if document.get("sha256") != seal(document):
         raise PlanFileError(f"{shown} was changed after it was written", again)
+    if (wrong := _misplaced(document)) is not None:
+        raise PlanFileError(f"{shown} is not what modelyard writes: {wrong}", again)
     try:
         return _plan(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanFileError(f"{shown} lacks or misplaces {error}", again) from error
+
+
+def _misplaced(document: Mapping[str, Any]) -> str | None:
+    """The first thing in a plan document that does not follow its schema, in words that quote nothing of it."""
+    from jsonschema_rs import Draft202012Validator
+
+    schema = Path(__file__).with_name("plan.schema.json").read_text(encoding="utf-8")
+    error = next(iter(Draft202012Validator(schema).iter_errors(document)), None)
+    if error is None:
+        return None
+    where = ".".join(map(str, error.instance_path)) or "the plan"
+    return f"{where} breaks the rule {'.'.join(map(str, error.schema_path))} of `modelyard schema plan`"
 
 
 def _plan(document: Mapping[str, Any]) -> Plan:
@@ -216,9 +231,9 @@ def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
         value["action"],
         value["phase"],
         tuple(value["patches"]),
-        value["applied"],
-        value["before"],
-        value["after"] or {},
+        _body(value["applied"]) or {},
+        _body(value["before"]),
+        _body(value["after"]) or {},
         tuple(
             FieldChange(
                 merge.Path.parse(change["field"]),
@@ -239,6 +254,19 @@ def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
         tuple(Claim(**claim) for claim in value["conflicts"]),
         leaves and value["namespace"] != namespace,
     )
+
+
+def _body(value: dict[str, Any] | None) -> dict[str, Any] | None:
+    """An object of a plan, once it is known to have the outline of one.
+
+    Raises:
+        AttributeError, TypeError: it has none.
+    """
+    metadata = (value or {}).get("metadata") or {}
+    for part in ((value or {}).get("spec"), metadata.get("labels"), metadata.get("annotations")):
+        if part and not isinstance(part, dict):
+            raise TypeError("a part of an object")
+    return value
 
 
 def moved(approved: Plan, now: Plan) -> tuple[str, ...]:

@@ -128,13 +128,14 @@ def test_hostile_text_in_a_plan_file_with_a_good_seal(project: Any, run: Any) ->
     for key in ("identity", "version"):
         document["cluster"][key] = EVIL
     target = document["targets"][1]
-    target.update(name=EVIL, kind=EVIL, patches=[EVIL])
+    target.update(name=EVIL, kind=EVIL, patches=[f"{EVIL}@v1"])
     for change in target["changes"]:
-        change.update(patch=EVIL, before=EVIL, after={EVIL: [EVIL]})
+        change.update(patch=f"{EVIL}@v1", before=EVIL, after={EVIL: [EVIL]})
         for owner in change["owners"]:
             owner["manager"] = EVIL
     document["steps"][1].update(target=EVIL, why=EVIL)
-    document["findings"] = [{"code": EVIL, "severity": "error", **dict.fromkeys(("summary", "file", "target"), EVIL)}]
+    said = dict.fromkeys(("summary", "file", "target"), EVIL)
+    document["findings"] = [{"code": "PAT001", "severity": "error", **said}]
     document["sha256"] = seal(document)
     path.write_text(json.dumps(document))
     for options in ((), ("--json",)):

@@ -236,12 +236,10 @@ def test_any_change_breaks_the_seal(dev: Any, path: str) -> None:
 
 @pytest.mark.parametrize("part", ["stack", "cluster", "targets", "steps", "findings", "inputs"])
 def test_a_well_sealed_file_that_is_no_plan_is_told(dev: Any, part: str) -> None:
-    for damage in ("gone", 5, [5]):
+    for damage in ("gone", 5, [5], {"a": 5}):
         document = plan_to_json(dev.plan())
         if damage == "gone":
             del document[part]
-        elif part in ("stack", "inputs"):
-            continue
         else:
             document[part] = damage
         document["sha256"] = seal(document)
