@@ -91,12 +91,38 @@ def read_text(path: Path, *, limit: int = MAX_BYTES, within: Path | None = None,
     try:
         return read_file(path, limit=limit, within=within, pipe=pipe).decode()
     except UnicodeDecodeError as error:
-        reason = f"it is not UTF-8 text: byte 0x{error.object[error.start]:02x} at offset {error.start}"
-        raise ReadError(errno.EILSEQ, reason, path, "save it as UTF-8") from None
+        raise ReadError(errno.EILSEQ, f"it is not UTF-8 text: {not_utf8(error)}", path, "save it as UTF-8") from None
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """Which byte of a text is not UTF-8, and where."""
+    return f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
+
+
+def list_folder(folder: Path, within: Path) -> list[Path]:
+    """What is in a folder, sorted; nothing where nothing has its name.
+
+    Args:
+        folder: the folder. It may be a link.
+        within: the folder that a link must not leave, usually the project's.
+
+    Raises:
+        ReadError: the folder cannot be listed, or is none; that is not the same as empty.
+    """
+    if not os.path.lexists(folder):
+        return []
+    remedy = "make it a folder that can be read"
+    if not _is_within(folder, within):
+        raise ReadError(errno.ELOOP, "it is a link that leads out of the project", folder, remedy)
+    try:
+        return [folder / name for name in sorted(os.listdir(folder))]  # noqa: PTH208 (only names are wanted)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ReadError(error.errno or errno.EINVAL, reason, folder, remedy) from None
 
 
 def parse_json(content: bytes | str) -> Any:
-    """The value of a JSON text in UTF-8, with finite numbers and at most ``MAX_DEPTH`` levels.
+    """The value of a JSON text in UTF-8, with finite numbers, whole characters and at most ``MAX_DEPTH`` levels.
 
     Raises:
         ValueError: it is none. A ``json.JSONDecodeError`` knows the line.
@@ -123,6 +149,12 @@ def parse_json(content: bytes | str) -> Any:
         ]
     if level:
         raise ValueError(too_deep)
+    if "\\ud" in text or "\\uD" in text:
+        # Two such escapes are one character. One alone is none, and nobody could print or store it.
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("it has half of a surrogate pair, which is no character") from None
     return value
 
 
@@ -134,6 +166,8 @@ def _finite(text: str) -> float:
 
 
 def _is_within(path: Path, folder: Path) -> bool:
+    if "\0" in str(path):
+        return True  # There can be no such file, and to open it says so.
     real, inside = os.path.realpath(path), _real(folder)
     return real == inside or real.startswith(inside.rstrip(os.sep) + os.sep)
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
+from modelyard.files import parse_json
 from modelyard.names import LEDGER_NOTE
 
 HIDDEN = "(hidden)"
@@ -289,8 +290,8 @@ def _text(text: str) -> str:
     if not _TELLS.search(text):
         return text
     if text[0] in "{[":
-        with suppress(ValueError, RecursionError):
-            document = json.loads(text)
+        with suppress(ValueError):
+            document = parse_json(text)
             inner = hidden(document)
             return text if inner is document else json.dumps(inner, ensure_ascii=False, separators=(",", ":"))
     shown = hidden_text(text)
@@ -379,8 +380,8 @@ def _is_hidden_or_plain(name: str, value: str) -> bool:
 def _noted(text: str) -> str:
     """What kubectl notes of an object, which is the whole object once more."""
     try:
-        noted = json.loads(text)
-    except (ValueError, RecursionError):
+        noted = parse_json(text)
+    except ValueError:
         return HIDDEN
     shown = hidden(noted)
     return text if shown is noted else json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
@@ -389,9 +390,9 @@ def _noted(text: str) -> str:
 def _held(text: str) -> str:
     """What a ledger notes of the fields before: ``[path, value]`` each."""
     try:
-        ledger = json.loads(text)
+        ledger = parse_json(text)
         held = [[path, _field(path, value)] for path, value in ledger["held"]]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return HIDDEN
     if held == ledger["held"]:
         return text

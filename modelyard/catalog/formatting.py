@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from modelyard.catalog.library import META, META_KEYS
+from modelyard.files import parse_json
 from modelyard.stack.config import Path
 from modelyard.stack.formatting import Formatted, formatted
 from modelyard.stack.source import Problem
@@ -62,15 +63,15 @@ def formatted_json(text: str) -> Formatted:
     """
     content = text.removeprefix("\ufeff")
     try:
-        before = json.loads(content)
+        before = parse_json(content)
     except json.JSONDecodeError as error:
         message = f"the text is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
         return Formatted(text, Problem("PAT009", message, error.lineno, error.colno, "correct it here or just above"))
-    except RecursionError:
-        return Formatted(text, Problem("PAT009", "the text is nested too deep", remedy="flatten it"))
+    except ValueError as error:
+        return Formatted(text, Problem("PAT009", f"the text cannot be read: {error}", remedy="correct the value"))
     root = _read(iter(_TOKEN.findall(content)))
     made = "\n".join(_lines(root, "", "", 0, top=True)) + "\n"
-    if json.loads(made) != before:
+    if parse_json(made) != before:
         return Formatted(text, Problem("", "a value would change with its layout", harmless=True))
     return Formatted(made)
 

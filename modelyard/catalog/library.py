@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
-from modelyard.files import ReadError, parse_json, read_file
+from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
 from modelyard.findings import Finding, Severity, first
 from modelyard.stack.document import parse, parse_plain
 from modelyard.stack.words import did_you_mean, plain
@@ -136,11 +136,11 @@ def load_library(root: Path) -> Library:
         )
         for number in bad_lines
     )
-    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+    for place in _listed(folder, root, findings):
         if not place.is_dir() or place.name.startswith((".", "_")):
             continue
         versions = {}
-        for version in sorted(place.iterdir()):
+        for version in _listed(place, root, findings):
             if not version.is_dir() or version.name.startswith((".", "_")):
                 continue
             loaded = _load_version(version, place.name, findings)
@@ -150,6 +150,16 @@ def load_library(root: Path) -> Library:
             patches[place.name] = dict(sorted(versions.items(), key=lambda item: -int(item[0][1:])))
     _compare_with_lock(patches, locked, lock_name, lines, findings)
     return Library(patches, tuple(findings), frozenset(locked))
+
+
+def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:
+    """What is in a folder of patches; one that cannot be listed is a finding, for its patches are not known."""
+    try:
+        return list_folder(folder, root)
+    except ReadError as error:
+        shown = folder.relative_to(root).as_posix()
+        findings.append(_error("PAT009", shown, f"{shown} cannot be listed: {error.reason}", error.remedy))
+        return []
 
 
 def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVersion | None:
@@ -193,7 +203,8 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
         findings.append(bad_schema(patch, error))
         return patch
     except UnicodeDecodeError as error:
-        findings.append(_error("PAT009", shown, f"a file is not UTF-8: {error}", "save the patch's files as UTF-8"))
+        summary = f"{shown}/{wanted} is not UTF-8 text: {not_utf8(error)}"
+        findings.append(_error("PAT009", f"{shown}/{wanted}", summary, "save it as UTF-8"))
         return None
     except ValueError as error:
         what, line = _in_schema(error, files[SCHEMA].decode())

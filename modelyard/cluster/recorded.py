@@ -14,9 +14,11 @@ from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_o
 from modelyard.files import ReadError, parse_json, read_file, refuse_links
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
+from modelyard.merge.fieldset import is_set
 
 FORMAT_VERSION = 1
 CLUSTER_FILE = "cluster.json"
+_OWNER = ("manager", "operation", "subresource", "apiVersion")
 
 
 def recorded_folder(root: Path, stack: str) -> Path:
@@ -164,6 +166,9 @@ def _key(body: Mapping[str, Any]) -> ObjectKey:
     for name in ("managedFields", "ownerReferences"):
         if not all(isinstance(one, dict) for one in _typed(metadata, name, list)):
             raise TypeError(f"metadata.{name} has an item that is not an object")
+    for entry in metadata.get("managedFields") or ():
+        if not (is_set(entry.get("fieldsV1") or {}) and all(isinstance(entry.get(part, ""), str) for part in _OWNER)):
+            raise TypeError("metadata.managedFields has an entry that does not say who owns which fields")
     for name in ("spec", "status"):
         _typed(body, name, dict)
     key = key_of({**body, "metadata": metadata}, "")

@@ -10,6 +10,7 @@ parent leaves its children.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from modelyard.merge.path import ROOT, Path, from_wire, to_wire
@@ -17,6 +18,20 @@ from modelyard.merge.path import ROOT, Path, from_wire, to_wire
 FieldSet = dict[str, Any]
 
 SELF = "."
+
+
+def is_set(value: Any) -> bool:
+    """Whether a value that somebody else wrote is a set of field paths."""
+    return isinstance(value, dict) and all(map(_is_element, value)) and all(map(is_set, value.values()))
+
+
+@lru_cache(maxsize=4096)
+def _is_element(text: str) -> bool:
+    try:
+        hash(text == SELF or from_wire(text))
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return True
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:

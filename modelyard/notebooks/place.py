@@ -50,7 +50,7 @@ def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) 
         root, real = workspace.resolve(), notebook.resolve()
     except (OSError, RuntimeError):
         return (Problem(f"{shown} is a link in a circle", "name the notebook itself"),)
-    if not real.is_relative_to(root):
+    if real == root or not real.is_relative_to(root):
         leads = "" if real == notebook.absolute() else f" (it is {real})"
         remedy = f"move it below {workspace}: the job sees nothing else"
         return (Problem(f"{shown} is outside the workspace {workspace}{leads}", remedy),)

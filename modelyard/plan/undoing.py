@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.plan.keeping import Kept
-from modelyard.plan.ledger import Ledger, is_item, ledger_of, others, ours
+from modelyard.plan.ledger import Ledger, is_item, known_ledger, others, ours
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.returning import Undo, due, handed_over
 from modelyard.stack.config import Stack
@@ -123,7 +123,7 @@ def doubts(name: str, live: dict[str, Any], kept: Kept) -> Iterator[Finding]:
             "drops them, and each takes its default",
             remedy="nothing to do where that is right; else destroy, and apply the installer's own values afterwards",
         )
-    elif handed_over(live, ledger_of(live)) is not live:
+    elif handed_over(live, known_ledger(live)) is not live:
         yield Finding(
             "OWN013",
             Severity.WARNING,

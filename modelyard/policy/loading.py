@@ -4,7 +4,6 @@ A rule's file is Python and runs as such: whoever may change it may do what ``mo
 So the Python may come from another commit than the data: from one that somebody has reviewed.
 """
 
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
-from modelyard.files import ReadError, read_file
+from modelyard.files import ReadError, list_folder, read_file
 from modelyard.findings import Finding, Severity, first
 from modelyard.policy.assertions import load_assertion
 from modelyard.policy.changes import changed_rules, codes_in, weaker
@@ -255,21 +254,15 @@ def _files(policies: Path, name: str, suffix: str, findings: list[Finding]) -> l
 def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
     """What is in a folder of the policies, sorted; what cannot be listed is a finding, and not the same as empty."""
     for folder, shown in ((policies, FOLDER), (policies / name, f"{FOLDER}/{name}")):
-        if not os.path.lexists(folder):
-            return []
         try:
-            found = [folder / one for one in sorted(os.listdir(folder))]  # noqa: PTH208 (only names are wanted)
-        except OSError as error:
-            remedy = "make it a folder that can be read: its rules judge nothing meanwhile"
-            finding = _error(f"{shown} cannot be listed: {_reason(error)}", remedy, shown)
+            found = list_folder(folder, policies.parent)
+        except ReadError as error:
+            remedy = f"{error.remedy}: its rules judge nothing meanwhile"
+            finding = _error(f"{shown} cannot be listed: {error.reason}", remedy, shown)
             if finding not in findings:
                 findings.append(finding)
             return []
     return found
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or type(error).__name__).lower()
 
 
 def _read(path: Path, shown: str, findings: list[Finding]) -> bytes | None:

@@ -163,7 +163,7 @@ def names_in(folder: FilePath) -> list[str]:
     """
     try:
         return [entry.name for entry in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return []
 
 

@@ -1,6 +1,7 @@
 """Each file of a project, damaged in each way: no crash, no waiting, and a message that names the file."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,22 @@ def _instead(make: Callable[[Path], Any]) -> Callable[[Path], Any]:
     return damage
 
 
+def _a_file(path: Path) -> None:
+    path.write_text("x")
+
+
+def _to_elsewhere(path: Path) -> None:
+    """Makes it a link to an empty folder outside the project."""
+    path.unlink()
+    elsewhere = path.parents[len(path.parts) - path.parts.index("project") - 1] / "elsewhere"
+    elsewhere.mkdir()
+    path.symlink_to(elsewhere)
+
+
+ALIASES = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{key}: &{key} [*{last}, *{last}, *{last}, *{last}, *{last}, *{last}, *{last}]\n"
+    for last, key in zip("abcdefgh", "bcdefghi", strict=True)
+)
 WAYS: dict[str, Callable[[Path], Any]] = {
     "folder": _instead(Path.mkdir),
     "circle": _instead(lambda path: path.symlink_to(path)),
@@ -26,6 +43,10 @@ WAYS: dict[str, Callable[[Path], Any]] = {
     "binary": lambda path: path.write_bytes(bytes(range(256))),
     "deep": lambda path: path.write_bytes(b"[" * 20_000 + b"]" * 20_000),
     "list": lambda path: path.write_text("[1, 2]"),
+    "dangling": _instead(lambda path: path.symlink_to("nowhere")),
+    "utf16": lambda path: path.write_bytes(path.read_text().encode("utf-16")),
+    "half": lambda path: path.write_text('{"a": "\\ud800"}'),
+    "aliases": lambda path: path.write_text(ALIASES),
 }
 FILES = (
     "stacks/Pulumi.dev.yaml",
@@ -34,16 +55,37 @@ FILES = (
     "patches/patches.lock",
     "patches/ray-worker/v1/schema.json",
     "patches/ray-worker/v1/meta.yaml",
+    "patches/ray-worker/v1/patch.yaml.j2",
+    "policies/policy.yaml",
+    "policies/assertions/no-surge.yaml",
 )
+FOLDERS = ("patches", "patches/ray-worker", "policies", "policies/assertions", "policies/rules", "stacks/recorded/dev")
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("file", FILES)
-def test_a_damaged_file_is_named(project: Any, run: Any, file: str, way: str) -> None:
+def test_a_damaged_file_is_named(project: Any, run: Any, cli: Any, file: str, way: str) -> None:
     project.own_patches()
+    shutil.copytree(cli.ROOT / "policies", project.root / "policies")
     path = project.root / file
     WAYS[way](path)
     result = run("check", "dev")
     assert result.code in (1, 2), result.text
     assert Path(file).name in result.text or str(Path(file).parent) in result.text
     assert "root:" not in result.text
+
+
+@pytest.mark.parametrize("way", [_a_file, *(WAYS[name] for name in ("circle", "pipe", "dangling")), _to_elsewhere])
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_what_stands_where_a_folder_belongs_is_not_the_same_as_an_empty_folder(
+    project: Any, run: Any, cli: Any, folder: str, way: Callable[[Path], Any]
+) -> None:
+    project.own_patches()
+    shutil.copytree(cli.ROOT / "policies", project.root / "policies")
+    path = project.root / folder
+    shutil.rmtree(path)
+    path.touch()
+    way(path)
+    result = run("check", "dev")
+    assert result.code in (1, 2), result.text
+    assert folder in result.text

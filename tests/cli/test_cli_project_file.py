@@ -41,6 +41,7 @@ def test_every_verb_that_reads_the_project_tells(project: Any, refused: Any, wor
         ("name: x\nruntime: go\n", "CFG018", "Pulumi.yaml:2:10", 'runtime is "go", and the program is Python'),
         ("name: x\nruntime: {options: {}}\n", "CFG018", "Pulumi.yaml:2:10", "runtime is without a name"),
         ("name: x\nruntime: python\nmain: stakcs/\n", "CFG018", "Pulumi.yaml:3:7", 'main is "stakcs/"'),
+        (f"name: x\nruntime: python\nmain: {'x' * 5000}\n", "CFG018", "Pulumi.yaml:3:7", "there is nothing"),
         ("name: x\nruntime: python\nmain:\n", "CFG018", "Pulumi.yaml:3", "main is empty"),
         ("name: x\nname: y\nruntime: python\n", "CFG006", "Pulumi.yaml:2:1", "name"),
         ("name: \x00\n", "CFG002", "Pulumi.yaml:1:7", "control character"),
@@ -66,6 +67,11 @@ def test_what_can_be_wrong_with_it(project: Any, refused: Any, text: str, code: 
 def test_other_keys_are_pulumis_business(project: Any, run: Any, text: str) -> None:
     (project.root / "Pulumi.yaml").write_text(text)
     assert run("check", "--all").code == 0
+
+
+def test_a_folder_of_stacks_that_no_file_system_can_have(project: Any, refused: Any) -> None:
+    (project.root / "Pulumi.yaml").write_text('name: x\nruntime: python\nstackConfigDir: "a\\0b"\n')
+    assert "the project has no stack files" in refused("check", "--all", code=2).words
 
 
 def test_all_mistakes_come_at_once(project: Any, refused: Any) -> None:

@@ -229,7 +229,8 @@ def test_what_kubectl_notes_of_an_object_is_looked_through() -> None:
     key = "kubectl.kubernetes.io/last-applied-configuration"
     note = json.dumps({"spec": {"env": [{"name": "TOKEN", "value": "hunter2"}]}})
     assert json.loads(hidden({key: note})[key]) == {"spec": {"env": [{"name": "TOKEN", "value": HIDDEN}]}}
-    assert hidden({key: "{token: hunter2"}) == {key: HIDDEN}
+    for text in ("{token: hunter2", "[" * 900 + "]" * 900, r'{"token": "\ud800"}'):
+        assert hidden({key: text}) == {key: HIDDEN}
 
 
 def test_what_a_ledger_notes_is_looked_through() -> None:
@@ -244,6 +245,8 @@ def test_what_a_ledger_notes_is_looked_through() -> None:
     shown = json.loads(hidden({"modelyard.dev/ledger": note})["modelyard.dev/ledger"])
     assert [value for _, value in shown["held"]] == [HIDDEN, HIDDEN, "info", 2]
     assert hidden({"modelyard.dev/ledger": "{hunter2"}) == {"modelyard.dev/ledger": HIDDEN}
+    for text in (f'{{"held": {"[" * 900}{"]" * 900}}}', r'{"held": [["a", "\ud800"]]}'):
+        assert hidden({"modelyard.dev/ledger": text}) == {"modelyard.dev/ledger": HIDDEN}
     harmless = {"modelyard.dev/ledger": json.dumps({"held": held[2:]})}
     assert hidden(harmless) is harmless
 

@@ -12,7 +12,7 @@ from modelyard.catalog.formatting import WIDTH, formatted_file
 
 PATCHES = Path(__file__).parents[3] / "patches"
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=30),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=10), inner, max_size=5),
     max_leaves=30,
 )
@@ -62,6 +62,14 @@ def test_json_that_cannot_be_read_is_told_with_its_line() -> None:
     assert made.problem is not None
     assert (made.problem.code, made.problem.line) == ("PAT009", 3)
     assert not made.problem.harmless
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "NaN", "[" * 500 + "]" * 500, r'"\ud800"'])
+def test_json_that_no_reader_takes_is_told(text: str) -> None:
+    made = formatted_file("schema.json", text)
+    assert made.text == text
+    assert made.problem is not None
+    assert made.problem.code == "PAT009"
 
 
 def test_of_a_template_only_the_ends_of_lines_change() -> None:
