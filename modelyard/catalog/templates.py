@@ -121,7 +121,8 @@ def _problems(
     origins: Origins | None = None
     line = 1
     for part in _SEPARATOR.split(text):
-        value, problem = parse_plain(part.encode())
+        # A template can make half of a surrogate pair, which is found as what is not UTF-8.
+        value, problem = parse_plain(part.encode(errors="surrogatepass"))
         wrong: tuple[str, int, str] | None = None
         if problem is not None:
             wrong = f"does not render to YAML: {problem.message}", line + problem.line - 1, "see modelyard render"
@@ -146,7 +147,8 @@ def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file:
     phase = headers.get("phase", patch.meta.phase)
     if phase not in PHASES:
         return f"has the unknown phase {phase!r}; the phases are {', '.join(PHASES)}"
-    name = (body.get("metadata") or {}).get("name", headers["target"])
+    metadata = body.get("metadata")
+    name = metadata.get("name", headers["target"]) if isinstance(metadata, dict) else headers["target"]
     if name != headers["target"]:
         return f"is for target {headers['target']} but names {name}"
     for key in ("apiVersion", "kind"):
@@ -157,13 +159,16 @@ def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file:
 
 def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | str:
     metadata = body.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    metadata = metadata if isinstance(metadata, dict) else {}
+    name, namespace = metadata.get("name"), metadata.get("namespace")
     if (
         not isinstance(name, str)
         or not isinstance(body.get("kind"), str)
         or not isinstance(body.get("apiVersion"), str)
     ):
         return "has no apiVersion, kind or metadata.name"
+    if namespace is not None and not isinstance(namespace, str):
+        return "has a metadata.namespace that is not text"
     return Document(name, "normal", text, body)
 
 

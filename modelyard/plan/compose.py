@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from modelyard import merge
-from modelyard.catalog.library import PatchVersion, Phase
+from modelyard.catalog.library import TEMPLATE, PatchVersion, Phase
 from modelyard.catalog.templates import Document
 from modelyard.cluster import ObjectKey
 from modelyard.findings import MOST_COUNTED, Finding, Severity
@@ -18,6 +18,8 @@ from modelyard.plan.secrets import hidden_change
 _PHASE_RANK: dict[Phase, int] = {"route": 0, "up": 1, "down": 2, "normal": 3}
 _PODS = ("maxSurge", "maxUnavailable", "minAvailable")
 """Fields of several kinds that are a number of pods or a share of them."""
+MISFIT = "PAT008"
+"""Code of the finding about a request that no API server takes."""
 PERCENTAGE = re.compile(r"[0-9]{1,5}%")
 
 
@@ -61,9 +63,10 @@ def compose(
                     remedy="write the wanted end state of the field, or leave the field to its present owner",
                 )
             )
-        if found:
+        wrong = [] if found else misfits(patch, TEMPLATE, document.body, schema, target)
+        findings += wrong
+        if found or wrong:
             continue
-        findings += islice(_unfit(patch, document, schema, target), MOST_COUNTED + 1)
         given = document.body
         changes = merge.diff(None, document.body, schema)
         if any(change.after is None for change in changes):
@@ -85,19 +88,22 @@ def compose(
     return Composed(body, origins, unowned, tuple(dict.fromkeys(patches)), phase), tuple(findings)
 
 
-def _unfit(patch: PatchVersion, document: Document, schema: merge.Type, target: str) -> Iterator[Finding]:
-    """What of a document the API server would refuse."""
-    shown = words_without((document.body,))
-    for error in (*merge.validate(document.body, schema), *_percentages(document.body, ROOT)):
-        yield Finding(
-            "PAT008",
+def misfits(patch: PatchVersion, file: str, body: dict[str, Any], schema: merge.Type, target: str) -> list[Finding]:
+    """What of that which a file of a patch rendered to the API server would refuse."""
+    shown = words_without((body,))
+    found = (
+        Finding(
+            MISFIT,
             Severity.ERROR,
-            f"patch {patch.id} does not fit {document.body.get('kind')}: {shown(str(error))}",
+            f"patch {patch.id} does not fit {body.get('kind')}: {shown(str(error))}",
             target=target,
             field=str(error.path),
-            file=f"{patch.file}/patch.yaml.j2",
+            file=f"{patch.file}/{file}",
             remedy="correct the template; modelyard render shows what it came out as",
         )
+        for error in (*merge.validate(body, schema), *_percentages(body, ROOT))
+    )
+    return [*islice(found, MOST_COUNTED + 1)]
 
 
 def _percentages(value: Any, path: Path) -> Iterator[merge.SchemaError]:

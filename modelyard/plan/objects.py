@@ -131,6 +131,8 @@ def _documents(
                 continue
             base = render_base(one.patch, one.params)
             findings.extend(base.findings)
+            if base.findings:
+                incomplete.update(_key(document, namespace) for document in rendered.documents)
             for document in base.documents:
                 bases[key_of(document.body, namespace)] = (one.patch, document.body)
     # Half an object is no plan: its patches would look for a target that is not there.

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from modelyard import merge
 from modelyard.catalog import Document, PatchVersion
-from modelyard.catalog.library import Phase
+from modelyard.catalog.library import BASE, Phase
 from modelyard.cluster import Answer, ClusterState, ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.names import STACK_NOTE
-from modelyard.plan.compose import Composed, compose, first_phase
+from modelyard.plan.compose import MISFIT, Composed, compose, first_phase, misfits
 from modelyard.plan.foresight import foresee
 from modelyard.plan.keeping import Kept, keep
 from modelyard.plan.missing import missing_containers, missing_target
@@ -67,6 +67,10 @@ def prepare(
     """
     key, base = wish.key, wish.base
     composed, problems = compose(wish.parts, schema, key.name)
+    if base is not None:
+        problems = (*problems, *misfits(base[0], BASE, base[1], schema, key.name))
+    if any(problem.code == MISFIT for problem in problems):
+        return None, problems
     live = state.objects.get(key)
     hindrances = _hindrances(wish, live, state)
     if hindrances:
@@ -146,7 +150,7 @@ def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]
 
 def _unfit(key: ObjectKey, error: merge.MergeError) -> Finding:
     return Finding(
-        "PAT008",
+        MISFIT,
         Severity.ERROR,
         f"the patches of {key.name} do not make a {key.kind}: {few(map(str, error.errors))}",
         target=key.name,

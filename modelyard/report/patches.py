@@ -46,6 +46,8 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
             lines.extend(wrapped(value, 13, style.columns, f"  {name}"))
     lines.append("")
     properties: dict[str, Any] = patch.schema.get("properties", {})
+    # A schema may be true or false alone, which says nothing of its values.
+    described = {name: spec if isinstance(spec, dict) else {} for name, spec in properties.items()}
     rows = [
         (
             param,
@@ -53,7 +55,7 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
             or (f"default {text_of(hidden_at(param, spec['default']))}" if "default" in spec else "params"),
             spec.get("description", ""),
         )
-        for param, spec in properties.items()
+        for param, spec in described.items()
     ]
     return [*lines, *table(rows, ("PARAMETER", "FROM", "MEANING"), style, indent=2)]
 

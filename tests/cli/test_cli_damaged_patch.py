@@ -52,6 +52,8 @@ SCHEMAS: list[Any] = [
     {"$ref": "#/$defs/none"},
     {"$schema": 5},
     {"$defs": []},
+    {"$schema": "é", "properties": 5},
+    {"default": 1, "const": "\ud800"},
 ]
 
 
@@ -63,6 +65,46 @@ def test_a_schema_that_is_none_is_told(project: Any, refused: Any, schema: Any) 
         result = refused(*words, code=1)
         assert result.errors == ["PAT009"]
         assert "patches/mine/v1/schema.json:1" in result.text
+
+
+def test_a_parameter_of_which_its_schema_says_nothing_is_listed(project: Any, run: Any) -> None:
+    project.patch("mine", "", schema='{"properties": {"a": true, "b": false}}')
+    result = run("patches", "mine")
+    assert result.code == 0
+    assert {"a params", "b params"} <= {" ".join(line.split()) for line in result.out.splitlines()}
+
+
+@pytest.mark.parametrize("field", ["apiVersion", "kind", "metadata", "spec", "spec.template", "spec.template.spec"])
+@pytest.mark.parametrize("file", ["patch.yaml.j2", "base.yaml.j2"])
+def test_what_does_not_fit_its_kind_is_told_once(project: Any, refused: Any, file: str, field: str) -> None:
+    target = "deployment-model-service" if file == "patch.yaml.j2" else "mine"
+    head = f"# target: {target}\napiVersion: apps/v1\nkind: Deployment\n"
+    meta = "" if file == "patch.yaml.j2" else "mode: managed\n"
+    folder = project.patch("mine", head, f"description: x\nwhen: {{training: ray}}\n{meta}")
+    body: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": target}}
+    *front, last = field.split(".")
+    at = body
+    for part in front:
+        at = at.setdefault(part, {})
+    at[last] = [{}]
+    (folder / file).write_text(f"# target: {target}\n{json.dumps(body)}\n")
+    result = refused("check", "dev", code=1)
+    (code,) = (code for code in result.errors if code.startswith("PAT"))
+    assert code in ("PAT007", "PAT008")
+    assert f"patches/mine/v1/{file}" in result.text
+
+
+@pytest.mark.parametrize("amount", ["1e99999999", "-1e-99999999", "9" * 5000])
+def test_an_amount_that_nobody_can_count_is_told(project: Any, refused: Any, amount: str) -> None:
+    limits = f"{{containers: [{{name: model-service, resources: {{limits: {{memory: '{amount}'}}}}}}]}}"
+    project.patch("mine", f"{TEMPLATE.partition('spec:')[0]}spec: {{template: {{spec: {limits}}}}}\n")
+    assert refused("check", "dev", code=1).errors == ["PAT008"]
+
+
+@pytest.mark.parametrize("text", ['{{ "\\ud800" }}', 'a: {{ "\\udfff" }}'])
+def test_a_template_that_makes_half_a_character_is_told(project: Any, refused: Any, text: str) -> None:
+    project.patch("mine", f"{TEMPLATE.format(value=1)}  # {text}\n")
+    assert refused("check", "dev", code=1).errors == ["PAT007"]
 
 
 def test_references_in_a_circle_end(project: Any, run: Any) -> None:
