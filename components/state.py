@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pulumi
-from yaml import safe_load
 
-from modelyard.files import read_text
+from modelyard.files import read_file
+from modelyard.stack.document import parse_plain
 
 
 def check_state(root: Path, stack: str) -> None:
@@ -30,6 +30,7 @@ def check_state(root: Path, stack: str) -> None:
 
 
 def _relative(root: Path) -> bool:
-    project = safe_load(read_text(root / "Pulumi.yaml"))
-    place = str(((project or {}).get("backend") or {}).get("url") or "")
+    project, _ = parse_plain(read_file(root / "Pulumi.yaml", within=root))
+    backend = project.get("backend") if isinstance(project, dict) else None
+    place = str(backend.get("url") or "") if isinstance(backend, dict) else ""
     return place.startswith("file://") and not place.startswith(("file:///", "file://~"))

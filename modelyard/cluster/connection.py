@@ -64,7 +64,7 @@ def connect(context: str | None, named: str = "kubernetes:context") -> Client:
         raise ClusterError("the kubeconfig has no current context", f"name one under {named} in the stack file")
     found = next((config for config in configs if wanted in config.contexts), None)
     if found is None:
-        have = ", ".join(sorted(name for config in configs for name in config.contexts)) or "none"
+        have = ", ".join(sorted(str(name) for config in configs for name in config.contexts)) or "none"
         raise ClusterError(
             f"the kubeconfig has no context {wanted!r}; it has {have}",
             f"set {named} in the stack file, or point KUBECONFIG at the right file",

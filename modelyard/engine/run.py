@@ -77,6 +77,7 @@ class Run:
             automation.InvalidVersionError,
             OSError,
             ValueError,
+            TypeError,
             LookupError,
             subprocess.CalledProcessError,
         ) as error:

@@ -7,8 +7,10 @@ was launched is said when it is launched, as the time by which AWS ends the mach
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, get_origin, get_type_hints
 
+from modelyard.files import parse_json
 from modelyard.remote.aws_job import GPU_IMAGE, Place, RemoteJob
 from modelyard.remote.aws_reach import reach_rights
 from modelyard.remote.naming import machine_name
@@ -141,12 +143,31 @@ def job_from_json(text: str, launched: datetime, manifest: str = "") -> RemoteJo
         ValueError: it is none, or of another form.
     """
     try:
-        values: Mapping[str, Any] = json.loads(text)
+        values: Mapping[str, Any] = parse_json(text)
         if values["form"] != FORM:
             raise ValueError(f"form {FORM}, it has {values['form']!r}")
         fields = {name: value for name, value in values.items() if name != "form"}
         read = None if fields["read"] is None else Place(**fields["read"])
         made = {"read": read, "write": Place(**fields["write"]), "command": tuple(fields["command"])}
-        return RemoteJob(**{**fields, **made, "launched": launched, "manifest": manifest})
+        job = RemoteJob(**{**fields, **made, "launched": launched, "manifest": manifest})
+        for place in (job.read, job.write):
+            if place is not None:
+                _check_types(place)
+        _check_types(job)
+        return job
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"it lacks or misplaces {error}") from error
+
+
+def _check_types(value: RemoteJob | Place) -> None:
+    """Holds each part of a value against its type.
+
+    Raises:
+        TypeError: one is of another; it names the part.
+    """
+    for name, kind in get_type_hints(type(value)).items():
+        part = getattr(value, name)
+        texts = (*part, *part.values()) if isinstance(part, Mapping) else part if type(part) is tuple else ()
+        fits = isinstance(part, kind if isinstance(kind, UnionType) else get_origin(kind) or kind)
+        if not fits or not all(isinstance(text, str) for text in texts):
+            raise TypeError(name)

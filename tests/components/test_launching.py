@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from pulumi.runtime.settings import SETTINGS
 
 from components.launching import launch
+from modelyard.remote.aws_job import problems
 from modelyard.remote.aws_launch import job_from_json
 from modelyard.remote.aws_script import user_data
 from modelyard.remote.launch import launch_files, launches
@@ -154,6 +156,22 @@ def test_what_the_machine_runs_is_the_stacks_and_knows_the_manifest(engine: _See
         "s3://acme-lake/datasets/churn/",
         "s3://acme-lake/models/churn/model/",
     )
+
+
+@pytest.mark.parametrize("value", [None, 5, True, "x", [], [5], {}, {"a": 5}, [[]], 10**30])
+def test_a_job_of_which_a_part_is_something_else_is_told(tmp_path: Path, value: Any) -> None:
+    """Or it is a part that may be that."""
+    launched = datetime.fromisoformat(CONFIG["modelyard:launched"])
+    given = json.loads(job_file(tmp_path).read_text())
+    for name in given:
+        for changed in ({**given, name: value}, {**given, "write": {**given["write"], "prefix": value}}):
+            with suppress(ValueError):
+                job = job_from_json(json.dumps(changed), launched)
+                if not list(problems(job)):
+                    user_data(job)
+    for text in ("[" * 20_000, "9" * 5000, json.dumps(value)):
+        with pytest.raises(ValueError, match="it "):
+            job_from_json(text, launched)
 
 
 def test_a_job_that_serves_is_written_with_its_way_and_says_it_when_it_is_up(

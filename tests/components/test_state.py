@@ -57,3 +57,9 @@ def test_a_project_without_a_place(root: Path, text: str) -> None:
     state(root, "stacks", "dev")
     (root / "Pulumi.yaml").write_text(text)
     check_state(root, "dev")
+
+
+@pytest.mark.parametrize("text", ["", "5", "[a]", "backend: [a]", "backend: {url: [a]}", "a: " + "[" * 20_000])
+def test_a_project_file_that_is_something_else_is_others_business(root: Path, text: str) -> None:
+    (root / "Pulumi.yaml").write_text(text)
+    check_state(root, "dev")

@@ -69,3 +69,12 @@ def test_a_credential_s_file_that_is_none(tmp_path: Path, make: Callable[[Path],
         secret_for("https://a:1", variables, {"TOKEN_FILE": str(tmp_path / "token")}, named=True)
     assert f"{tmp_path / 'token'} cannot be read" in error.value.summary
     assert words in error.value.summary
+
+
+def test_names_of_contexts_that_are_no_text_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contexts = [{"name": name, "context": {"cluster": "c"}} for name in (31, "b", None)]
+    document = {"contexts": contexts, "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}
+    (tmp_path / "kubeconfig").write_text(json.dumps({**document, "users": []}))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    with pytest.raises(ClusterError, match="no context 'dev'; it has 31, None, b"):
+        connect("dev")

@@ -65,6 +65,13 @@ def test_an_engine_that_does_not_run(pulumi: Callable[[str], Path], script: str)
         select(pulumi(script))
 
 
+@pytest.mark.parametrize("state", ["", "5", "null", "[1]", "{", "[" * 5000, '{"version": 3}', '"text"'])
+def test_an_engine_whose_state_is_none(pulumi: Callable[[str], Path], state: str) -> None:
+    root = pulumi(f"""case "$*" in *export*) echo '{state}';; *) {WORKS};; esac""")
+    with pytest.raises(EngineError, match="pulumi on PATH does not run"):
+        select(root)
+
+
 def test_an_engine_that_works(pulumi: Callable[[str], Path]) -> None:
     assert select(pulumi(WORKS)).name == "dev"
 
