@@ -149,18 +149,18 @@ def _difference(result: Result, colour: bool) -> Iterator[str]:
     import re
     from difflib import unified_diff
 
-    from modelyard.hiding import hidden_lines
+    from modelyard.hiding import hidden, hidden_lines
     from modelyard.report.style import Style, safe
 
     style = Style(colour)
     paint = {"-": style.removed, "+": style.added, "@": style.dim}
-    # Secrets stay out of logs, encrypted or not.
-    texts = (result.before, result.after.text)
-    before, after = (re.sub(r"(\bsecure:[ \t]*)[^\s,}]+", r"\1[secret]", text) for text in texts)
+    # Secrets stay out of logs, encrypted or not. What a line holds, another one may say.
+    before, after = (hidden(text).splitlines() for text in (result.before, result.after.text))
     name = result.file.shown
-    lines = unified_diff(before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm="")
-    for line in hidden_lines(lines, _document(result.before)):
-        yield paint.get(line[:1], str)(safe(line))
+    for line in hidden_lines(
+        unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm=""), _document(result.before)
+    ):
+        yield paint.get(line[:1], str)(safe(re.sub(r"(\bsecure:[ \t]*)[^\s,}]+", r"\1[secret]", line)))
 
 
 def _document(text: str) -> Any:

@@ -2,14 +2,17 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from modelyard.catalog import Selected
+from modelyard.catalog.hidden import secret_texts
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
-from modelyard.hiding import hidden_lines
+from modelyard.hiding import HIDDEN, hidden, hidden_lines
 from modelyard.preview.promote import DECISIONS, Difference, Promotion, promoted, promotion, settings
 from modelyard.stack.config import Stack
 from modelyard.stack.words import did_you_mean
@@ -48,8 +51,9 @@ def run(args: Namespace) -> Exit:
             raise Stop(Exit.USAGE, f"{path.name} cannot be read", "", findings)
         stacks.append(stack)
     source, target = stacks
-    ahead, behind = (_versions(root, stack) for stack in stacks)
-    found = promotion(source, target, (ahead, behind), args.take, args.keep)
+    ahead, behind = (_chosen(root, stack) for stack in stacks)
+    secrets = secret_texts((*ahead, *behind))
+    found = promotion(source, target, (_versions(ahead), _versions(behind)), args.take, args.keep)
     file = paths[args.target]
     before = read_text(file, within=root)
     try:
@@ -63,17 +67,27 @@ def run(args: Namespace) -> Exit:
         from modelyard.files import write_atomically
 
         write_atomically(file, after, within=root)
-    _print(args, found, before, after, source, target)
+    taken, kept = ([_without(secrets, one) for one in some] for some in found)
+    _print(args, Promotion(tuple(taken), tuple(kept)), before, after, secrets, (source, target))
     return Exit.FINE
 
 
-def _versions(root: Path, stack: Stack) -> dict[str, str]:
-    """The version of each patch that a stack takes in any of its clusters."""
+def _chosen(root: Path, stack: Stack) -> list[Selected]:
+    """The patches that a stack takes in any of its clusters."""
     from modelyard.plan.project import library_of
     from modelyard.plan.sides import sides_of
 
-    chosen = (one.patch for side in sides_of(stack) for one in side.chosen(library_of(root))[0])
-    return {patch.name: patch.version for patch in chosen}
+    return [one for side in sides_of(stack) for one in side.chosen(library_of(root))[0]]
+
+
+def _versions(chosen: Iterable[Selected]) -> dict[str, str]:
+    return {one.patch.name: one.patch.version for one in chosen}
+
+
+def _without(secrets: frozenset[str], one: Difference) -> Difference:
+    """A difference without what a patch makes a secret of."""
+    source, target = (HIDDEN if str(value) in secrets else value for value in (one.source, one.target))
+    return one._replace(source=source, target=target) if one.setting.startswith("patches.") else one
 
 
 def _known(names: list[str]) -> None:
@@ -87,11 +101,15 @@ def _known(names: list[str]) -> None:
             raise Stop(Exit.USAGE, f"there is no setting {name!r}", remedy)
 
 
-def _print(args: Namespace, found: Promotion, before: str, after: str, source: Stack, target: Stack) -> None:
+def _print(
+    args: Namespace, found: Promotion, before: str, after: str, secrets: frozenset[str], stacks: tuple[Stack, Stack]
+) -> None:
     import yaml
 
-    lines = unified_diff(before.splitlines(), after.splitlines(), target.file, f"{target.file}, promoted", lineterm="")
-    diff = hidden_lines(lines, *(yaml.load(text, Loader=yaml.CSafeLoader) for text in (before, after)))
+    source, target = stacks
+    was, now = (hidden(text).splitlines() for text in (before, after))
+    lines = unified_diff(was, now, target.file, f"{target.file}, promoted", lineterm="")
+    diff = hidden_lines(lines, *(yaml.load(text, Loader=yaml.CSafeLoader) for text in (before, after)), texts=secrets)
     if args.json:
         from modelyard.report.json import json_text
 

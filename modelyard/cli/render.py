@@ -90,7 +90,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         from modelyard.report.rendered import RenderedStack, rendered_document
 
         stacks = [RenderedStack(one.stack, one.files, one.findings, one.remotes) for one in told]
-        say([json_text(rendered_document(args.format, None if args.show else _shown(out, root), stacks))])
+        say([json_text(rendered_document(args.format, None if args.show else _shown(out, root), stacks), applied=True)])
         return Exit.FINE
     if not args.show:
         from modelyard.report.values import count

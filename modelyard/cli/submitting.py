@@ -85,7 +85,7 @@ def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> E
     if args.json:
         from modelyard.report.json import json_text
 
-        say([json_text(rendered_document(stack.name, run, made))])
+        say([json_text(rendered_document(stack.name, run, made), applied=True)])
     else:
         say(rendered_text(made))
     return Exit.FINE

@@ -1,21 +1,21 @@
 """Fields of objects without secrets, as plans show and save them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from modelyard import merge
 from modelyard.cluster import ObjectKey
-from modelyard.hiding import DATA, hidden, hidden_at, hidden_data, is_secret, is_secret_kind, marked
+from modelyard.hiding import hidden_below, marked
 
 
 def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any) -> Any:
     """The value of one field of an object, hidden where it is a secret; ``key`` is None for what is no object yet."""
-    if not path:
-        return hidden(value)
-    if key is not None and path[0] in DATA and is_secret_kind(key.kind, key.api_version):
-        return value if value is merge.ABSENT else hidden_data(value)
-    item, name = path[-2] if len(path) > 1 else None, path[-1]
-    secret = isinstance(item, merge.Key) and name == "value" and is_secret(str(dict(item.fields).get("name", "")))
-    return hidden_at(name, value, secret) if isinstance(name, str) else hidden(value)
+    if value is merge.ABSENT:
+        return value
+    steps: list[str | Mapping[str, Any]] = [
+        one if isinstance(one, str) else dict(one.fields) if isinstance(one, merge.Key) else {} for one in path
+    ]
+    return hidden_below(steps, value, key.kind if key is not None else "")
 
 
 def hidden_change(key: ObjectKey | None, path: merge.Path, before: Any, after: Any) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from modelyard import __version__, merge
 from modelyard.cluster import Claim, ObjectKey
 from modelyard.files import parse_json
 from modelyard.findings import Finding, Severity
-from modelyard.hiding import hidden, hidden_text
+from modelyard.hiding import hidden, hidden_text, without_credentials
 from modelyard.plan.claims import other_owners
 from modelyard.plan.drain_json import drain_from_json, drain_to_json
 from modelyard.plan.starting import moved_objects, moved_order, relevant
@@ -81,6 +81,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         from modelyard.plan.cost_json import cost_to_json
 
         document["cost"] = cost_to_json(plan.cost)
+    document = without_credentials(document)
     document["sha256"] = seal(document)
     return document
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from modelyard.findings import Finding
-from modelyard.hiding import hidden_text
+from modelyard.hiding import hidden_text, without_credentials
 from modelyard.plan.store import finding_to_json
 from modelyard.report.style import INVISIBLE, LOG_COMMAND
 
@@ -15,10 +15,20 @@ _WORDS = re.compile(r"_(.)")
 _UNSAFE = re.compile(rf"[{INVISIBLE}]|{LOG_COMMAND}")
 
 
-def json_text(document: Any) -> str:
-    """A document as indented JSON without a final newline, with escapes for what a terminal or a CI log would obey."""
-    text = json.dumps(document, indent=2, ensure_ascii=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+def json_text(document: Any, *, applied: bool = False) -> str:
+    """A document as indented JSON without a final newline, with escapes for what a terminal or a CI log would obey.
+
+    Args:
+        document: of plain values.
+        applied: whether it holds what is applied, which keeps what looks like a credential.
+    """
+    text = json.dumps(document if applied else without_credentials(document), indent=2, ensure_ascii=False)
+    return _UNSAFE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found.group()
+    return f"\\u{ord(character):04x}" if character.isascii() else json.dumps(character)[1:-1]
 
 
 def record(value: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from modelyard.catalog import Library, PatchVersion
 from modelyard.catalog.library import Use
-from modelyard.hiding import hidden_at, is_secret
+from modelyard.hiding import hidden, hidden_at
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import text_of
 from modelyard.stack.config import Target, Targets
@@ -124,14 +124,16 @@ def patches_document(library: Library, name: str | None) -> dict[str, Any]:
 
 
 def _shown(schema: Any, name: str = "") -> Any:
-    """A JSON Schema without the default of a parameter that is a secret by its name."""
+    """A JSON Schema whose values are no secrets, neither by the name of their parameter nor by their form."""
+    if isinstance(schema, list):
+        return [_shown(part, name) for part in schema]
     if not isinstance(schema, Mapping):
-        return schema
-    found = {key: _shown(part, name) for key, part in schema.items()}
-    if isinstance(schema.get("properties"), Mapping):
-        found["properties"] = {key: _shown(part, key) for key, part in schema["properties"].items()}
-    if name and is_secret(name):
-        found |= {
-            key: hidden_at(name, schema[key]) for key in ("default", "const", "enum", "examples") if key in schema
-        }
-    return found
+        return hidden(schema)
+    return {
+        key: {inner: _shown(part, inner) for inner, part in value.items()}
+        if key == "properties" and isinstance(value, Mapping)
+        else hidden_at(name, value)
+        if key in ("default", "const", "enum", "examples")
+        else _shown(value, name)
+        for key, value in schema.items()
+    }

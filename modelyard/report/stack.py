@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from modelyard.catalog import Selected
+from modelyard.catalog.hidden import hidden_params
 from modelyard.hardware import Card, resolve, serves, verdict
 from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.report.asked import asked_document, asked_text
@@ -52,7 +53,7 @@ def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Sel
         "gpu": {**record(stack.config.gpu), "serves": list(serves(stack.config))},
         "workloads": [{**record(workload), "products": list(workload.products)} for workload in sized],
         **asked_document(stack.config, resources(stack.config)),
-        "patches": [{"id": one.patch.id, "params": dict(one.params)} for one in chosen],
+        "patches": [{"id": one.patch.id, "params": hidden_params(one)} for one in chosen],
     }
 
 

@@ -1,6 +1,8 @@
 """Secrets do not get into files, and what is no secret stays as it is."""
 
+import base64
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.recorded import load_recorded, write_recorded
-from modelyard.hiding import CHANGED, HIDDEN, hidden, hidden_pair, hidden_text, hidden_words, is_secret
+from modelyard.hiding import CHANGED, HIDDEN, hidden, hidden_below, hidden_pair, hidden_text, hidden_words, is_secret
 from tests.unit.plan.conftest import ROOT
 
 SECRETS = (
@@ -50,6 +52,19 @@ SECRETS = (
     "AWS_ACCESS_KEY_ID",
     "VAULT_SECRET_ID",
     "client-key-data",
+    "DBPASS",
+    "PGPASS",
+    "LDAP_BIND_PW",
+    "DB_CREDS",
+    "ACCESSKEY",
+    "sshPrivateKey",
+    "preSharedKey",
+    "WIFI_PSK",
+    "accessToken",
+    "ACCESS_TOKEN_1",
+    "HFTOKEN",
+    "--openai-key",
+    "connectionstring",
 )
 NONE = (
     "TOKEN_FILE",
@@ -85,6 +100,21 @@ NONE = (
     "key",
     "keys",
     "nodeSelector",
+    "tokens_per_second",
+    "tokensPerBatch",
+    "token_ids",
+    "pad_token_id",
+    "tokenBudget",
+    "TRAIN_TOKENS",
+    "VOCAB_TOKENS",
+    "BYPASS",
+    "COMPASS",
+    "num_passes",
+    "compat",
+    "MODEL_KEY",
+    "FEATURE_KEY",
+    "num_key_value_heads",
+    "--password-stdin",
 )
 
 
@@ -207,6 +237,172 @@ def test_credentials_in_strings_of_objects(text: str, shown: str) -> None:
 @pytest.mark.parametrize("text", PLAIN)
 def test_text_without_secrets_stays(text: str) -> None:
     assert hidden(text) == hidden_text(text) == text
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def pem(kind: str) -> str:
+    return f"-----BEGIN {kind}-----\n{SECRET}\n-----END {kind}-----"
+
+
+SECRET = "hunter2xQ9"
+FORMS: tuple[Any, ...] = (
+    # Documents in texts, whole and as templates.
+    f"db:\n  password: {SECRET}\n",
+    f"env:\n- name: DB_PASSWORD\n  value: {SECRET}\n",
+    f"env:\n- value: {SECRET}\n  name: DB_PASSWORD\n",
+    f"env: [{{name: DB_PASSWORD, value: {SECRET}}}]",
+    f"replicas: {{{{ count }}}}\nenv:\n- name: DB_PASSWORD\n  value: {SECRET}\n",
+    f"password: |\n  {SECRET}\nb: 1\n",
+    f"password: >-\n  {SECRET}\nb: 1\n",
+    f"password:\n  {SECRET}\nb: 1\n",
+    f"tokens:\n- {SECRET}\n- {SECRET}2\nb: 1\n",
+    f"tokens: [{SECRET}, {SECRET}]\nb: 1\n",
+    f"kind: ConfigMap\ndata: {{a: b}}\n---\nkind: Secret\nstringData:\n  a: {SECRET}\n",
+    json.dumps({"a": json.dumps({"password": SECRET})}),
+    f"  \n{json.dumps({'password': SECRET}, indent=1)}",
+    f"prefix {json.dumps({'tokens': [SECRET, SECRET]})}",
+    f"x {json.dumps(json.dumps({'password': SECRET}))}",
+    encoded(json.dumps({"password": SECRET})),
+    f"{encoded(f'redis://:{SECRET}@cache')}\n",
+    "\n".join(re.findall(".{1,20}", encoded(f"some words before it: TOKEN={SECRET}"))),
+    json.dumps({"auths": {"r": {"username": "ada", "password": SECRET, "auth": encoded(f"ada:{SECRET}")}}}),
+    f"machine example.com login ada password {SECRET}\n",
+    f"machine example.com\n  login ada\n  password {SECRET}\n",
+    f"db.example.com:5432:*:ml:{SECRET}\n",
+    f"ada:$apr1$xyz${SECRET}12345678\n",
+    f"ada:$2y$05${SECRET}abcdefghijklmnop\n",
+    f"//registry.example.com/:_authToken={SECRET}\n",
+    f"<server><password>{SECRET}</password></server>",
+    f"<property><name>fs.s3a.secret.key</name><value>{SECRET}</value></property>",
+    *(pem(kind) for kind in ("PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK")),
+    encoded(pem("RSA PRIVATE KEY")),
+    f"before {encoded(pem('EC PRIVATE KEY'))}",
+    f"PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 2\n{SECRET}\n",
+    # Addresses.
+    f"postgresql://h/db?user=u&password={SECRET}",
+    f"https://h/?pass%77ord={SECRET}",
+    f"https://h/?token[]={SECRET}",
+    f"https://h/#access_token={SECRET}",
+    f"https://{SECRET}:x-oauth-basic@example.com/a",
+    f"https://{SECRET}:@example.com/a",
+    f"nats://{SECRET}@h:4222",
+    f"ada:{SECRET}@tcp(db:3306)/name",
+    f"ada:{SECRET}@proxy:3128",
+    f"//ada:{SECRET}@host.example.com/x",
+    f"ada:{SECRET}@[::1]:5432",
+    f"https://hooks.slack.com/services/T0/B0/{SECRET}",
+    f"https://api.telegram.org/bot1:{SECRET}/send",
+    # Command lines.
+    ["mysql", "-p", SECRET],
+    ["mysql", f"-p{SECRET}"],
+    ["-p", SECRET],
+    ["redis-cli", "-a", SECRET],
+    ["curl", "-u", f"ada:{SECRET}", "http://x"],
+    ["curl", f"--user=ada:{SECRET}"],
+    ["curl", "-H", f"Cookie: a={SECRET}; b={SECRET}"],
+    ["--tokens", SECRET, f"{SECRET}2"],
+    [f"--password:{SECRET}"],
+    f"mysql -u root -p{SECRET} -h db",
+    f"sshpass -p '{SECRET}' ssh h",
+    f"curl -s -u ada:{SECRET} https://h",
+    f"echo {SECRET} | docker login -u ada --password-stdin registry",
+    f"docker login -u ada -p {SECRET} registry",
+    f"export DB_PASSWORD=$'{SECRET}'",
+    f"export DB_PASSWORD=${{X:-{SECRET}}}",
+    f'DB_PASSWORD=a"{SECRET}"',
+    f'DB_PASSWORD="a"{SECRET}',
+    f"setenv DB_PASSWORD {SECRET}",
+    f"set -x DB_PASSWORD {SECRET}",
+    f"kubectl create secret generic a --from-literal=x={SECRET}",
+    f"os.environ['HF_TOKEN'] = '{SECRET}'",
+    f"os.environ.setdefault('HF_TOKEN', '{SECRET}')",
+    f'Authorization: Digest username="u", response="{SECRET}"',
+    f"Authorization: Negotiate {SECRET}",
+    f"BEARER {SECRET}",
+    # Objects.
+    {"kind": "List", "items": [{"kind": "Secret", "data": {"a": SECRET}}]},
+    {"kind": "SecretList", "items": [{"data": {"a": SECRET}}]},
+    {"kind": "SealedSecret", "spec": {"template": {"data": {"a": SECRET}}}},
+    {"kind": "Secret", "apiVersion": "secrets.example.com/v1", "data": [SECRET]},
+    {"spec": {"secretTemplates": [{"stringData": {"a": SECRET}}]}},
+    {"secretGenerator": [{"name": "a", "literals": [f"x={SECRET}"]}]},
+    {"credentials": {"user": "ada", "value": SECRET}},
+    {"password": {"value": SECRET}},
+    {"tokens": {"ada": SECRET}},
+    {"secrets": [{"name": "a", "value": SECRET}]},
+    {"spec": {"tls": {"key": pem("RSA PRIVATE KEY")}}},
+)
+KEPT: tuple[Any, ...] = (
+    {"secret": {"secretName": "db", "defaultMode": 420, "items": [{"key": "password", "path": "pw"}]}},
+    {"serviceAccountToken": {"path": "token", "audience": "x", "expirationSeconds": 3600}},
+    {"secretKeyRef": {"name": "db", "key": "password", "optional": True}},
+    {"imagePullSecrets": [{"name": "registry"}], "secrets": [{"name": "a"}]},
+    {"kind": "ExternalSecret", "spec": {"data": [{"remoteRef": {"key": "prod/db", "property": "pw"}}]}},
+    {"rules": [{"resources": ["secrets"], "resourceNames": ["db-password"]}]},
+    {"properties": {"password": {"type": "string", "description": "of the database"}}},
+    {
+        "keys": 3,
+        "keyboard": "de",
+        "tokenizer": "bert",
+        "max_tokens": 4096,
+        "tokens_per_second": 10.5,
+        "secretName": "x",
+    },
+    {"spec": {"tokens": {"max": 4096}}, "pad_token": "<pad>"},
+    {"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/secrets/google/key.json"},
+    {"name": "SPECIAL_TOKEN", "value": "<|endoftext|>"},
+    {"name": "HF_TOKEN", "value": "{{ .Values.token }}"},
+    {"caBundle": encoded("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n")},
+    {"a": encoded("nothing that is a secret")},
+    ["--max-tokens", "4096", "--secret-name", "db", "-p", "8080:80", "-p", "gpu-queue", "-p", "/data/x1"],
+    ["sh", "-c", "mkdir -p /data && curl -s http://x:80/a && docker run -p 80:80 image"],
+    "curl -u $USER:$PASSWORD http://x; redis-cli -a $PW ping; mysql -p$PW",
+    "model:\n  max_tokens: 4096\n  tokenizer: bert\nauth:\n  secretRef: {name: x}\n  secretName: y\nkeys: 3\n",
+    "env:\n- name: HF_TOKEN\n  value: {{ token }}\n- name: TOKENIZER\n  value: bert\n",
+    "password: &a x\nb: *a\n"[13:],
+    "app:1.2@sha256:" + "a" * 64,
+    "git@github.com:a/b.git",
+    "2026-11-21T08:14:53Z",
+    "login to the machine with a password that you know",
+)
+
+
+@pytest.mark.parametrize("value", FORMS, ids=str)
+def test_a_secret_is_hidden_in_every_form(value: Any) -> None:
+    shown = hidden(value)
+    text = json.dumps(shown)
+    found = {SECRET, *(encoded(f"{before}{SECRET}")[4:-4] for before in ("", " ", "  "))}
+    assert not any(one in text for one in found), text
+    assert HIDDEN in text
+    assert hidden(shown) == shown
+
+
+@pytest.mark.parametrize("value", KEPT, ids=str)
+def test_what_only_looks_like_a_secret_stays(value: Any) -> None:
+    assert hidden(value) is value
+
+
+@pytest.mark.parametrize(
+    "start", ["a=b;", "password: ", "://", "u:p@", '"', "machine a ", "mysql ", "<a>", "[", "&x *x "]
+)
+def test_no_text_takes_long(start: str) -> None:
+    # Quadratic time would be minutes.
+    hidden(start * (200_000 // len(start)))
+
+
+def test_a_field_is_hidden_as_in_its_object() -> None:
+    assert hidden_below(("spec", "credentials", "value"), SECRET) == HIDDEN
+    assert hidden_below(("data", "a"), SECRET, "Secret") == HIDDEN
+    assert hidden_below(("data", "a"), SECRET, "ConfigMap") is SECRET
+    assert hidden_below(("spec", "template", "data", "a"), SECRET, "SealedSecret") == HIDDEN
+    assert hidden_below(("env", {"name": "DB_PASSWORD"}, "value"), SECRET) == HIDDEN
+    item = {"name": "DB_PASSWORD", "value": SECRET}
+    assert hidden_below(("env", {"name": "DB_PASSWORD"}), item) == {"name": "DB_PASSWORD", "value": HIDDEN}
+    plain = {"name": "A", "value": "b"}
+    assert hidden_below(("env", {"name": "A"}), plain) is plain
 
 
 def test_a_secret_that_changes_shows_that_it_does() -> None:

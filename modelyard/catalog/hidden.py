@@ -1,0 +1,26 @@
+"""Parameters of patches that become secrets, whatever their names."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from modelyard.catalog.select import Selected
+from modelyard.catalog.templates import render, render_base
+from modelyard.hiding import HIDDEN, hidden, secrets_in
+
+
+def secret_texts(chosen: Iterable[Selected]) -> frozenset[str]:
+    """The texts that patches put where a secret stands."""
+    return secrets_in(
+        [
+            document.body
+            for one in chosen
+            for rendered in (render(one.patch, one.params), render_base(one.patch, one.params))
+            for document in rendered.documents
+        ]
+    )
+
+
+def hidden_params(one: Selected) -> dict[str, Any]:
+    """The parameters that a stack gives a patch, without secrets."""
+    texts = secret_texts([one])
+    return {name: HIDDEN if str(value) in texts else value for name, value in hidden(dict(one.params)).items()}

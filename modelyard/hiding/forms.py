@@ -1,0 +1,296 @@
+"""Secrets in texts: what their own form gives away, and what stands behind a secret's name.
+
+The patterns are compiled when a text first needs them: most runs see none.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import unquote
+
+from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_plain, is_secret
+
+TELLS: Final = re.compile(
+    r"[=?&{\[]|:[ \t]|://|[\"']:|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|--|-[apPuUbw]|(?i:bearer) |password\s|:\n|</"
+    r"|\$(?:apr1|2|[156y]\$)|gh[opusr]_|_pat_|gl[a-z]+-|AKIA|ASIA|AIza|eyJ|LS0t|xox|xapp-|hf_|sk-|k_live|k_test|whsec_"
+    r"|ya29|GOCSPX|SG\.|hv[sbr]\.|AGE-|dapi|npm_|pypi-|nvapi-|dop_|pul-|PuTTY|tskey|shp|glsa_|gsk_|r8_|setenv |set -"
+    r"|hooks\.|webhook|echo|\([\"']"
+)
+"""Without any of these a text holds nothing that the patterns find."""
+_USER = (
+    r"(?P<lead>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)"
+    r"(?:(?P<user>[^\s/?#@:\"'<>]*):(?P<password>(?!\d{1,5}[/?#])(?:(?!://)[^\s\"'<>@])*(?:@[^\s/?#\"'<>@]*)*)@"
+    r"|(?P<only>[^\s/?#@:\"'<>]+)@)"
+)
+_TOKEN_ALONE: Final = ("http://", "https://", "nats://", "tls://")
+"""Schemes where a user without a password is a token."""
+_TOKEN_USERS: Final = ("", "x-oauth-basic", "x", "x-oauth-token")
+"""Passwords beside which the user is the token."""
+_BARE_USER = (
+    r"(?P<lead>(?<![\w./:@%+-])(?://)?[\w.+-]+:)(?P<value>[^\s:@/\"'(){}<>$]+)"
+    r"(?=@(?!sha\d)(?:[A-Za-z][\w.-]*(?::\d{2,5}\b|\(|/|:(?=\w))|[A-Za-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,}\b|\[[\da-f:]+\]))"
+)
+"""User and password of an address without a scheme: proxies, Go's data sources."""
+_QUERY = r"(?P<lead>[?&;#](?P<name>[A-Za-z][\w.%\[\]-]*)=)(?P<value>[^&#;\s\"'<>]+)"
+_PRIVATE = r"(?:[A-Z ]*PRIVATE KEY(?: BLOCK)?)"
+_SHAPES = (
+    rf"-----BEGIN {_PRIVATE}-----.*?(?:-----END {_PRIVATE}-----|\Z)"
+    r"|\bPuTTY-User-Key-File-\d.*\Z"
+    # The same in base64, by what comes behind BEGIN.
+    r"|LS0tLS1CRUdJTi(?:BQUklW|BSU0Eg|BFQyBQ|BPUEVO|BFTkNS|BEU0Eg)[\w+/=-]*"
+    r"|\b(?:gh[opusr]_[A-Za-z0-9]{10,}|github_pat_\w{10,}|gl(?:pat|dt|rt|cbt|soat|ptt|agent|imt|ft)-[\w-]{10,}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{12,}|eyJ[\w-]{6,1000}\.[\w-]{4,}(?:\.[\w-]*){0,3}|xox[a-z]-[\w-]{8,}|xapp-[\w-]{8,}"
+    r"|hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|(?:sk|rk)_(?:live|test)_\w{10,}|whsec_\w{10,}|AIza[\w-]{30,}"
+    r"|ya29\.[\w-]{16,}|GOCSPX-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|hv[sbr]\.[\w-]{16,}|dapi[0-9a-f]{32}"
+    r"|npm_[A-Za-z0-9]{20,}|pypi-[\w-]{20,}|nvapi-[\w-]{16,}|dop_v1_\w{16,}|dckr_pat_[\w-]{16,}|pul-[0-9a-f]{40}"
+    r"|shp(?:at|ss|ca|pa)_\w{16,}|glsa_\w{16,}|gsk_\w{16,}|r8_\w{16,}|tskey-[\w-]{10,}|AGE-SECRET-KEY-1[A-Z0-9]{20,})"
+    # Hashes of passwords, as htpasswd and crypt(3) write them.
+    r"|\$(?:apr1|2[abxy]|[156y])\$[./\w$]{16,}|\{S?SHA\d*\}[\w+/=]{16,}"
+)
+_WEBHOOK = (
+    r"(?P<lead>\bhooks\.slack\.com/(?:services|workflows|triggers)/|\bdiscord(?:app)?\.com/api/webhooks/\d+/"
+    r"|\.webhook\.office\.com/webhookb2/|\bapi\.telegram\.org/bot)(?P<value>[^\s\"'<>?#]+)"
+)
+_BEARER = r"(?P<lead>\b(?i:bearer)\s+)(?=[^\s\"']*\d|[^\s\"']{20})(?P<value>[^\s\"',;]{6,})"
+_LOGIN = (
+    r"(?P<lead>(?i:\b(?:proxy-)?authorization)[\"']?[ \t]*[:=][ \t]*[\"']?)"
+    r"(?:(?P<kind>(?i:digest|aws4-hmac-sha256|hawk)[ \t]+)(?P<all>[^\n]+)"
+    r"|(?P<value>(?:[A-Za-z][\w-]*[ \t]+(?=\S*\d|\S{20})|(?i:basic|bearer|token|apikey|negotiate)[ \t]+)?[^\s\"',;]+))"
+)
+_COOKIE = r"(?P<lead>(?i:\b(?:set-)?cookie)[\"']?:[ \t]*[\"']?)(?P<value>(?!\(hidden)[^\s\"'=]+=[^\"'\n]*)"
+_QUOTED = r"(?:\"(?:[^\"\\]|\\.)*\"?|'[^']*'?)"
+_BARE = r"(?:\\.|[^\s;&|\"'\\])+"
+_VALUE = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]?|{_QUOTED}|[^\s;&|\"']+)"
+_WORD = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]|\$?(?:{_QUOTED}|{_BARE})(?:{_QUOTED}|(?![,)\]}}>/:]){_BARE})*)"
+"""The value behind ``=``, which a shell puts together from parts with quotes and without."""
+_NAME = (
+    r"(?<![\w$.-])(?<!\$[({])(?P<quote>\\?[\"']?)(?P<name>-{0,2}[A-Za-z_][\w.-]*)(?P=quote)\]?"
+    r"(?:[ \t]*(?P<equals>=)[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*)(?P<escaped>\\[\"'])?"
+)
+_ESCAPED = r"(?P<value>(?:(?!\\[\"']).)*)"
+"""A value in quotes that are themselves escaped: JSON in a text of JSON."""
+_OPTION = rf"(?P<lead>(?<![\w-])(?P<name>--[A-Za-z][\w-]*)[ \t]+)(?!-){_VALUE}"
+_SET = rf"(?P<lead>\b(?:setenv|set[ \t]+-\w+)[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]+){_VALUE}"
+_CALL = r"(?P<lead>env(?:iron)?(?:\.setdefault)?\([\"'](?P<name>\w+)[\"'],\s*[\"'])(?P<value>[^\"'\n]+)"
+_TAG = r"(?P<lead><(?:\w+:)?(?P<name>[A-Za-z][\w.-]*)[^<>]*>\s*)(?P<value>[^<>\s][^<>]*)(?=</)"
+_TAGS = r"(?P<lead><name>\s*(?P<name>[^<>]+?)\s*</name>\s*<value>\s*)(?P<value>[^<>\s][^<>]*)(?=</)"
+_NETRC = (
+    r"(?P<lead>\b(?:machine[ \t]+\S+|default)(?:\s+(?:login|account)\s+\S+)*\s+password\s+|\blogin\s+\S+\s+password\s+)"
+    r"(?P<value>[^\s\"'<>;|]+)"
+)
+_PGPASS = r"(?m:^(?P<lead>[^\s:#]+:(?:\d+|\*):[^\s:]+:[^\s:]+:)(?P<value>\S+)$)"
+_LITERAL = r"(?P<lead>--from-literal[= ][\"']?[^\s=\"']+=)(?P<value>[^\s]+)"
+_PIPED = r"(?P<lead>\becho[ \t]+(?:-n[ \t]+)?)(?P<value>[^\s|]+)(?=[^|;\n]*\|[^|;\n]*(?:--password-stdin|passwd\b))"
+
+_PROGRAMS: Final = {
+    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "mongo", "mongosh", "7z"), ("-p",)),
+    **dict.fromkeys(("docker", "podman", "helm", "oras", "crane", "skopeo", "buildah", "rabbitmqadmin"), ("-p",)),
+    **dict.fromkeys(("mongodump", "mongorestore", "az", "oc"), ("-p",)),
+    **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami"), ("-w",)),
+    "redis-cli": ("-a",),
+    "sqlcmd": ("-P",),
+    "curl": ("-u", "--user", "-U", "--proxy-user", "-b", "--cookie"),
+}
+"""Short options that take a password, by program; those of curl take ``USER:PASSWORD``."""
+_JOINED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "7z"})
+"""Programs where the password follows its option without a space."""
+_COMMANDS: Final = tuple(
+    r"(?P<lead>(?<![\w.-])(?P<program>"
+    + "|".join(re.escape(name) for name, own in _PROGRAMS.items() if own == options)
+    + r")[ \t](?:[^|;&\n]*?[ \t])??(?:"
+    + "|".join(options)
+    + rf")(?P<space>[ \t=]*))(?!-){_VALUE}"
+    for options in dict.fromkeys(_PROGRAMS.values())
+)
+_FLAG = re.compile(r"(--?[\w.-]+)([=:]?)(.*)", re.DOTALL)
+_PORTS = re.compile(r"[\d.]*:?\d+:\d+(?:/\w+)?")
+"""What ``docker run -p`` takes."""
+_GUESSED = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[^\s/.:=,-]{8,}")
+"""What may be a password behind ``-p`` of a program that nobody knows: letters and digits, no path, port or name."""
+
+
+def hidden_text(text: str) -> str:
+    """Text of messages, from programs and servers, without credentials that their own form gives away.
+
+    These are users and passwords in addresses, secret parameters of queries, headers that log in, private keys, and
+    tokens with a known beginning.
+    """
+    if not TELLS.search(text):
+        return text
+    if "@" in text:
+        text = re.sub(_USER, _address, text) if "://" in text else text
+        text = re.sub(_BARE_USER, _lead, text)
+    if "=" in text:
+        text = re.sub(_QUERY, _parameter, text)
+    text = re.sub(_LOGIN, _login, text)
+    text = re.sub(_COOKIE, _lead, text)
+    text = re.sub(_BEARER, _lead, text)
+    text = re.sub(_WEBHOOK, _lead, text)
+    return re.sub(_SHAPES, HIDDEN, text, flags=re.DOTALL)
+
+
+def hidden_assignments(text: str) -> str:
+    """A text that may be a line of shell, a program or the content of a file, without the secrets that it names."""
+    shown = hidden_text(text)
+    if "=" in text or ":" in text:
+        shown = _assigned(shown)
+    for tell, pattern, how in _NAMED:
+        if tell in text:
+            shown = re.sub(pattern, how, shown)
+    return shown
+
+
+def hidden_arguments(items: list[str | None]) -> list[str | None]:
+    """A command line without the values of options that are secrets: ``--password=x``, ``--password x``, ``-p x``.
+
+    Args:
+        items: texts; None for what is no text.
+    """
+    out: list[str | None] = []
+    program = next((name for item in items if (name := (item or "").rpartition("/")[2]) in _PROGRAMS), "")
+    following, many = "", False
+    for item in items:
+        flag = _FLAG.fullmatch(item) if item is not None else None
+        if item is None:
+            out.append(item)
+            following = ""
+        elif flag is not None and is_secret(flag[1]):
+            out.append(f"{flag[1]}{flag[2]}{HIDDEN}" if flag[2] and not is_hidden_or_plain(flag[1], flag[3]) else item)
+            following, many = ("" if flag[2] else flag[1]), flag[1].endswith("s")
+        elif (option := _short(program, item)) is not None:
+            out.append(option)
+            following, many = (item if option == item and item in _PROGRAMS.get(program, ("-p",)) else ""), False
+        elif following:
+            out.append(_following(following, program, item))
+            following = following if many and not item.startswith("-") else ""
+        else:
+            out.append(item)
+    return out
+
+
+def _short(program: str, item: str) -> str | None:
+    """An argument that is an option of ``_PROGRAMS``, without its password; None where it is none."""
+    options = _PROGRAMS.get(program, ("-p",))
+    if item in options:
+        return item
+    for option in options:
+        value = item.removeprefix(option)
+        if value == item or value.startswith("(hidden"):
+            continue
+        if option.startswith("--") and value.startswith("="):
+            return f"{option}={_credential(program, value[1:])}"
+        if not option.startswith("--") and (program in _JOINED or (program == "curl" and option == "-u")):
+            return f"{option}{_credential(program, value)}"
+    return None
+
+
+def _following(name: str, program: str, value: str) -> str:
+    if is_hidden_or_plain(name, value):
+        return value
+    if is_secret(name):
+        return HIDDEN
+    if program:
+        return _credential(program, value)
+    return HIDDEN if _GUESSED.fullmatch(value) else value
+
+
+def _credential(program: str, value: str) -> str:
+    """A password; of ``USER:PASSWORD`` the user stays."""
+    if is_hidden_or_plain("", value) or _PORTS.fullmatch(value):
+        return value
+    if program != "curl":
+        return HIDDEN
+    user, colon, password = value.partition(":")
+    if not colon:
+        # A cookie, or a user whose password curl asks for.
+        return HIDDEN if "=" in value else value
+    return value if is_hidden_or_plain("", password) else f"{user}:{HIDDEN}"
+
+
+def _command(found: re.Match[str]) -> str:
+    program, value = found["program"], found["value"]
+    if not found["space"] and program not in _JOINED:
+        return found[0]
+    bare = value.strip("\"'")
+    shown = _credential(program, bare)
+    return found[0] if shown == bare else f"{found['lead']}{value.replace(bare, shown)}"
+
+
+def _address(found: re.Match[str]) -> str:
+    """An address without its password, or without a user that is a token: ``https://ghp_x@host``."""
+    lead, user, only = found["lead"], found["user"], found["only"]
+    http = lead.lower().endswith(_TOKEN_ALONE)
+    if only is not None:
+        # Git and brokers take plain users; over HTTP a user alone is a token.
+        plain = not http or only.startswith("$") or only == "git"
+        return found[0] if plain or only.startswith("(hidden") else f"{lead}{HIDDEN}@"
+    password = found["password"]
+    if http and user and password in _TOKEN_USERS and not is_hidden_or_plain("", user):
+        return f"{lead}{HIDDEN}:{password}@"
+    # A reference to a variable is no password.
+    if is_hidden_or_plain("", password) or password in _TOKEN_USERS:
+        return found[0]
+    return f"{lead}{user}:{HIDDEN}@"
+
+
+def _parameter(found: re.Match[str]) -> str:
+    name = unquote(found["name"])
+    secret = is_secret(name) or (found["lead"][0] in "?&;" and name.lower() in ("key", "code", "x-amz-credential"))
+    shown = _shown(name, found["value"]) if secret else None
+    return found[0] if shown is None else f"{found['lead']}{shown}"
+
+
+def _shown(name: str, value: str) -> str | None:
+    """What stands for the value of a secret in a text, in quotes where it was; None for what is none."""
+    bare = value.removeprefix("$").strip("\"'") if value[:2] in ("$'", '$"') else value.strip("\"'")
+    if is_plain(name, bare) or bare.startswith(("(hidden", "{", "$(", "`", "|", ">")):
+        return None
+    quote = value[0] if value[0] in "\"'" else ""
+    return f"{quote}{HIDDEN}{quote}"
+
+
+def _assigned(text: str) -> str:
+    """A text without the values of secrets in ``NAME=value`` and ``name: value``, however they are nested."""
+    names = re.compile(_NAME)
+    values, words, escaped = re.compile(_VALUE), re.compile(_WORD), re.compile(_ESCAPED)
+    parts: list[str] = []
+    start = at = 0
+    while (found := names.search(text, at)) is not None:
+        at, name = found.end(), found["name"]
+        # Of a header that logs in, the kind of login stays.
+        if not is_secret(name) or name.lower().endswith(("authorization", "set-cookie")) or name.lower() == "cookie":
+            continue
+        value = (escaped if found["escaped"] else words if found["equals"] else values).match(text, at)
+        if value is not None and value[0] and (shown := _shown(name, value[0])) is not None:
+            parts += [text[start:at], shown]
+            start = at = value.end()
+    return "".join((*parts, text[start:])) if parts else text
+
+
+def _lead(found: re.Match[str]) -> str:
+    value = found["value"]
+    return found[0] if value.startswith(("$", "(hidden", "{{", "<")) else f"{found['lead']}{HIDDEN}"
+
+
+def _login(found: re.Match[str]) -> str:
+    if found["all"] is not None:
+        return found[0] if found["all"].startswith("(hidden") else f"{found['lead']}{found['kind']}{HIDDEN}"
+    word, space, rest = found["value"].partition(" ")
+    if (rest or word).lstrip().startswith(("$", "(hidden", "{{", "<")):
+        return found[0]
+    return f"{found['lead']}{f'{word}{space}' if rest else ''}{HIDDEN}"
+
+
+_NAMED: Final[tuple[tuple[str, str, Callable[[re.Match[str]], str]], ...]] = (
+    ("--", _OPTION, _parameter),
+    *((" -", pattern, _command) for pattern in _COMMANDS),
+    ("set", _SET, _parameter),
+    ("env", _CALL, _parameter),
+    ("</", _TAG, _parameter),
+    ("</", _TAGS, _parameter),
+    ("password", _NETRC, _lead),
+    (":", _PGPASS, _lead),
+    ("--from-literal", _LITERAL, _lead),
+    ("echo", _PIPED, _lead),
+)
+"""Patterns of texts of objects, each behind what a text must contain for it."""
