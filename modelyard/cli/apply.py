@@ -49,7 +49,10 @@ def run(args: Namespace) -> Exit:
         from modelyard.engine import apply
 
     return run_engine(
-        plan.stack, args, lambda report, stopping: apply(root, plan, report, stopping, drain=not args.no_drain)
+        plan.stack,
+        args,
+        lambda report, stopping: apply(root, plan, report, stopping, drain=not args.no_drain),
+        (body for side in plan.sides for target in side.targets for body in (target.applied, target.before)),
     )
 
 

@@ -14,6 +14,7 @@ from modelyard.cli.app import wants_colour
 from modelyard.cli.common import project_root, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding, Severity, ordered
+from modelyard.report.style import safe
 from modelyard.stack.formatting import Formatted
 
 
@@ -150,7 +151,7 @@ def _difference(result: Result, colour: bool) -> Iterator[str]:
     from difflib import unified_diff
 
     from modelyard.hiding import hidden, hidden_lines
-    from modelyard.report.style import Style, safe
+    from modelyard.report.style import Style
 
     style = Style(colour)
     paint = {"-": style.removed, "+": style.added, "@": style.dim}
@@ -190,7 +191,7 @@ def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
             continue
         if problem.harmless:
             where = f"{file.shown}:{problem.line}" if problem.line else file.shown
-            sys.stderr.write(f"{where} is left as it is: {problem.message}\n")
+            sys.stderr.write(safe(f"{where} is left as it is: {problem.message}") + "\n")
             continue
         finding = Finding(problem.code, Severity.ERROR, problem.message, stack=file.stack, file=file.shown)
         findings.append(finding._replace(line=problem.line, column=problem.column, remedy=problem.remedy))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.exit import Exit, Stop
+from modelyard.report.style import safe
 
 if TYPE_CHECKING:
     from modelyard.pool.logs import Source
@@ -57,7 +58,7 @@ def run(args: Namespace) -> Exit:
     if elsewhere.hidden is not None:
         if not known:
             raise elsewhere.hidden
-        sys.stderr.write(f"{elsewhere.hidden.summary}: {elsewhere.hidden.remedy}\n")
+        sys.stderr.write(f"{safe(elsewhere.hidden.summary)}: {safe(elsewhere.hidden.remedy)}\n")
     if not known:
         raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so there is no log", why)
     if not wanted:
@@ -79,7 +80,7 @@ def run(args: Namespace) -> Exit:
     with ended_by_signal("no longer followed; the run goes on"), reached():
         missing = (_together if args.follow and len(wanted) > 1 else _in_turn)(wanted, lines_of)
     for source, words in missing:
-        sys.stderr.write(f"{source.pod}: {words}\n")
+        sys.stderr.write(f"{safe(source.pod)}: {safe(words)}\n")
     if len(missing) == len(wanted):
         raise Stop(Exit.FINDINGS, f"{one.name} has written nothing that could be read", why)
     return Exit.FINE

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
+from modelyard.report.style import safe
 
 if TYPE_CHECKING:
     from modelyard.remote import Own
@@ -55,7 +56,7 @@ def run(args: Namespace) -> Exit:
         if not wrong:
             from modelyard.report.values import count
 
-            sys.stderr.write(f"{count(written, 'file')} written to {args.write}\n")
+            sys.stderr.write(f"{count(written, 'file')} written to {safe(str(args.write))}\n")
     if args.json:
         from modelyard.report.json import json_text
 

@@ -4,12 +4,14 @@ import sys
 import time
 import warnings
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from modelyard.cli.common import say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import on_signal, signal_stop
 from modelyard.engine import EngineError, Outcome, StaleError, StoppedError, Stopping
+from modelyard.hiding import words_without
 from modelyard.report.style import safe
 
 FORMAT_VERSION = 1
@@ -17,13 +19,23 @@ FORMAT_VERSION = 1
 Report = Callable[[str], None]
 
 
-def run_engine(stack: str, args: Namespace, run: Callable[[Report, Stopping], Outcome]) -> Exit:
-    """Runs and tells the outcome; ``run`` gets what takes progress, and what says when to stop."""
+def run_engine(
+    stack: str, args: Namespace, run: Callable[[Report, Stopping], Outcome], objects: Iterable[Any] = ()
+) -> Exit:
+    """Runs and tells the outcome.
+
+    Args:
+        stack: its name.
+        args: of the verb; ``json`` is looked at.
+        run: gets what takes progress, and what says when to stop.
+        objects: that are applied: messages of the API server may quote them, secrets among it.
+    """
+    told = words_without(objects)
     started = time.monotonic()
 
     def report(line: str) -> None:
         # Names and messages come from the cluster.
-        sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(line)}\n")
+        sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(told(line))}\n")
         sys.stderr.flush()
 
     # The events of an engine that is killed break off; what the library says about that is not for the user.
@@ -33,11 +45,11 @@ def run_engine(stack: str, args: Namespace, run: Callable[[Report, Stopping], Ou
         with on_signal(stopping.ask):
             outcome = run(report, stopping)
     except StaleError as error:
-        raise Stop(Exit.STALE, error.summary, error.remedy) from error
+        raise Stop(Exit.STALE, told(error.summary), error.remedy) from error
     except StoppedError as error:
-        raise signal_stop(error.signal, error.summary, error.remedy) from error
+        raise signal_stop(error.signal, told(error.summary), error.remedy) from error
     except EngineError as error:
-        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+        raise Stop(Exit.UNREACHABLE, told(error.summary), error.remedy) from error
     finally:
         stopping.close()
     seconds = time.monotonic() - started

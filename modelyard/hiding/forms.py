@@ -4,17 +4,20 @@ The patterns are compiled when a text first needs them: most runs see none.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 from urllib.parse import unquote
 
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_plain, is_secret
 
+_BEGINNINGS: Final = (
+    r"-----B|LS0t|gh[opusr]_|_pat_|gl[a-z]+-|AKIA|ASIA|AIza|eyJ|xox|xapp-|hf_|sk-|k_live|k_test|whsec_|ya29|GOCSPX|SG\."
+    r"|hv[sbr]\.|AGE-|dapi|npm_|pypi-|nvapi-|dop_|pul-|PuTTY|tskey|shp|glsa_|gsk_|r8_|\$(?:apr1|2|[156y]\$)|\{S"
+)
+"""How the forms of secrets begin."""
 TELLS: Final = re.compile(
     r"[=?&{\[]|:[ \t]|://|[\"']:|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|--|-[apPuUbw]|(?i:bearer) |password\s|:\n|</"
-    r"|\$(?:apr1|2|[156y]\$)|gh[opusr]_|_pat_|gl[a-z]+-|AKIA|ASIA|AIza|eyJ|LS0t|xox|xapp-|hf_|sk-|k_live|k_test|whsec_"
-    r"|ya29|GOCSPX|SG\.|hv[sbr]\.|AGE-|dapi|npm_|pypi-|nvapi-|dop_|pul-|PuTTY|tskey|shp|glsa_|gsk_|r8_|setenv |set -"
-    r"|hooks\.|webhook|echo|\([\"']"
+    rf"|setenv |set -|hooks\.|webhook|echo|\([\"']|{_BEGINNINGS}"
 )
 """Without any of these a text holds nothing that the patterns find."""
 _USER = (
@@ -79,6 +82,7 @@ _NETRC = (
     r"(?P<value>[^\s\"'<>;|]+)"
 )
 _PGPASS = r"(?m:^(?P<lead>[^\s:#]+:(?:\d+|\*):[^\s:]+:[^\s:]+:)(?P<value>\S+)$)"
+_PARTS_OF_PGPASS: Final = 4
 _LITERAL = r"(?P<lead>--from-literal[= ][\"']?[^\s=\"']+=)(?P<value>[^\s]+)"
 _PIPED = r"(?P<lead>\becho[ \t]+(?:-n[ \t]+)?)(?P<value>[^\s|]+)(?=[^|;\n]*\|[^|;\n]*(?:--password-stdin|passwd\b))"
 
@@ -94,14 +98,18 @@ _PROGRAMS: Final = {
 """Short options that take a password, by program; those of curl take ``USER:PASSWORD``."""
 _JOINED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "7z"})
 """Programs where the password follows its option without a space."""
-_COMMANDS: Final = tuple(
-    r"(?P<lead>(?<![\w.-])(?P<program>"
-    + "|".join(re.escape(name) for name, own in _PROGRAMS.items() if own == options)
-    + r")[ \t](?:[^|;&\n]*?[ \t])??(?:"
-    + "|".join(options)
-    + rf")(?P<space>[ \t=]*))(?!-){_VALUE}"
-    for options in dict.fromkeys(_PROGRAMS.values())
-)
+_BY_OPTION: Final = {
+    options: [name for name, own in _PROGRAMS.items() if own == options] for options in _PROGRAMS.values()
+}
+
+
+def _command_pattern(options: Iterable[str], programs: Iterable[str]) -> str:
+    return (
+        rf"(?P<lead>(?<![\w.-])(?P<program>{'|'.join(programs)})[ \t](?:[^|;&\n]*?[ \t])??(?:{'|'.join(options)})"
+        rf"(?P<space>[ \t=]*))(?!-){_VALUE}"
+    )
+
+
 _FLAG = re.compile(r"(--?[\w.-]+)([=:]?)(.*)", re.DOTALL)
 _PORTS = re.compile(r"[\d.]*:?\d+:\d+(?:/\w+)?")
 """What ``docker run -p`` takes."""
@@ -122,11 +130,11 @@ def hidden_text(text: str) -> str:
         text = re.sub(_BARE_USER, _lead, text)
     if "=" in text:
         text = re.sub(_QUERY, _parameter, text)
-    text = re.sub(_LOGIN, _login, text)
-    text = re.sub(_COOKIE, _lead, text)
-    text = re.sub(_BEARER, _lead, text)
-    text = re.sub(_WEBHOOK, _lead, text)
-    return re.sub(_SHAPES, HIDDEN, text, flags=re.DOTALL)
+    words = text.lower()
+    for tells, pattern, how in _HEADERS:
+        if any(tell in words for tell in tells):
+            text = re.sub(pattern, how, text)
+    return re.sub(_SHAPES, HIDDEN, text, flags=re.DOTALL) if re.search(_BEGINNINGS, text) else text
 
 
 def hidden_assignments(text: str) -> str:
@@ -134,10 +142,10 @@ def hidden_assignments(text: str) -> str:
     shown = hidden_text(text)
     if "=" in text or ":" in text:
         shown = _assigned(shown)
-    for tell, pattern, how in _NAMED:
-        if tell in text:
+    for tells, pattern, how in _NAMED:
+        if any(tell in text for tell in tells):
             shown = re.sub(pattern, how, shown)
-    return shown
+    return re.sub(_PGPASS, _lead, shown) if text.count(":") >= _PARTS_OF_PGPASS else shown
 
 
 def hidden_arguments(items: list[str | None]) -> list[str | None]:
@@ -252,7 +260,6 @@ def _shown(name: str, value: str) -> str | None:
 def _assigned(text: str) -> str:
     """A text without the values of secrets in ``NAME=value`` and ``name: value``, however they are nested."""
     names = re.compile(_NAME)
-    values, words, escaped = re.compile(_VALUE), re.compile(_WORD), re.compile(_ESCAPED)
     parts: list[str] = []
     start = at = 0
     while (found := names.search(text, at)) is not None:
@@ -260,7 +267,7 @@ def _assigned(text: str) -> str:
         # Of a header that logs in, the kind of login stays.
         if not is_secret(name) or name.lower().endswith(("authorization", "set-cookie")) or name.lower() == "cookie":
             continue
-        value = (escaped if found["escaped"] else words if found["equals"] else values).match(text, at)
+        value = re.compile(_ESCAPED if found["escaped"] else _WORD if found["equals"] else _VALUE).match(text, at)
         if value is not None and value[0] and (shown := _shown(name, value[0])) is not None:
             parts += [text[start:at], shown]
             start = at = value.end()
@@ -281,16 +288,22 @@ def _login(found: re.Match[str]) -> str:
     return f"{found['lead']}{f'{word}{space}' if rest else ''}{HIDDEN}"
 
 
-_NAMED: Final[tuple[tuple[str, str, Callable[[re.Match[str]], str]], ...]] = (
-    ("--", _OPTION, _parameter),
-    *((" -", pattern, _command) for pattern in _COMMANDS),
-    ("set", _SET, _parameter),
-    ("env", _CALL, _parameter),
-    ("</", _TAG, _parameter),
-    ("</", _TAGS, _parameter),
-    ("password", _NETRC, _lead),
-    (":", _PGPASS, _lead),
-    ("--from-literal", _LITERAL, _lead),
-    ("echo", _PIPED, _lead),
+_Rules = tuple[tuple[tuple[str, ...], str, Callable[[re.Match[str]], str]], ...]
+"""Patterns, each behind texts of which one must be there for it."""
+_HEADERS: Final[_Rules] = (
+    (("authorization",), _LOGIN, _login),
+    (("cookie",), _COOKIE, _lead),
+    (("bearer",), _BEARER, _lead),
+    (("hook", "telegram"), _WEBHOOK, _lead),
 )
-"""Patterns of texts of objects, each behind what a text must contain for it."""
+_NAMED: Final[_Rules] = (
+    (("--",), _OPTION, _parameter),
+    *((tuple(own), _command_pattern(options, own), _command) for options, own in _BY_OPTION.items()),
+    (("setenv", "set -"), _SET, _parameter),
+    (("env(", "environ"), _CALL, _parameter),
+    (("</",), _TAG, _parameter),
+    (("</name>",), _TAGS, _parameter),
+    (("login", "machine"), _NETRC, _lead),
+    (("--from-literal",), _LITERAL, _lead),
+    (("echo",), _PIPED, _lead),
+)

@@ -1,6 +1,7 @@
 """Names that say that a value is a secret, and values that are none whatever their name."""
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -97,6 +98,7 @@ _PLACE = re.compile(
 _NUMBER = re.compile(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
 
 
+@lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Whether a name says that its value is a secret: ``DB_PASSWORD``, ``apiKey``, ``API_KEYS``; not ``TOKEN_FILE``."""
     words = [word.lower() for word in _WORDS.findall(name)]

@@ -16,6 +16,7 @@ from modelyard.plan.order import order
 from modelyard.plan.places import place_in_patch, place_in_stack, places_in_stack
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.room import room_of
+from modelyard.plan.secrets import findings_without
 from modelyard.plan.sides import platform_side
 from modelyard.plan.trace import place_field
 from modelyard.plan.unsettled import Unsettled, unsettled
@@ -61,6 +62,9 @@ def make_plan(
     if absent is not None:
         findings.extend(doubtful.without(check_needed(everything, absent)))
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
+    # Whoever reads a finding need not be allowed to read what it is about.
+    targets = (*found.asked, *(target for other in others for target in other.targets))
+    told = findings_without(findings, (body for one in targets for body in (one.applied, one.before)))
     return Plan(
         stack.name,
         stack.file,
@@ -74,7 +78,7 @@ def make_plan(
         state.version,
         arranged.targets,
         arranged.steps,
-        _without_echoes(apply_waivers(_placed(findings, stack, library, found.asked), stack, today), doubtful),
+        _without_echoes(apply_waivers(_placed(told, stack, library, found.asked), stack, today), doubtful),
         _inputs(stack, chosen),
         drains=waits,
         remotes=others,

@@ -1,11 +1,12 @@
 """Fields of objects without secrets, as plans show and save them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from modelyard import merge
 from modelyard.cluster import ObjectKey
-from modelyard.hiding import hidden_below, marked
+from modelyard.findings import Finding
+from modelyard.hiding import hidden_below, marked, words_without
 
 
 def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any) -> Any:
@@ -22,3 +23,10 @@ def hidden_change(key: ObjectKey | None, path: merge.Path, before: Any, after: A
     """Both values of a field, hidden; the later one says where it hides another value than the earlier one."""
     was, now = (hidden_field(key, path, value) for value in (before, after))
     return was, marked(before, after, was, now)
+
+
+def findings_without(findings: Iterable[Finding], objects: Iterable[Any]) -> list[Finding]:
+    """Findings that quote no secret of the objects that they are about."""
+    found = list(findings)
+    told = words_without(objects) if found else str
+    return [one._replace(summary=told(one.summary), detail=told(one.detail), remedy=told(one.remedy)) for one in found]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from modelyard.findings import Finding, Severity
-from modelyard.hiding import words_without
+from modelyard.plan.secrets import findings_without
 from modelyard.policy.printed import kept_apart
 from modelyard.policy.settings import Setting, Settings
 from modelyard.policy.subject import Subject
@@ -78,12 +78,7 @@ def _told(
     except (Exception, SystemExit) as error:
         found.append(_broken(setting, target, error))
     # Whoever reads a finding need not be allowed to read what the rule has read.
-    return _without_secrets(found, subjects) if found else []
-
-
-def _without_secrets(found: Iterable[Finding], subjects: Iterable[Subject]) -> list[Finding]:
-    told = words_without(subject.object for subject in subjects)
-    return [one._replace(summary=told(one.summary), detail=told(one.detail), remedy=told(one.remedy)) for one in found]
+    return findings_without(found, (subject.object for subject in subjects))
 
 
 def time_up() -> str:

@@ -21,8 +21,14 @@ NARROWEST_CELL = 6
 LAST_CELL = 24
 """Columns that the last cell of a table has at least."""
 
-INVISIBLE = r"\x7f-\x9f\xad\u034f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-"""Beyond ASCII's own: C1 controls, line and paragraph separators, marks of direction, what has no width."""
+INVISIBLE = (
+    r"\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
+    r"\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e0fff"
+)
+"""Beyond ASCII's own: C1 controls, separators of lines and paragraphs, marks of direction, what has no width or no ink,
+and spaces that are not the ordinary one."""
 LOG_COMMAND = r"#(?=#[a-z]*\[)"
 """What CI systems obey anywhere in a log: ``##[group]``, ``##vso[…]``, ``##teamcity[…]``."""
 # Others obey `::set-env …`, but only at the start of a line.
@@ -77,13 +83,15 @@ def safe(text: str) -> str:
 
     What looks like a credential, such as a password in an address, is hidden.
     """
-    return _UNSAFE.sub(_escape, hidden_text(text))
+    return _UNSAFE.sub(escape, hidden_text(text))
 
 
-def _escape(found: re.Match[str]) -> str:
+def escape(found: re.Match[str]) -> str:
+    """What stands for a character that nobody would see."""
     character = found.group()
     number = ord(character)
-    return _SHORT.get(character) or (f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}")
+    wide = f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    return _SHORT.get(character) or (f"\\x{number:02x}" if number < 256 else wide)
 
 
 def shorten(text: str, width: int) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from typing import Any
 
 import pytest
@@ -9,6 +10,17 @@ import pytest
 from modelyard.report.json import json_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, table, wrapped
 
+IGNORED = {
+    *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)),
+    *range(0xE0000, 0xE1000),
+}
+"""What no reader sees although it is a letter or a mark: fillers, selectors of variants, tags (Unicode's property
+Default_Ignorable_Code_Point), and the empty pattern of Braille."""
+UNSEEN = "".join(
+    chr(number)
+    for number in range(0x7F, 0x110000)
+    if number in IGNORED or unicodedata.category(chr(number)) in ("Cc", "Cf", "Zl", "Zp", "Zs")
+)
 EVIL = "\x1b[31mred\x1b[0m\n::set-output name=a::b ##[error]x \u202egnp.exe\u2066 \x9b2J \u2028 \r bell\x07"
 FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 COMMAND = re.compile(r"^\s*::[A-Za-z]|##[a-z]*\[", re.MULTILINE)
@@ -25,6 +37,28 @@ def test_every_kind_of_escape_is_visible() -> None:
     assert safe("\u202e\x9b\ufeff\udc80") == r"\u202e\x9b\ufeff\udc80"
     assert safe("::error::x ::warning::y") == r"\x3a:error::x \x3a:warning::y"
     assert safe("##[group]x ##vso[task]y") == r"\x23#[group]x \x23#vso[task]y"
+
+
+def test_what_nobody_sees_is_shown_in_every_format(project: Any, run: Any) -> None:
+    assert not set(UNSEEN) & set(safe(UNSEEN))
+    assert not set(UNSEEN) & set(json_text({"a": UNSEEN, UNSEEN: 1}))
+    assert json.loads(json_text({"a": UNSEEN})) == {"a": UNSEEN}
+    # One of each block of them; all at once would be too long a text for a reason.
+    few = "".join(UNSEEN[at] for at in range(0, len(UNSEEN), 97)) + "\u200b\u00ad\ufe0f\u3164\U000e0041\u202e"
+    text = '"' + "".join(f"\\U{ord(character):08x}" for character in few) + '"'
+    project.add(f"modelyard:waivers:\n  - {{code: RES102, reason: {text}, expires: 2036-01-01}}")
+    head = "# target: deployment-ray-head\napiVersion: apps/v1\nkind: Deployment\n"
+    project.patch(
+        "mine", f"{head}metadata: {{annotations: {{note: {text}}}}}\n", "description: mine\noverrides: [ray-head]\n"
+    )
+    project.add("modelyard:patches: [{name: mine}]")
+    verbs = (("plan", "dev"), ("plan", "dev", "--json"), ("diff", "dev"), ("fmt", "--diff"))
+    shown = [run(*words).text for words in verbs]
+    shown += [run("check", "dev", "--format", form).text for form in ("text", "json", "sarif", "junit", "github")]
+    shown += [run("blame", "dev", "ray-head", "metadata", *form).text for form in ((), ("--json",))]
+    assert sum("e0041" in form.lower() or "\\udb40\\udc41" in form for form in shown) > 4
+    for form in shown:
+        assert not set(UNSEEN) & set(form)
 
 
 @pytest.mark.parametrize("text", ["fd00::1", "::1", "std::vector", "## heading", "a·b → c…", "ray-worker@v1", "12Gi"])

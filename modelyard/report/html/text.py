@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+from markupsafe import escape as quoted
 
 from modelyard.hiding import hidden_text
-from modelyard.report.style import INVISIBLE
+from modelyard.report.style import INVISIBLE, escape
 from modelyard.report.unified import yaml_text
 from modelyard.report.values import text_of
 
@@ -21,17 +22,12 @@ def visible(value: Any) -> Any:
     """A document without credentials, and with escapes for characters that are invisible or turn the direction."""
     match value:
         case str():
-            return _HIDDEN.sub(_escaped, hidden_text(value))
+            return _HIDDEN.sub(escape, hidden_text(value))
         case Mapping():
             return {visible(key): visible(item) for key, item in value.items()}
         case list() | tuple():
             return [visible(item) for item in value]
     return value
-
-
-def _escaped(found: re.Match[str]) -> str:
-    number = ord(found.group())
-    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 def value_text(value: Any) -> str:
@@ -76,6 +72,6 @@ def _marked(text: str, marks: re.Pattern[str] = _MARK) -> Markup:
     parts, at = [], 0
     for found in marks.finditer(text):
         name = found.lastgroup or ""
-        parts += [escape(text[at : found.start()]), Markup("<{0}>{1}</{0}>").format(name, found[name])]
+        parts += [quoted(text[at : found.start()]), Markup("<{0}>{1}</{0}>").format(name, found[name])]
         at = found.end()
-    return Markup("").join([*parts, escape(text[at:])])
+    return Markup("").join([*parts, quoted(text[at:])])
