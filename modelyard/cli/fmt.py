@@ -95,6 +95,7 @@ def _is_link(file: File) -> bool:
 def _all(root: Path) -> Iterator[File]:
     from modelyard.catalog import PATCHES_FOLDER
     from modelyard.catalog.lock import LOCK_FILE, read_lock
+    from modelyard.files import list_folder
     from modelyard.stack import discover
 
     for found in discover(root):
@@ -104,11 +105,23 @@ def _all(root: Path) -> Iterator[File]:
     if unclear:
         summary = f"line {unclear[0]} of {PATCHES_FOLDER}/{LOCK_FILE} is not a lock line"
         raise Stop(Exit.USAGE, f"{summary}, so it is not known which versions are released", "restore the file")
-    for version in sorted(folder.glob("[!._]*/v*")):
+    patches = [path for path in list_folder(folder, root) if path.name[0] not in "._" and path.is_dir()]
+    for version in (path for patch in patches for path in list_folder(patch, root) if path.name[0] == "v"):
         name = f"{version.parent.name}/{version.name}"
-        for path in sorted(version.rglob("*")):
-            if path.is_file() and path.suffix in (".yaml", ".yml", ".json", ".j2") and not path.name.startswith("."):
+        for path in _below(version, root) if version.is_dir() else ():
+            if path.suffix in (".yaml", ".yml", ".json", ".j2") and path.name[0] != ".":
                 yield File(path, path.relative_to(root).as_posix(), released=name in released)
+
+
+def _below(folder: Path, root: Path) -> Iterator[Path]:
+    """The files in a folder, those of its own folders too."""
+    from modelyard.files import list_folder
+
+    for path in list_folder(folder, root):
+        if path.is_dir() and not path.is_symlink():
+            yield from _below(path, root)
+        elif path.is_file():
+            yield path
 
 
 def _formatted(root: Path, file: File) -> Result:

@@ -5,6 +5,7 @@ Owns the texts that ``modelyard explain`` prints and that the documentation is b
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ class Explanation(NamedTuple):
     """Markdown below the heading."""
 
 
+@cache
 def explanations() -> Mapping[str, Explanation]:
     """All explanations by code, sorted."""
     found: dict[str, Explanation] = {}

@@ -226,11 +226,19 @@ def test_policies_that_lead_nowhere_are_no_pass(project: Any, git: Any, run: Any
         assert (result.code, result.errors) == (1, ["POL003"])
 
 
-@pytest.mark.parametrize("words", [PREVIEW, ("check", "--all"), ("fmt", "--check")], ids=" ".join)
-def test_stack_files_that_cannot_be_listed_are_no_pass(
-    project: Any, git: Any, run: Any, words: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("stacks", PREVIEW),
+        ("stacks", ("check", "--all")),
+        ("stacks", ("fmt", "--check")),
+        ("patches", ("fmt", "--check")),
+    ],
+)
+def test_files_that_cannot_be_listed_are_no_pass(
+    project: Any, git: Any, run: Any, name: str, words: tuple[str, ...]
 ) -> None:
-    folder = project.root / "stacks"
+    folder = project.root / name
     folder.rename(project.root / "elsewhere")
-    folder.symlink_to("stacks")
+    folder.symlink_to(name)
     assert run(*words).code == 2
