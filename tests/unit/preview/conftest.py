@@ -90,4 +90,4 @@ def repository(tmp_path: Path, begun: Path) -> Iterator[Repository]:
 @pytest.fixture
 def nested(tmp_path: Path) -> Repository:
     """The project in a folder of a larger repository."""
-    return Repository(tmp_path, "infra/ml")
+    return Repository(tmp_path / "repository", "infra/ml")
