@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 from lightkube import Client, KubeConfig
@@ -25,6 +26,7 @@ from modelyard.cluster.route import route
 from modelyard.cluster.ways import MAX_BYTES, kubeconfig_paths, read_kubeconfig
 from modelyard.files import ReadError, read_file
 from modelyard.hiding import hidden_text
+from modelyard.servers import Unusable, permit
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
@@ -83,9 +85,16 @@ def _client(config: KubeConfig, context: str) -> Client:
     way = route(config, context, os.environ)
     if way.proxy is not None:
         _check_proxy(way.proxy)
+    made_of = config.get(context)
+    if made_of is not None and _has_secret(made_of) and urlsplit(made_of.cluster.server).scheme == "http":
+        # kubectl leaves the credentials out then, and whoever expects them to count would not know why they do not.
+        try:
+            permit(made_of.cluster.server, f"the login of context {context!r}", os.environ, named=True)
+        except Unusable as error:
+            raise ClusterError(error.summary, error.remedy) from None
     # What else the client would take from the environment is not what kubectl takes: bundles, and passwords of .netrc.
     made = Client(
-        config=with_plugin_info(_with_files(config.get(context))),
+        config=with_plugin_info(_with_files(made_of)),
         timeout=httpx2.Timeout(TIMEOUT),
         trust_env=False,
         proxy=way.proxy,
@@ -94,6 +103,14 @@ def _client(config: KubeConfig, context: str) -> Client:
         named = {"sni_hostname": way.server_name}
         transport(made).event_hooks = {"request": [lambda request: request.extensions.update(named)]}
     return made
+
+
+def _has_secret(config: SingleConfig) -> bool:
+    """Whether requests carry a password or a token; certificates count under TLS only."""
+    if "@" in config.cluster.server:
+        return True
+    user = config.user
+    return user is not None and any((user.token, user.token_file, user.username, user.password, user.exec))
 
 
 def _with_files(config: SingleConfig | None) -> SingleConfig | None:

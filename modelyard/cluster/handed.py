@@ -19,6 +19,7 @@ from yaml import YAMLError, safe_load
 
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
 from modelyard.cluster.engine import EngineError, ask_engine
+from modelyard.servers import origin_of
 from modelyard.stack.config import Stack, dotted
 from modelyard.temporary import temporary_folder, write_private
 from modelyard.workloads.remote import RemoteCluster, own_context, remote_clusters
@@ -81,7 +82,8 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
             f"remote cluster {remote.name}: its credentials cannot be used: {why}",
             "give a kubeconfig with a token or certificate in it, or name a context instead (modelyard explain REM012)",
         ) from None
-    authority, user = given
+    server, authority, user = given
+    _belongs(remote, server, authority)
     name = own_context(remote.name)
     document = {
         "apiVersion": "v1",
@@ -91,6 +93,27 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
     }
     return json.dumps(document)
+
+
+def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -> None:
+    """Lets credentials go to the address that the stack file names.
+
+    Whoever may change that file may write any address there. So it is the one in the kubeconfig that holds them, or its
+    server must prove itself by the certificate authority that comes with them.
+
+    Raises:
+        ClusterError: they are not known to belong there.
+    """
+    there = origin_of(remote.cluster.controller)
+    if there is not None and there == origin_of(server):
+        return
+    if "certificate-authority-data" in authority and there is not None and there.startswith("https:"):
+        return
+    raise ClusterError(
+        f"remote cluster {remote.name}: credentials not sent, as they are not known to belong to its controller",
+        "add the cluster's certificate authority to them (certificate-authority-data of the kubeconfig, ca.crt of the "
+        "Secret), or use a kubeconfig whose server is the controller",
+    )
 
 
 def _secret(stack: Stack, name: str) -> Mapping[str, str]:
@@ -113,8 +136,11 @@ def _secret(stack: Stack, name: str) -> Mapping[str, str]:
         raise ClusterError(f"Secret {name} cannot be read", "look at the API server") from error
 
 
-def _of_secret(data: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Cluster and user of a Secret with a key ``kubeconfig``, or with ``token`` and ``ca.crt`` of a service account."""
+def _of_secret(data: Mapping[str, str]) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Server, cluster and user of a Secret.
+
+    It has a key ``kubeconfig``, or ``token`` and ``ca.crt`` of a service account, which name no server.
+    """
     if "kubeconfig" in data:
         return _of_kubeconfig(data["kubeconfig"])
     if "token" not in data:
@@ -123,11 +149,11 @@ def _of_secret(data: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
 
     authority = data.get("ca.crt", "")
     found = {"certificate-authority-data": b64encode(authority.encode()).decode()} if authority else {}
-    return found, {"token": data["token"].strip()}
+    return "", found, {"token": data["token"].strip()}
 
 
-def _of_kubeconfig(text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Cluster and user of a kubeconfig's current context, or its only one."""
+def _of_kubeconfig(text: str) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Server, cluster and user of a kubeconfig's current context, or its only one."""
     document = safe_load(text)
     contexts = {one["name"]: one["context"] for one in document["contexts"]}
     current = document.get("current-context") or (next(iter(contexts)) if len(contexts) == 1 else "")
@@ -137,7 +163,7 @@ def _of_kubeconfig(text: str) -> tuple[dict[str, str], dict[str, str]]:
     kept = {key: str(user[key]) for key in _PLAIN if user.get(key)}
     if not kept:
         raise ValueError("the kubeconfig has neither a token nor a certificate in it")
-    return {key: str(cluster[key]) for key in _REACHED if cluster.get(key)}, kept
+    return str(cluster.get("server", "")), {key: str(cluster[key]) for key in _REACHED if cluster.get(key)}, kept
 
 
 def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> str:

@@ -90,3 +90,40 @@ def test_a_plugin_is_told_what_to_answer(
     from lightkube.resources.core_v1 import Namespace
 
     assert connect("dev").get(Namespace, "default").metadata.name == f"Bearer {version}-me"
+
+
+USERS = {
+    "token": {"token": "very-secret"},
+    "token file": {"tokenFile": "/dev/null"},
+    "password": {"username": "ada", "password": "very-secret"},
+    "plugin": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "very-secret"}},
+}
+
+
+@pytest.mark.parametrize("user", USERS.values(), ids=USERS)
+def test_no_login_leaves_this_machine_without_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: dict[str, object]
+) -> None:
+    def client(server: str, user: dict[str, object]) -> None:
+        config = {
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": server}}],
+            "users": [{"name": "u", "user": user}],
+        }
+        (tmp_path / "config").write_text(yaml.safe_dump(config))
+        connect("x")
+
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    monkeypatch.delenv("MODELYARD_ALLOW_HTTP", raising=False)
+    for server in ("http://api.example.com", "HTTP://10.0.0.1:8080", "http://127.0.0.1.example.com"):
+        with pytest.raises(ClusterError, match="without TLS") as refused:
+            client(server, user)
+        assert "MODELYARD_ALLOW_HTTP" in refused.value.remedy
+        client(server, {})
+    with pytest.raises(ClusterError, match="is not sent"):
+        client("http://ada:very-secret@api.example.com", {})
+    monkeypatch.setenv("MODELYARD_ALLOW_HTTP", "true")
+    if "tokenFile" not in user:
+        client("http://api.example.com", user)
+        monkeypatch.delenv("MODELYARD_ALLOW_HTTP")
+        client("http://127.0.0.1:1", user)

@@ -24,7 +24,7 @@ STACK = """config:
 """
 KUBECONFIG = {
     "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-    "clusters": [{"name": "c", "cluster": {"server": "https://elsewhere"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://10.8.0.5:6443/"}}],
     "users": [{"name": "u", "user": {"token": "very-secret"}}],
 }
 
@@ -57,7 +57,6 @@ def test_the_engine_decrypts_and_the_process_alone_can_read(engine: Path) -> Non
     assert own == str(engine / "own")
     assert (Path(added).stat().st_mode & 0o777, Path(added).parent.stat().st_mode & 0o777) == (0o600, 0o700)
     client = connect("modelyard-remote-far")
-    # The controller is the stack file's, whatever the handed kubeconfig says.
     assert client.config.cluster.server == "https://10.8.0.5:6443"
     assert client.config.user is not None
     assert client.config.user.token == "very-secret"
@@ -68,7 +67,7 @@ def test_the_engine_decrypts_and_the_process_alone_can_read(engine: Path) -> Non
 
 def test_the_way_to_the_cluster_is_taken_of_them_and_nothing_that_weakens_it(engine: Path) -> None:
     way = {"proxy-url": "http://proxy.example.com:3128", "tls-server-name": "farm"}
-    weak = {"server": "https://elsewhere", "insecure-skip-tls-verify": True, "certificate-authority": "/etc/ca.pem"}
+    weak = {"server": "https://10.8.0.5:6443", "insecure-skip-tls-verify": True, "certificate-authority": "/etc/ca.pem"}
     (engine / "value").write_text(
         yaml.safe_dump({**KUBECONFIG, "clusters": [{"name": "c", "cluster": {**weak, **way}}]})
     )
@@ -120,8 +119,34 @@ def test_without_a_kubeconfig_of_the_users_nothing_is_put_in_its_place(
 
 
 def test_a_secret_is_a_kubeconfig_or_a_service_accounts_token() -> None:
-    authority, user = handed._of_secret({"token": "t\n", "ca.crt": "CA"})
-    assert (authority, user) == ({"certificate-authority-data": "Q0E="}, {"token": "t"})
-    assert handed._of_secret({"kubeconfig": yaml.safe_dump(KUBECONFIG)})[1] == {"token": "very-secret"}
+    server, authority, user = handed._of_secret({"token": "t\n", "ca.crt": "CA"})
+    assert (server, authority, user) == ("", {"certificate-authority-data": "Q0E="}, {"token": "t"})
+    assert handed._of_secret({"kubeconfig": yaml.safe_dump(KUBECONFIG)})[2] == {"token": "very-secret"}
     with pytest.raises(ValueError, match="neither the key kubeconfig nor the key token"):
         handed._of_secret({"password": "x"})
+
+
+@pytest.mark.parametrize(
+    ("cluster", "sent"),
+    [
+        ({"server": "https://10.8.0.5:6443"}, True),
+        ({"server": "https://elsewhere", "certificate-authority-data": "Q0E="}, True),
+        ({"certificate-authority-data": "Q0E="}, True),
+        ({"server": "https://elsewhere"}, False),
+        ({"server": "https://10.8.0.5"}, False),
+        ({"server": "http://10.8.0.5:6443"}, False),
+        ({"server": "https://10.8.0.5:6443@evil.example.com", "certificate-authority": "/etc/ca.pem"}, False),
+        ({}, False),
+    ],
+)
+def test_credentials_go_only_where_they_belong(engine: Path, cluster: dict[str, str], sent: bool) -> None:
+    """Whoever writes the stack file writes the controller; the credentials are somebody else's."""
+    (engine / "value").write_text(yaml.safe_dump({**KUBECONFIG, "clusters": [{"name": "c", "cluster": cluster}]}))
+    before = os.environ["KUBECONFIG"]
+    if sent:
+        handed.hand_over(engine, stack(f"belongs {cluster}"))
+        return
+    with pytest.raises(ClusterError, match="not known to belong to its controller") as refused:
+        handed.hand_over(engine, stack(f"belongs {cluster}"))
+    assert "very-secret" not in f"{refused.value} {refused.value.remedy}"
+    assert os.environ["KUBECONFIG"] == before

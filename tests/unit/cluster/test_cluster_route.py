@@ -104,6 +104,7 @@ def test_questions_go_through_the_proxy(
     tmp_path: Path, proxy: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address, asked = proxy
+    monkeypatch.setenv("MODELYARD_ALLOW_HTTP", "true")
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, "http://api.example.com", **{"proxy-url": address})))
     assert transport(connect("dev")).get("/version").json() == {}
     assert asked == ["http://api.example.com/version"]
