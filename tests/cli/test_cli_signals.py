@@ -56,7 +56,9 @@ def waiting(project: Any, cli: Any, silence: Silence, tmp_path: Path) -> Callabl
     (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(port=silence.port))
     engine = tmp_path / "bin" / "pulumi"
     engine.parent.mkdir()
-    engine.write_text(f'#!/bin/sh\n[ "$1" = config ] && exec cat {tmp_path}/kubeconfig\nexit 1\n')
+    # What it decrypts is for the controller of REMOTE.
+    (tmp_path / "decrypted").write_text(KUBECONFIG.format(port=9).replace("http:", "https:"))
+    engine.write_text(f'#!/bin/sh\n[ "$1" = config ] && exec cat {tmp_path}/decrypted\nexit 1\n')
     engine.chmod(0o755)
     (tmp_path / "tmp").mkdir()
     env = {
