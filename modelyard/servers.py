@@ -59,6 +59,34 @@ class Unreachable(Exception):
         """Whether asking again is of no use."""
 
 
+class Credential:
+    """A secret text, or an empty one. No message, log or traceback shows it by accident: only ``reveal`` gives it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text, for the request that sends it."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "(hidden)"
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Credential) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+NO_CREDENTIAL: Final = Credential()
+
+
 class Reply(NamedTuple):
     """What a server answers."""
 
@@ -76,7 +104,7 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-def get(url: str, authorization: str, most_bytes: int, shown: str = "") -> Reply:
+def get(url: str, authorization: Credential, most_bytes: int, shown: str = "") -> Reply:
     """The answer to one GET that asks for JSON, whatever its status.
 
     Args:
@@ -90,7 +118,7 @@ def get(url: str, authorization: str, most_bytes: int, shown: str = "") -> Reply
     """
     headers = {"Accept": "application/json", "User-Agent": "modelyard"}
     if authorization:
-        headers["Authorization"] = authorization
+        headers["Authorization"] = authorization.reveal()
     # What goes to this machine goes through no proxy, whatever http_proxy says: it would read the credentials.
     direct = [ProxyHandler({})] if _loopback(urlsplit(url).hostname or "") else []
     try:
@@ -126,7 +154,7 @@ def _unreachable(error: Exception, url: str) -> Unreachable:
     return Unreachable(f"{url} is out of reach: {words}", "check address and network")
 
 
-def secret_for(url: str, variables: Variables, environment: Mapping[str, str], *, named: bool = False) -> str:
+def secret_for(url: str, variables: Variables, environment: Mapping[str, str], *, named: bool = False) -> Credential:
     """The secret to send to an address, empty where none is set.
 
     Args:
@@ -140,7 +168,7 @@ def secret_for(url: str, variables: Variables, environment: Mapping[str, str], *
     """
     given = [name for name in (variables.secret, variables.file, variables.user) if environment.get(name, "").strip()]
     if not given:
-        return ""
+        return NO_CREDENTIAL
     permit(url, given[0], environment, () if named else _urls(variables, environment), variables.urls, named=named)
     return _secret(variables, environment)
 
@@ -217,7 +245,7 @@ def _loopback(host: str) -> bool:
         return False
 
 
-def _secret(variables: Variables, environment: Mapping[str, str]) -> str:
+def _secret(variables: Variables, environment: Mapping[str, str]) -> Credential:
     text = environment.get(variables.secret, "").strip()
     if not text and (file := environment.get(variables.file)):
         try:
@@ -226,9 +254,14 @@ def _secret(variables: Variables, environment: Mapping[str, str]) -> str:
             raise Unusable(f"{file} cannot be read: {error.reason}", f"correct {variables.file}") from None
     if not text.isprintable():
         raise Unusable(f"{variables.secret} is not one line of text", f"correct {variables.secret} or {variables.file}")
-    return text
+    return Credential(text)
 
 
-def basic(user: str, password: str) -> str:
+def basic(user: str, password: Credential) -> Credential:
     """The header's text for user and password."""
-    return f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"
+    return Credential(f"Basic {b64encode(f'{user}:{password.reveal()}'.encode()).decode()}")
+
+
+def bearer(token: Credential) -> Credential:
+    """The header's text for a token; empty without one."""
+    return Credential(f"Bearer {token.reveal()}") if token else NO_CREDENTIAL

@@ -102,6 +102,10 @@ class ClusterState(NamedTuple):
     held: Mapping[ObjectKey, Held] | None = None
     """What the engine's state has of the stack; None where nobody could look, as in a recording."""
 
+    def __repr__(self) -> str:
+        """Without the objects, which may hold secrets."""
+        return f"ClusterState({self.source}, {self.identity}, {len(self.objects)} objects)"
+
     def copy_of(self, key: ObjectKey) -> str:
         """The ledger that the engine's state has of an object; empty where it has none."""
         return self.held[key].ledger if self.held and key in self.held else ""

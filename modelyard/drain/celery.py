@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from modelyard.drain.http import get_json
 from modelyard.drain.values import Broker, Busy, Unanswered
-from modelyard.servers import Unusable, Variables, basic, secret_for
+from modelyard.servers import Credential, Unusable, Variables, basic, secret_for
 
 USER: Final = "MODELYARD_BROKER_USER"
 PASSWORD: Final = "MODELYARD_BROKER_PASSWORD"
@@ -33,6 +33,10 @@ def jobs_of(document: Any) -> Busy:
     return Busy(taken, ready)
 
 
+_GUEST = Credential("guest")
+"""RabbitMQ's own, on every broker: where nothing is set, nothing secret is sent."""
+
+
 def ask(source: Broker) -> Busy:
     """Asks the management API for the queue.
 
@@ -40,8 +44,7 @@ def ask(source: Broker) -> Busy:
         Unanswered: there is no answer.
     """
     try:
-        # guest is RabbitMQ's own, on every broker: where nothing is set, nothing secret is sent.
-        password = secret_for(source.url, Variables(PASSWORD, PASSWORD_FILE, URL, USER), os.environ) or "guest"
+        password = secret_for(source.url, Variables(PASSWORD, PASSWORD_FILE, URL, USER), os.environ) or _GUEST
     except Unusable as error:
         raise Unanswered(error.summary, error.remedy, lasting=True) from None
     user = os.environ.get(USER, "").strip() or "guest"

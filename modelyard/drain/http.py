@@ -9,7 +9,7 @@ from modelyard.drain.values import Unanswered
 MOST_BYTES: Final = 16 * 2**20
 
 
-def get_json(url: str, authorization: str, what: str, let_in: str) -> Any:
+def get_json(url: str, authorization: servers.Credential, what: str, let_in: str) -> Any:
     """The document at an address.
 
     Args:

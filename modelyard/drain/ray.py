@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from modelyard.drain.http import get_json, parsed
 from modelyard.drain.values import Busy, Dashboard, HeadService, Unanswered
-from modelyard.servers import Unusable, Variables, secret_for
+from modelyard.servers import Unusable, Variables, bearer, secret_for
 
 TOKEN: Final = "MODELYARD_RAY_TOKEN"
 TOKEN_FILE: Final = "MODELYARD_RAY_TOKEN_FILE"
@@ -59,7 +59,7 @@ def ask_dashboard(source: Dashboard) -> Busy:
         raise Unanswered(error.summary, error.remedy, lasting=True) from None
     let_in = f"give a token in {TOKEN} or {TOKEN_FILE}, and the dashboard's address in {URL}"
     url = f"{source.url.rstrip('/')}{PATH}"
-    return jobs_of(get_json(url, f"Bearer {token}" if token else "", _WHAT, let_in))
+    return jobs_of(get_json(url, bearer(token), _WHAT, let_in))
 
 
 def ask_service(source: HeadService) -> Busy:

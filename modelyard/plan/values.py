@@ -81,6 +81,10 @@ class TargetPlan(NamedTuple):
     cluster: str = ""
     """Name of the remote cluster that it is in; empty: the platform's."""
 
+    def __repr__(self) -> str:
+        """Without the objects, which may hold secrets."""
+        return f"TargetPlan({self.key}, {self.action})"
+
     @property
     def name(self) -> str:
         """The object's name, with its namespace where that is not the stack's: a target of today may have the same.

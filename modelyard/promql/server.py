@@ -10,7 +10,20 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
-from modelyard.servers import TIMEOUT, Reply, Unreachable, Unusable, Variables, basic, get, permit, secret_for
+from modelyard.servers import (
+    NO_CREDENTIAL,
+    TIMEOUT,
+    Credential,
+    Reply,
+    Unreachable,
+    Unusable,
+    Variables,
+    basic,
+    bearer,
+    get,
+    permit,
+    secret_for,
+)
 
 TOKEN: Final = "MODELYARD_PROMETHEUS_TOKEN"
 TOKEN_FILE: Final = "MODELYARD_PROMETHEUS_TOKEN_FILE"
@@ -42,11 +55,8 @@ class Server(NamedTuple):
 
     url: str
     """Without credentials, without a slash at the end."""
-    authorization: str = ""
+    authorization: Credential = NO_CREDENTIAL
     """Text of the header, empty for none."""
-
-    def __repr__(self) -> str:
-        return f"Server({self.url})"
 
 
 class Answer(NamedTuple):
@@ -99,18 +109,18 @@ def server(url: str, environment: Mapping[str, str], *, named: bool = False) -> 
 _FORM: Final = "write it as http://prometheus.example.com:9090"
 
 
-def _authorization(parts: SplitResult, plain: str, environment: Mapping[str, str], named: bool) -> str:
+def _authorization(parts: SplitResult, plain: str, environment: Mapping[str, str], named: bool) -> Credential:
     token = secret_for(plain, Variables(TOKEN, TOKEN_FILE, URL), environment, named=named)
     if token and parts.username is not None:
         raise BadAddress("there are two credentials: one in the address and a token", f"drop one, or unset {TOKEN}")
     if token:
-        if not _printable(token) or " " in token:
+        if not _printable(token.reveal()) or " " in token.reveal():
             raise BadAddress("the token is not one word of printable ASCII characters", f"correct {TOKEN}")
-        return f"Bearer {token}"
+        return bearer(token)
     if parts.username is None:
-        return ""
+        return NO_CREDENTIAL
     permit(plain, "the password of the address", environment, named=True)
-    return basic(unquote(parts.username), unquote(parts.password or ""))
+    return basic(unquote(parts.username), Credential(unquote(parts.password or "")))
 
 
 def _printable(text: str) -> bool:

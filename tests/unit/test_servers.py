@@ -1,5 +1,6 @@
 """A credential goes to the addresses that its operator named, and nowhere else."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,8 @@ import pytest
 
 from modelyard.drain.asking import ask
 from modelyard.drain.values import Broker, Dashboard, Numbers, Source, Unanswered
-from modelyard.servers import ALLOW_HTTP, Unusable, Variables, origin_of, secret_for
+from modelyard.promql.server import Server
+from modelyard.servers import ALLOW_HTTP, Credential, Unusable, Variables, basic, bearer, origin_of, secret_for
 from tests.servers import Quiet, listening
 
 SECRET = "s3cret-w0rd"
@@ -187,6 +189,18 @@ def test_addresses_of_a_credential_that_are_none_are_not_shown(urls: str) -> Non
 
 def test_the_command_line_names_an_address_too() -> None:
     environment = {"S": SECRET}
-    assert secret_for("https://host", Variables("S", "F", "U"), environment, named=True) == SECRET
+    found = secret_for("https://host", Variables("S", "F", "U"), environment, named=True)
+    assert found.reveal() == SECRET
     with pytest.raises(Unusable, match="without TLS"):
         secret_for("http://host", Variables("S", "F", "U"), environment, named=True)
+
+
+def test_no_credential_is_printed_by_accident() -> None:
+    secret = Credential(SECRET)
+    encoded = basic("ada", secret).reveal().removeprefix("Basic ")
+    for value in (secret, basic("ada", secret), bearer(secret), Server("https://host", bearer(secret)), [secret]):
+        for text in (str(value), repr(value), f"{value}", f"{value!r}"):
+            assert SECRET not in text
+            assert encoded not in text
+    with pytest.raises(TypeError):
+        json.dumps(secret)
