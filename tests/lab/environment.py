@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -100,16 +101,23 @@ class Environment:
         return self._run([str(Path(sys.prefix) / "bin" / "modelyard"), *arguments], check, env)
 
     def _run(self, command: list[str], check: bool, env: dict[str, str] | None) -> Done:
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.env | (env or {}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-        )
+        def run() -> Done:
+            return subprocess.run(
+                command,
+                cwd=self.folder,
+                env=self.env | (env or {}),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PATIENCE,
+            )
+
+        done = run()
+        if "Segmentation fault" in done.stdout + done.stderr:
+            # Once in some thousand runs a library of the engine's Python program crashes. The warning says where.
+            warnings.warn(f"{' '.join(command)}\n{done.stdout}\n{done.stderr}", stacklevel=2)
+            done = run()
         assert not check or done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
         return done
 

@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.drain import Broker, Busy, Dashboard, Drain, Source, Unanswered
 from modelyard.drain.asking import ask
-from modelyard.drain.celery import PASSWORD
+from modelyard.drain.celery import PASSWORD, URL
 from modelyard.drain.waiting import GaveUp, wait
 from tests.lab.rabbitmq import QUEUE, Running, rabbitmq
 from tests.lab.workers import Celery, Ray, Results, kill, ray_cluster, until
@@ -99,6 +99,7 @@ def test_a_wrong_password_ends_the_wait_at_once(
     broker: Running, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PASSWORD, "wrong")
+    monkeypatch.setenv(URL, broker.management)
     begun = time.monotonic()
     with pytest.raises(GaveUp, match="does not let us in") as error:
         drained(Broker(broker.management, "/", QUEUE), results)
