@@ -8,13 +8,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from modelyard.temporary import token, undone
+from modelyard.temporary import NEW, token, undone
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of the largest file that is read where the caller sets no limit; a large cluster's recording has a few million."""
 OPENING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """How a file of which nobody knows what it is gets opened: without waiting for anybody."""
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 MAX_DEPTH = 100
 """Levels of nesting in a JSON text. An object of Kubernetes has about 15; Python can follow about 1000."""
 _STREAMS = ("/dev", "/dev/fd", "/proc/self/fd")
@@ -279,7 +278,7 @@ def _is_link(path: Path) -> OSError:
 def _replace(path: Path, text: str) -> None:
     stage = path.with_name(f".modelyard-{token()}")
     with undone(partial(stage.unlink, missing_ok=True)):
-        with os.fdopen(os.open(stage, _NEW, 0o600), "w", encoding="utf-8", newline="\n") as stream:
+        with os.fdopen(os.open(stage, NEW, 0o600), "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())

@@ -11,11 +11,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end a process on the spot. Ctrl-C is an exception in Python and needs nothing here."""
 ECHO = 1.0
 """Seconds in which further signals count as the first one: a closing terminal and ``timeout`` each send two."""
+NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+"""How a file is made that must not be there yet."""
 _USUAL = ("/tmp", "/var/tmp", "/usr/tmp")
 _open: dict[object, tuple[int, Callable[[], None]]] = {}
 """What is to be undone, with the process that noted it: a fork is not to undo what its parent needs."""
@@ -90,7 +93,7 @@ def write_private(path: Path, text: str) -> None:
         OSError: it cannot be written; it names the file.
     """
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        handle = os.open(path, NEW, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
     except OSError as error:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from modelyard.cli.exit import Exit, Stop
 from modelyard.files import OPENING, ReadError, read_open, refuse_project_links
 from modelyard.stack import stack_folder
-from modelyard.temporary import token, undone
+from modelyard.temporary import NEW, token, undone
 
 MANIFEST = ".modelyard"
 """File in such a folder that names what the last run wrote, with the SHA-256 of each: the form of ``sha256sum``."""
@@ -267,7 +267,7 @@ def _stage(base: Path, place: _Place, text: str, staged: dict[_Place, _Place], m
     staged[stage] = place
     with _opened(base, place.folder, made) as at:
         try:
-            handle = os.open(stage.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=at)
+            handle = os.open(stage.name, NEW, 0o666, dir_fd=at)
             # Not forced to the disk one by one: there may be thousands, and another run makes them again.
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)

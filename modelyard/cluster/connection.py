@@ -85,16 +85,16 @@ def _client(config: KubeConfig, context: str) -> Client:
     way = route(config, context, os.environ)
     if way.proxy is not None:
         _check_proxy(way.proxy)
-    made_of = config.get(context)
-    if made_of is not None and _has_secret(made_of) and urlsplit(made_of.cluster.server).scheme == "http":
-        # kubectl leaves the credentials out then, and whoever expects them to count would not know why they do not.
+    single = config.get(context)
+    if single is not None and _has_secret(single) and urlsplit(single.cluster.server).scheme == "http":
+        # kubectl leaves the credentials out then, without a word.
         try:
-            permit(made_of.cluster.server, f"the login of context {context!r}", os.environ, named=True)
+            permit(single.cluster.server, f"the login of context {context!r}", os.environ, named=True)
         except Unusable as error:
             raise ClusterError(error.summary, error.remedy) from None
     # What else the client would take from the environment is not what kubectl takes: bundles, and passwords of .netrc.
     made = Client(
-        config=with_plugin_info(_with_files(made_of)),
+        config=with_plugin_info(_with_files(single)),
         timeout=httpx2.Timeout(TIMEOUT),
         trust_env=False,
         proxy=way.proxy,

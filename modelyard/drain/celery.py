@@ -17,6 +17,8 @@ PASSWORD: Final = "MODELYARD_BROKER_PASSWORD"
 PASSWORD_FILE: Final = "MODELYARD_BROKER_PASSWORD_FILE"
 URL: Final = "MODELYARD_BROKER_URL"
 _WHAT: Final = "RabbitMQ's management API"
+_GUEST: Final = Credential("guest")
+"""RabbitMQ's own password, on every broker: where nothing is set, nothing secret is sent."""
 
 
 def jobs_of(document: Any) -> Busy:
@@ -31,10 +33,6 @@ def jobs_of(document: Any) -> Busy:
     if not isinstance(ready, int) or not isinstance(taken, int):
         raise Unanswered(f"the broker has not counted the messages of {document['name']} yet", "look again in a moment")
     return Busy(taken, ready)
-
-
-_GUEST = Credential("guest")
-"""RabbitMQ's own, on every broker: where nothing is set, nothing secret is sent."""
 
 
 def ask(source: Broker) -> Busy:

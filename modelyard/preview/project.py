@@ -8,7 +8,7 @@ from posixpath import normpath
 
 from modelyard.cluster.recorded import stack_of_recorded
 from modelyard.environments.locks import lock_file
-from modelyard.files import read_file
+from modelyard.files import ReadError, list_folder, read_file
 from modelyard.policy.pages import explained
 from modelyard.preview.revisions import Range, RevisionError, between, laid_out
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
@@ -58,13 +58,9 @@ def _check_listed(root: Path) -> None:
     """A folder of stack files that cannot be listed is no folder without any."""
     folder = stack_folder(root)
     try:
-        next(folder.iterdir(), None)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        why = (error.strerror or type(error).__name__).lower()
-        summary = f"the stack files in {folder} cannot be listed: {why}"
-        raise RevisionError(summary, "make it a folder that can be read") from None
+        list_folder(folder, folder)
+    except ReadError as error:
+        raise RevisionError(f"the stack files in {folder} cannot be listed: {error.reason}", error.remedy) from None
 
 
 def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) -> Iterator[StackDiff | None]:
