@@ -7,8 +7,8 @@ from pulumi_aws import eks, iam
 
 from components.aws_cluster import attached
 from components.aws_storage import bucket_name
-from modelyard.remote.aws_rights import document, reading, trust, writing
 from modelyard.stack.aws import Access, Aws
+from modelyard.workloads.remote.aws_rights import document, reading, trust, writing
 
 
 def pod_role(name: str, aws: Aws, namespace: str, account: str, inside: pulumi.ResourceOptions) -> iam.Role:

@@ -12,11 +12,11 @@ from pulumi_aws import Region
 
 from components.aws_machines import NAME, NAMED, cpu_types, gpu_types, is_cuda, numbers
 from modelyard.hardware.regions import region_names
-from modelyard.remote.aws_job import is_prefix
-from modelyard.remote.aws_launch import partition_of
 from modelyard.stack.aws import Access, Aws
 from modelyard.stack.names import repeated
 from modelyard.stack.words import did_you_mean
+from modelyard.workloads.remote.aws_job import is_prefix
+from modelyard.workloads.remote.aws_launch import partition_of
 
 _KUBERNETES_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+")

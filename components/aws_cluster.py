@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pulumi
 from pulumi_aws import cloudwatch, eks, iam, kms
 
-from modelyard.remote.aws_rights import document, trust
 from modelyard.stack.aws import Aws
+from modelyard.workloads.remote.aws_rights import document, trust
 
 RETENTION = 90
 """Days that the control plane's logs are kept."""

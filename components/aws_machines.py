@@ -9,11 +9,11 @@ from pulumi_aws import ec2
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
 from modelyard.hardware.regions import may_be_in
 from modelyard.hardware.rented import types
-from modelyard.remote.machines import unfit_card
-from modelyard.remote.offers import near_regions
 from modelyard.stack.aws import Aws, NodeGroup
 from modelyard.stack.names import instead
 from modelyard.stack.words import did_you_mean
+from modelyard.workloads.remote.machines import unfit_card
+from modelyard.workloads.remote.offers import near_regions
 
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
 NAMED: Final = "two to 32 lower-case letters, digits and dashes are needed, a letter first and no dash last"

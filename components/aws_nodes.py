@@ -9,8 +9,8 @@ from components.aws_cluster import attached
 from modelyard.hardware.machines import product_on
 from modelyard.hardware.rented import types
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
-from modelyard.remote.aws_rights import trust
 from modelyard.stack.aws import Aws, NodeGroup
+from modelyard.workloads.remote.aws_rights import trust
 
 CPU_IMAGE = "AL2023_x86_64_STANDARD"
 GPU_IMAGE = "AL2023_x86_64_NVIDIA"

@@ -3,8 +3,8 @@
 import pulumi
 from pulumi_aws import ecr, s3
 
-from modelyard.remote.aws_rights import document
 from modelyard.stack.aws import Aws
+from modelyard.workloads.remote.aws_rights import document
 
 OLD_VERSIONS = 30
 """Days that an object which was replaced or deleted can be had back."""

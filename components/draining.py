@@ -6,12 +6,12 @@ import pulumi
 
 from components.aside import aside
 from components.stopping import stop_asked
-from modelyard.cluster.state import SCALED_OBJECT
-from modelyard.drain import Busy, Source
-from modelyard.drain.asking import ask
-from modelyard.drain.values import NO_DRAIN
-from modelyard.drain.waiting import GaveUp, wait
+from modelyard.kube.state import SCALED_OBJECT
 from modelyard.plan import Plan, TargetPlan
+from modelyard.probes import Busy, Source
+from modelyard.probes.asking import ask
+from modelyard.probes.values import NO_DRAIN
+from modelyard.probes.waiting import GaveUp, wait
 
 
 def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:

@@ -9,7 +9,7 @@ import pulumi
 
 from components.remote_instance import RemoteInstance
 from modelyard.files import read_text
-from modelyard.remote.aws_launch import job_from_json
+from modelyard.workloads.remote.aws_launch import job_from_json
 
 _LAUNCHED = 'pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"'
 

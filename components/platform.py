@@ -21,8 +21,8 @@ from components.parts import (
 from components.remote_cluster import RemoteCluster
 from components.rollouts import Rollouts
 from modelyard.engine.home import Cluster
+from modelyard.kube.scheduling.pods import grace_of
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.pods import grace_of
 from modelyard.plan.reach import in_turn
 
 PARTS: Mapping[str, type[Part]] = {

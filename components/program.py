@@ -13,9 +13,9 @@ from modelyard.cluster.connection import ClusterError
 from modelyard.files import read_text
 from modelyard.findings import Finding
 from modelyard.plan import Plan
-from modelyard.plan.ledger import ours
 from modelyard.plan.project import plan_live
 from modelyard.plan.store import STALE, PlanFileError, moved, plan_from_json
+from modelyard.plan.undo.ledger import ours
 from modelyard.report.finding import findings_text
 from modelyard.stack import discover, find_project
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pulumi
 
 from modelyard.files import read_file
-from modelyard.stack.document import parse_plain
+from modelyard.stack.yaml.document import parse_plain
 
 
 def check_state(root: Path, stack: str) -> None:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from modelyard.drain.values import STOP
+from modelyard.probes.values import STOP
 
 
 def stop_asked() -> bool:

@@ -16,7 +16,7 @@ from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 from lab.build import cache_folder
-from modelyard.environments.conda import SOLVER_SHA256, SOLVER_VERSION
+from modelyard.workloads.environments.conda import SOLVER_SHA256, SOLVER_VERSION
 from tests.servers import listening
 
 HERE = "{}.{}".format(*sys.version_info[:2])

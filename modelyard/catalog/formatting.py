@@ -8,8 +8,8 @@ from typing import NamedTuple
 from modelyard.catalog.library import META, META_KEYS
 from modelyard.files import parse_json
 from modelyard.stack.config import Path
-from modelyard.stack.formatting import Formatted, formatted
-from modelyard.stack.source import Problem
+from modelyard.stack.yaml.formatting import Formatted, formatted
+from modelyard.stack.yaml.source import Problem
 
 WIDTH = 120
 """Columns of the longest line that an object or list is put on."""

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, get_args
 from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
 from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
 from modelyard.findings import Finding, Severity, first
-from modelyard.stack.document import parse, parse_plain
 from modelyard.stack.words import did_you_mean, plain
+from modelyard.stack.yaml.document import parse, parse_plain
 from modelyard.untrusted import BadSchema, Checker, cost_of
 
 PATCHES_FOLDER = "patches"

@@ -16,7 +16,7 @@ from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phas
 from modelyard.catalog.places import Origins
 from modelyard.catalog.sandbox import MAX_MADE, environment
 from modelyard.findings import Finding, Severity, first
-from modelyard.stack.document import parse_plain
+from modelyard.stack.yaml.document import parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
 
 SECONDS = 5.0

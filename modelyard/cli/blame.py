@@ -4,10 +4,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from modelyard import merge
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, planned_target, project_root, say, stack_options, the_plan
 from modelyard.cli.exit import Exit, Stop
+from modelyard.kube import merge
 from modelyard.plan.trace import Renderings, Trace, find_fields, trace
 from modelyard.plan.values import TargetPlan
 from modelyard.report.fields import names_its_item

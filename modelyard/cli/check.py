@@ -16,14 +16,14 @@ from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
 from modelyard.findings import Finding, loud, ordered
 from modelyard.plan.project import Planned
-from modelyard.report.checked import Checked
+from modelyard.report.ci.checked import Checked
 from modelyard.report.style import Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from modelyard.explanations import Explanation
-    from modelyard.promql.server import Server
+    from modelyard.probes.prometheus import Server
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -97,7 +97,7 @@ def _prices(root: Path, result: Planned) -> tuple[Finding, ...]:
     """What is wrong with the stack's price file."""
     if result.stack is None or result.stack.config.prices is None:
         return ()
-    from modelyard.cost.project import prices_of
+    from modelyard.plan.cost.project import prices_of
 
     return prices_of(root, result.stack)[1]
 
@@ -107,7 +107,7 @@ def _answers(result: Planned, server: "Server | None") -> tuple[Finding, ...]:
     if server is None or result.stack is None or result.plan is None:
         return ()
     from modelyard.plan.asking import answers
-    from modelyard.promql.server import ServerError
+    from modelyard.probes.prometheus import ServerError
 
     try:
         return answers(result.stack, result.plan, server, date.today())
@@ -118,7 +118,7 @@ def _answers(result: Planned, server: "Server | None") -> tuple[Finding, ...]:
 def _server(address: str | None) -> "Server | None":
     if address is None:
         return None
-    from modelyard.promql.server import BadAddress, server
+    from modelyard.probes.prometheus import BadAddress, server
 
     try:
         return server(address, os.environ, named=True)

@@ -138,7 +138,7 @@ def with_jobs(planned: Planned) -> Planned:
 
 def drain_is_off() -> bool:
     """Whether the environment says that nothing waits."""
-    from modelyard.drain.values import NO_DRAIN
+    from modelyard.probes.values import NO_DRAIN
 
     return bool(os.environ.get(NO_DRAIN))
 

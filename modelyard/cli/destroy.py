@@ -14,7 +14,7 @@ from modelyard.report.style import hanging, safe
 
 if TYPE_CHECKING:
     from modelyard.engine.applied import AppliedStack
-    from modelyard.pool import Run
+    from modelyard.runs.pool import Run
     from modelyard.stack import Stack
 
 
@@ -57,10 +57,10 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
     from modelyard.engine import EngineError, applied_stack
     from modelyard.engine.failure import FORGET_REMOTE
     from modelyard.engine.home import FORGET
-    from modelyard.plan.ledger import ours
     from modelyard.plan.project import shown
+    from modelyard.plan.undo.ledger import ours
     from modelyard.stack import load
-    from modelyard.workloads.remote import remote_clusters
+    from modelyard.workloads.facts.remote import remote_clusters
 
     stack, findings = load(path, shown(root, path), root)
     if stack is None:
@@ -115,12 +115,12 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
     Returns:
         Whether there are runs that go with their namespace.
     """
-    from modelyard.cli.runs import namespaces
+    from modelyard.cli.job.shared import namespaces
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.lists import run_objects
-    from modelyard.pool import runs_of
+    from modelyard.runs.pool import runs_of
     from modelyard.stack.words import few
-    from modelyard.workloads.remote import queue_of, remote_clusters
+    from modelyard.workloads.facts.remote import queue_of, remote_clusters
 
     # Whether there are queues, and whether the namespace is the stack's own and goes with it.
     runs_here = bool(stack.config.teams) or any(job.command for job in stack.config.jobs)
@@ -175,7 +175,7 @@ def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     from modelyard.cluster import ObjectKey
     from modelyard.cluster.connection import connect
     from modelyard.cluster.present import present
-    from modelyard.cluster.state import annotations_of
+    from modelyard.kube.state import annotations_of
     from modelyard.plan.ownership import MODE_ANNOTATION
     from modelyard.report.values import count
 

@@ -56,7 +56,7 @@ def _read(root: Path, name: str, path: Path) -> Stack:
 def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
     """What became of a stack: on the platform's cluster, and on each remote one."""
     from modelyard.engine import EngineError, NothingAppliedError, applied_stack
-    from modelyard.workloads.remote import remote_clusters
+    from modelyard.workloads.facts.remote import remote_clusters
 
     nothing = StackDrift(stack.name, "nothing", stack.context, None)
     try:
@@ -92,7 +92,7 @@ def _drift(stack: Stack, applied: "AppliedStack", nothing: StackDrift) -> StackD
     """What became of what was applied to one cluster; ``nothing`` says to which."""
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.present import present
-    from modelyard.merge import MergeSchema
+    from modelyard.kube.merge import MergeSchema
     from modelyard.plan.drift import compare
 
     if not applied.targets:

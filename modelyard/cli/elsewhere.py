@@ -11,14 +11,14 @@ from modelyard.stack.config import Config
 if TYPE_CHECKING:
     from lightkube import Client
 
-    from modelyard.cli.runs import Found
+    from modelyard.cli.job.shared import Found
     from modelyard.cluster.gathered import FarObjects
-    from modelyard.pool import Run
+    from modelyard.runs.pool import Run
 
 
 def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
     """What the clusters of a run have of it: of those with a context; one that is out of reach is told and left out."""
-    from modelyard.pool.dispatch import clusters_for
+    from modelyard.runs.pool.dispatch import clusters_for
 
     if not run.dispatched or run.over:
         return {}
@@ -57,7 +57,7 @@ def pods_elsewhere(found: "Found", run: "Run") -> Sought:
     Raises:
         Stop: one that the stack has a context for cannot be reached.
     """
-    from modelyard.cli.runs import reached
+    from modelyard.cli.job.shared import reached
 
     if not run.clusters:
         return Sought((), None)

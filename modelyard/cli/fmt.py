@@ -15,7 +15,7 @@ from modelyard.cli.common import project_root, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.report.style import safe
-from modelyard.stack.formatting import Formatted
+from modelyard.stack.yaml.formatting import Formatted
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -128,9 +128,9 @@ def _formatted(root: Path, file: File) -> Result:
     from modelyard.catalog.formatting import formatted_file
     from modelyard.files import ReadError, read_file
     from modelyard.stack import codes
-    from modelyard.stack.document import parse
-    from modelyard.stack.formatting import formatted, stack_order
-    from modelyard.stack.source import MAX_BYTES, Problem
+    from modelyard.stack.yaml.document import parse
+    from modelyard.stack.yaml.formatting import formatted, stack_order
+    from modelyard.stack.yaml.source import MAX_BYTES, Problem
 
     if _is_link(file):
         return Result(file, "", Formatted("", Problem("", "it is a symbolic link", harmless=True)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from modelyard.cli.exit import Exit, Stop
 from modelyard.files import repository_of
 from modelyard.findings import loud
-from modelyard.report.checked import Checked
+from modelyard.report.ci.checked import Checked
 from modelyard.report.style import PLAIN, Style
 
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -96,7 +96,7 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
     # The runner gives each step a file for its part of the run's summary; the step may have written to it before.
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if wanted.screen == "github" else None
     if summary:
-        from modelyard.report.annotations import summary_markdown
+        from modelyard.report.ci.annotations import summary_markdown
 
         with Path(summary).open("a", encoding="utf-8") as stream:
             stream.writelines(f"{line}\n" for line in summary_markdown(visible))
@@ -109,16 +109,16 @@ def _document(form: str, checked: Checked, visible: Checked, text: Text, style: 
 
             return json_text(findings_document(checked.findings)) + "\n"
         case "sarif":
+            from modelyard.report.ci.sarif import sarif_document
             from modelyard.report.json import json_text
-            from modelyard.report.sarif import sarif_document
 
             return json_text(sarif_document(visible, os.environ.get("MODELYARD_DOCS_URL", ""))) + "\n"
         case "junit":
-            from modelyard.report.junit import junit_text
+            from modelyard.report.ci.junit import junit_text
 
             return junit_text(visible)
         case "github":
-            from modelyard.report.annotations import annotations_text
+            from modelyard.report.ci.annotations import annotations_text
 
             return "".join(f"{line}\n" for line in annotations_text(visible))
         case _:

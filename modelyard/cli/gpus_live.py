@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, project_root, say
 from modelyard.cli.exit import Exit, Stop
-from modelyard.pool import Usage, busy_gpus, pool_view
+from modelyard.runs.pool import Usage, busy_gpus, pool_view
 from modelyard.stack.names import instead
 
 
 def run(args: Namespace) -> Exit:
     """Looks at the cluster and prints the tables."""
-    from modelyard.cli.runs import namespaces, reached
+    from modelyard.cli.job.shared import namespaces, reached
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pool_objects
     from modelyard.report.pool import Asked, pool_document, pool_text
@@ -51,7 +51,7 @@ def run(args: Namespace) -> Exit:
 
 def _usage(named: str | None, known: str | None, minutes: int) -> Usage | None:
     """What GPUs did; None where no server is known. One that was named on the command line has to answer."""
-    from modelyard.promql.server import BadAddress, ServerError, server
+    from modelyard.probes.prometheus import BadAddress, ServerError, server
 
     url = named if named is not None else known
     if url is None:

@@ -172,7 +172,7 @@ def _planned(root: Path, args: Namespace, by: Judging, file: Path) -> "Planned":
     result = with_jobs(judged(root, plan_one(root, file, args.live, args.verbose), by))
     if not args.cost:
         return result
-    from modelyard.cost.project import priced
+    from modelyard.plan.cost.project import priced
 
     return priced(root, result)
 

@@ -107,7 +107,7 @@ def _check_comment(args: Namespace) -> None:
         return
     from urllib.parse import urlsplit
 
-    from modelyard.report.preview_markdown import LIMIT, least
+    from modelyard.report.preview.markdown import LIMIT, least
 
     try:
         address = urlsplit(args.report_url)
@@ -127,11 +127,11 @@ def _check_comment(args: Namespace) -> None:
 def _text(preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> str:
     match form:
         case "markdown":
-            from modelyard.report.preview_markdown import LIMIT, preview_markdown
+            from modelyard.report.preview.markdown import LIMIT, preview_markdown
 
             return preview_markdown(preview, limit=LIMIT if args.limit is None else args.limit, report=args.report_url)
         case "json" | "html":
-            from modelyard.report.preview_json import preview_document
+            from modelyard.report.preview.json import preview_document
 
             document = preview_document(preview, preview.pages)
             if form == "json":
@@ -142,7 +142,7 @@ def _text(preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> s
 
             return html_page(document, title=f"modelyard preview: {preview.head.name} against {preview.base.name}")
         case _:
-            from modelyard.report.preview_text import preview_text
+            from modelyard.report.preview.text import preview_text
             from modelyard.report.style import PLAIN
 
             return "\n".join(preview_text(preview, style_for(args, sys.stdout) if to_screen else PLAIN)) + "\n"

@@ -37,7 +37,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.files import read_text
     from modelyard.plan.project import shown
     from modelyard.stack import load, load_text
-    from modelyard.stack.edit import EditError
+    from modelyard.stack.yaml.edit import EditError
 
     root = project_root(args)
     _known([*args.take, *args.keep])

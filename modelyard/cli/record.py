@@ -65,7 +65,7 @@ def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
     """Removes the recordings of remote clusters that the stack neither names nor has anything in, and says so."""
     from modelyard.cluster.held import StateError, held_objects
     from modelyard.cluster.recorded import forget_recorded, recorded_name, recorded_remote_names
-    from modelyard.workloads.remote import remote_clusters
+    from modelyard.workloads.facts.remote import remote_clusters
 
     for remote in sorted(recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}):
         try:
@@ -82,7 +82,7 @@ def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[s
     """The clusters of a stack, the platform's under an empty name, and what is recorded of each."""
     from modelyard.cluster.connection import connect
     from modelyard.plan.project import library_of, wanted_objects
-    from modelyard.workloads.remote import remote_clusters
+    from modelyard.workloads.facts.remote import remote_clusters
 
     yield "", connect(context or stack.context), wanted_objects(root, stack)
     for remote in remote_clusters(stack.config):
@@ -96,7 +96,7 @@ def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[s
 def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
     """Writes what was read of one cluster and says what it is."""
     from modelyard.cluster.recorded import recorded_files, recorded_folder, write_recorded
-    from modelyard.merge import MergeSchema
+    from modelyard.kube.merge import MergeSchema
     from modelyard.plan.project import shown
     from modelyard.report.values import count
 

@@ -13,9 +13,9 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
-    from modelyard.remote import Own
     from modelyard.stack import Stack
     from modelyard.stack.jobs import Resource
+    from modelyard.workloads.remote import Own
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -29,10 +29,10 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Resolves, prints and writes."""
     from modelyard.hardware.rented import provider_of
-    from modelyard.remote import CODES, check_remote, offers
-    from modelyard.remote.places import remote_jobs
     from modelyard.report.remote import RemoteResource, remote_document, remote_text
     from modelyard.stack import apply_waivers
+    from modelyard.workloads.remote import CODES, check_remote, offers
+    from modelyard.workloads.remote.places import remote_jobs
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
@@ -71,8 +71,8 @@ def run(args: Namespace) -> Exit:
 
 def _own_prices(root: Path, stack: "Stack") -> "Own":
     """What the stack's price file says of whole machines."""
-    from modelyard.cost.prices import NO_CARD
-    from modelyard.cost.project import prices_of
+    from modelyard.plan.cost.prices import NO_CARD
+    from modelyard.plan.cost.project import prices_of
 
     prices, findings = prices_of(root, stack)
     if prices is None:
@@ -112,9 +112,9 @@ def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequ
         sys.stderr.write("nothing was written: correct the errors first\n")
         return 0
     from modelyard.cli.folder import replace_generated
-    from modelyard.remote.cluster import cluster_files
-    from modelyard.remote.copies import copy_jobs
-    from modelyard.remote.launch import launch_files, launches
+    from modelyard.workloads.remote.cluster import cluster_files
+    from modelyard.workloads.remote.copies import copy_jobs
+    from modelyard.workloads.remote.launch import launch_files, launches
 
     by_job: dict[str, dict[str, str]] = {}
     for one in chosen:

@@ -10,7 +10,7 @@ from modelyard.cli.exit import Exit
 
 SCHEMAS = {
     "stack": ("modelyard.stack", "stack.schema.json"),
-    "prices": ("modelyard.cost", "prices.schema.json"),
+    "prices": ("modelyard.plan.cost", "prices.schema.json"),
     "plan": ("modelyard.plan", "plan.schema.json"),
     "policy": ("modelyard.policy", "policy.schema.json"),
     "assertion": ("modelyard.policy", "assertion.schema.json"),

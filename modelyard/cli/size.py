@@ -8,8 +8,8 @@ from datetime import date
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
-from modelyard.sizing import Sized
 from modelyard.stack.words import did_you_mean
+from modelyard.workloads.sizing import Sized
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -22,8 +22,8 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Sizes and prints."""
     from modelyard.report.size import size_document, size_text
-    from modelyard.sizing import CODES, check_jobs, sized
     from modelyard.stack import apply_waivers
+    from modelyard.workloads.sizing import CODES, check_jobs, sized
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster import Refusal
-    from modelyard.jobs import Submission
+    from modelyard.runs.jobs import Submission
     from modelyard.stack import Stack
     from modelyard.stack.pipelines import Pipeline
 

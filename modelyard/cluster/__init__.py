@@ -6,7 +6,7 @@ Kubernetes. Applying is Pulumi's work: all that is ever written here is what und
 
 from modelyard.cluster.answer import Answer, Ask, Claim, Deletion, Question, Refusal
 from modelyard.cluster.recorded import load_recorded
-from modelyard.cluster.state import ClusterState, Node, ObjectKey, Pod, essence, key_of
+from modelyard.kube.state import ClusterState, Node, ObjectKey, Pod, essence, key_of
 
 __all__ = [
     "Answer",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from modelyard.cluster.state import ObjectKey
+from modelyard.kube.state import ObjectKey
 
 Why = Literal["rights", "admission", "quota", "invalid", "missing"]
 """Why a change is refused: no right to it, a webhook or policy says no, a quota is used up, the object would not be

@@ -5,7 +5,7 @@ from typing import Literal
 from lightkube import Client
 
 from modelyard.cluster.live import read
-from modelyard.cluster.state import ObjectKey
+from modelyard.kube.state import ObjectKey
 
 State = Literal["built", "building", "failed", "none"]
 

@@ -12,9 +12,9 @@ from modelyard.cluster.connection import ClusterError, ask_server, transport
 from modelyard.cluster.dryrun import taken
 from modelyard.cluster.live import path_of
 from modelyard.cluster.patience import busy, patiently
-from modelyard.cluster.state import key_of
 from modelyard.cluster.writing import delete
 from modelyard.hiding import hidden_words
+from modelyard.kube.state import key_of
 
 
 def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) -> dict[str, Any] | Refusal:

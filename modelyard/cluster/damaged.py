@@ -17,7 +17,7 @@ from modelyard.cluster.recorded import (
     stack_of_recorded,
 )
 from modelyard.findings import Finding
-from modelyard.merge import MergeSchema, validate
+from modelyard.kube.merge import MergeSchema, validate
 
 
 def damaged(root: Path, name: str, schema: MergeSchema) -> Iterator[Finding]:

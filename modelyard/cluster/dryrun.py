@@ -17,8 +17,8 @@ from modelyard.cluster.answer import Answer, Claim, Deletion, Question, Refusal,
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import path_of, unknown_kind
 from modelyard.cluster.patience import busy, patiently, status
-from modelyard.cluster.state import ObjectKey, key_of
 from modelyard.cluster.writing import delete_options
+from modelyard.kube.state import ObjectKey, key_of
 
 AT_ONCE = 16
 """Requests under way at a time."""

@@ -22,7 +22,7 @@ from modelyard.cluster.engine import EngineError, ask_engine
 from modelyard.servers import origin_of
 from modelyard.stack.config import Stack, dotted
 from modelyard.temporary import temporary_folder, write_private
-from modelyard.workloads.remote import RemoteCluster, own_context, remote_clusters
+from modelyard.workloads.facts.remote import RemoteCluster, own_context, remote_clusters
 
 _PLAIN = ("token", "client-certificate-data", "client-key-data")
 """What is taken of a user. Programs and paths are not: whoever may write a Secret would choose what runs here."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from modelyard.cluster.engine import EngineError, ask_engine
-from modelyard.cluster.state import Held, ObjectKey, key_of
 from modelyard.files import parse_json
+from modelyard.kube.state import Held, ObjectKey, key_of
 
 RECORD = "modelyard:index:Applied"
 """Type of ``components.record.Applied``."""

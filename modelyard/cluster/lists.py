@@ -9,9 +9,9 @@ from lightkube import Client
 
 from modelyard.cluster.connection import ClusterError, ask_server, message, transport
 from modelyard.cluster.gathered import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
-from modelyard.cluster.kinds import KUEUE, RAY, SPARK
 from modelyard.cluster.patience import busy, patiently
-from modelyard.cluster.state import Node, node_of
+from modelyard.kube.kinds import KUEUE, RAY, SPARK
+from modelyard.kube.state import Node, node_of
 
 PAGE: Final = 500
 """Objects of one answer, as kubectl asks for them."""

@@ -11,11 +11,11 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import ClusterError, ask_server, message, transport
-from modelyard.cluster.kinds import KINDS, SPARK
 from modelyard.cluster.patience import busy, patiently
 from modelyard.cluster.pods import holds_resources, request_of
 from modelyard.cluster.scaling import lists, reference
-from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
+from modelyard.kube.kinds import KINDS, SPARK
+from modelyard.kube.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
 
 
 class Snapshot(NamedTuple):

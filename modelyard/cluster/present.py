@@ -7,7 +7,7 @@ from typing import Any
 from lightkube import Client
 
 from modelyard.cluster.live import identity, read
-from modelyard.cluster.state import ObjectKey
+from modelyard.kube.state import ObjectKey
 
 AT_ONCE = 8
 """Requests under way at a time."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import listed, read
-from modelyard.cluster.state import ObjectKey
+from modelyard.kube.state import ObjectKey
 
 if TYPE_CHECKING:
     from lightkube import Client

@@ -10,11 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from modelyard.cluster.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
 from modelyard.files import ReadError, parse_json, read_file, refuse_links
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
-from modelyard.merge.fieldset import is_set
+from modelyard.kube.merge.fieldset import is_set
+from modelyard.kube.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
 
 FORMAT_VERSION = 1
 CLUSTER_FILE = "cluster.json"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard.cluster.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, annotations_of
+from modelyard.kube.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, annotations_of
 
 _LISTS = (
     ("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),

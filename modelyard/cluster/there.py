@@ -8,7 +8,7 @@ from lightkube import Client
 
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.patience import busy, patiently, status
-from modelyard.cluster.state import ObjectKey
+from modelyard.kube.state import ObjectKey
 
 NAMED_BY_PODS: Final = {
     "ConfigMap": "configmaps",

@@ -13,7 +13,7 @@ from lightkube import Client
 
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import path_of
-from modelyard.cluster.state import ObjectKey, annotations_of, key_of
+from modelyard.kube.state import ObjectKey, annotations_of, key_of
 
 _BUSY = (429, 500, 502, 503, 504)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.drain.values import NO_DRAIN, STOP
 from modelyard.engine.applied import cluster_of
 from modelyard.engine.home import elsewhere
 from modelyard.engine.progress import Report
@@ -15,6 +14,7 @@ from modelyard.engine.stopping import GENTLY, Stopping
 from modelyard.engine.ways import led
 from modelyard.plan import Plan
 from modelyard.plan.store import plan_to_json
+from modelyard.probes.values import NO_DRAIN, STOP
 from modelyard.temporary import temporary_folder, write_private
 
 

@@ -13,7 +13,7 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 
 from modelyard.engine.ledger import Record, on_cluster
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.ledger import ledger_text
+from modelyard.plan.undo.ledger import ledger_text
 
 
 class _LeavingProvider(ResourceProvider):

@@ -19,9 +19,9 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from modelyard.cluster import ObjectKey
 from modelyard.engine.progress import LEFT
 from modelyard.files import parse_json
-from modelyard.merge import Owner, Path, fieldset
+from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.ledger import filled, ledger_of, ledger_text, ours, read_or_none, write_ledger
+from modelyard.plan.undo.ledger import filled, ledger_of, ledger_text, ours, read_or_none, write_ledger
 
 FORMAT_VERSION = 1
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from pulumi.automation import events
 
-from modelyard.cluster.kinds import KINDS
-from modelyard.drain.waiting import SAYS
 from modelyard.engine.unreached import unreached
+from modelyard.kube.kinds import KINDS
+from modelyard.probes.waiting import SAYS
 
 Report = Callable[[str], None]
 """Receives one line of progress at a time."""

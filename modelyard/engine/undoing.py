@@ -13,10 +13,10 @@ from lightkube import Client
 from modelyard.cluster import ObjectKey, writing
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.writing import OvertakenError, RefusedError
-from modelyard.merge import Owner, Path
-from modelyard.plan.ledger import known_ledger
+from modelyard.kube.merge import Owner, Path
 from modelyard.plan.ownership import FIELD_MANAGER
-from modelyard.plan.returning import finished, foreign, handed_over, undo
+from modelyard.plan.undo.ledger import known_ledger
+from modelyard.plan.undo.restore import finished, foreign, handed_over, undo
 
 ATTEMPTS = 12
 """How often a target is tried that others write at the same time, or whose API server is busy."""

@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterable
 from datetime import date
 
-from modelyard.cluster.state import Node
 from modelyard.findings import Finding
-from modelyard.jobs import Submission
+from modelyard.kube.state import Node
 from modelyard.plan.checks.jobs import check_job_room
 from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.plan.checks.partitions import check_slice_quotas
-from modelyard.sizing import sized
+from modelyard.runs.jobs import Submission
 from modelyard.stack import waive
 from modelyard.stack.config import Stack
+from modelyard.workloads.sizing import sized
 
 
 def admitted(stack: Stack, made: Submission, names: Collection[str], today: date) -> Submission:

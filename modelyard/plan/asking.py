@@ -4,10 +4,10 @@ from datetime import date
 
 from modelyard.findings import Finding
 from modelyard.plan.autoscaling import queries_of
+from modelyard.plan.checks.live_queries import check_on_server
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
-from modelyard.promql.live import check_on_server
-from modelyard.promql.server import Server
+from modelyard.probes.prometheus import Server
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Stack
 

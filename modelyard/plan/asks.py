@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from modelyard.hardware import Card, products, resolve
 from modelyard.names import GPU_RESOURCE
-from modelyard.sizing import Sized
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job
-from modelyard.workloads.heads import Head, head_of
+from modelyard.workloads.facts.heads import Head, head_of
+from modelyard.workloads.sizing import Sized
 
 Requests = tuple[tuple[str, Fraction], ...]
 """Of one pod: cores, bytes and GPUs by resource."""

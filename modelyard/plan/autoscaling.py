@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from modelyard.catalog import Document
-from modelyard.cluster.state import SCALED_OBJECT, annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
-from modelyard.plan.pods import replicas_of
+from modelyard.kube.scheduling.pods import replicas_of
+from modelyard.kube.state import SCALED_OBJECT, annotations_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
-from modelyard.workloads.facts import KEDA_QUERIES, VALID_QUERIES, VENDOR_QUERIES
+from modelyard.workloads.facts.stack import KEDA_QUERIES, VALID_QUERIES, VENDOR_QUERIES
 
 if TYPE_CHECKING:
     from modelyard.promql.queries import Query

@@ -8,6 +8,7 @@ from modelyard.catalog import Library, Selected
 from modelyard.cluster import Ask, ClusterState
 from modelyard.findings import Finding
 from modelyard.hardware.limits import CELERY_GPUS
+from modelyard.kube.scheduling.room import room_of
 from modelyard.plan.checking import object_findings, stack_findings
 from modelyard.plan.checks.needed import Absent, check_needed
 from modelyard.plan.drains import check_drains, drains
@@ -15,7 +16,6 @@ from modelyard.plan.objects import planned_objects
 from modelyard.plan.order import order
 from modelyard.plan.places import place_in_patch, place_in_stack, places_in_stack
 from modelyard.plan.remotes import RemoteStart, plan_remote
-from modelyard.plan.room import room_of
 from modelyard.plan.secrets import findings_without
 from modelyard.plan.sides import platform_side
 from modelyard.plan.trace import place_field

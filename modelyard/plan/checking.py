@@ -11,6 +11,7 @@ from modelyard.cluster import ClusterState, Node
 from modelyard.findings import Finding
 from modelyard.hardware import check
 from modelyard.hardware.nodes import check_nodes
+from modelyard.kube.scheduling.room import Room
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.checks.dispatch import check_clusters
 from modelyard.plan.checks.placement import check_placement
@@ -21,14 +22,13 @@ from modelyard.plan.checks.versions import check_version
 from modelyard.plan.keda import check_keda, staying
 from modelyard.plan.objects import Objects
 from modelyard.plan.reach import check_reach
-from modelyard.plan.room import Room
 from modelyard.plan.scalers import check_scalers
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Workload
-from modelyard.workloads.nodepools import most_gpus
+from modelyard.workloads.facts.nodepools import most_gpus
 
 if TYPE_CHECKING:
-    from modelyard.sizing import Sized
+    from modelyard.workloads.sizing import Sized
 
 
 def stack_findings(stack: Stack, state: ClusterState, sizes: "tuple[Sized, ...]") -> Iterator[Finding]:
@@ -76,11 +76,11 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
         yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources or stack.config.pipelines:
         # Most stacks have none, and the formulas are an import of their own.
-        from modelyard.jobs import check_dispatch, check_images, check_spark
-        from modelyard.pipelines import check_pipelines
         from modelyard.plan.checks.jobs import check_job_room
         from modelyard.plan.checks.partitions import check_slice_quotas
-        from modelyard.sizing import check_jobs
+        from modelyard.runs.jobs import check_dispatch, check_images, check_spark
+        from modelyard.runs.pipelines import check_pipelines
+        from modelyard.workloads.sizing import check_jobs
 
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes, _growth(stack.config))
@@ -94,11 +94,11 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
 
         yield from check_notebook_servers(stack)
     if stack.config.environments or _named_environments(stack.config):
-        from modelyard.environments import check_environments
+        from modelyard.workloads.environments import check_environments
 
         yield from check_environments(stack, state.nodes)
     if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
-        from modelyard.remote import check_remote
+        from modelyard.workloads.remote import check_remote
 
         yield from check_remote(stack, everything=everything)
 

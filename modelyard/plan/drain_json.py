@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard.drain import Broker, Dashboard, Drain, HeadService, Numbers, Source, Unnamed
+from modelyard.probes import Broker, Dashboard, Drain, HeadService, Numbers, Source, Unnamed
 
 _KINDS: dict[str, type[Source]] = {
     "dashboard": Dashboard,

@@ -2,16 +2,16 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from modelyard.cluster.state import Scaler
-from modelyard.drain import Broker, Dashboard, Drain, HeadService, Numbers, Side, Source, Unnamed
-from modelyard.drain.values import NAMES
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.kube.scheduling.pods import grace_of
+from modelyard.kube.state import Scaler
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.keda import Scaling, scalings
-from modelyard.plan.pods import grace_of
 from modelyard.plan.scalers import scalers_of
 from modelyard.plan.values import Plan, TargetPlan
+from modelyard.probes import Broker, Dashboard, Drain, HeadService, Numbers, Side, Source, Unnamed
+from modelyard.probes.values import NAMES
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
 

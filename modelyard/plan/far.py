@@ -8,17 +8,17 @@ from modelyard.catalog import Library
 from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.cluster.connection import ClusterError, connect
 from modelyard.cluster.dryrun import dry_run
-from modelyard.cluster.kinds import KUEUE
 from modelyard.cluster.live import identity, objects_of, serves, snapshot, state_of
-from modelyard.cluster.state import Held
 from modelyard.findings import Finding
+from modelyard.kube.kinds import KUEUE
+from modelyard.kube.state import Held
 from modelyard.plan.about import objects_about
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
 from modelyard.plan.sides import remote_side
-from modelyard.plan.undoing import unlisted
+from modelyard.plan.undo.findings import unlisted
 from modelyard.stack.config import Stack, dotted
-from modelyard.workloads.remote import RemoteCluster, queue_of, remote_clusters
+from modelyard.workloads.facts.remote import RemoteCluster, queue_of, remote_clusters
 
 if TYPE_CHECKING:
     from lightkube import Client

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from modelyard import merge
 from modelyard.cluster import Answer, Claim, Refusal
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden, hidden_words
-from modelyard.merge.managed import entries, identity
+from modelyard.kube import merge
+from modelyard.kube.merge.managed import entries, identity
 
 _SHOWN = 4
 """Fields that a finding names before it only counts."""

@@ -3,12 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
-from modelyard.drain import Busy, Drain, Unanswered, Unnamed
-from modelyard.drain.asking import ask
 from modelyard.findings import Finding, Severity
 from modelyard.plan.drains import left_behind, unanswerable
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
+from modelyard.probes import Busy, Drain, Unanswered, Unnamed
+from modelyard.probes.asking import ask
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Stack
 

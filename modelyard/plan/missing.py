@@ -6,7 +6,7 @@ from typing import Any
 from modelyard.catalog import Document, PatchVersion, Selected
 from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.findings import Finding, Severity
-from modelyard.plan.pods import pod_spec
+from modelyard.kube.scheduling.pods import pod_spec
 from modelyard.stack.words import did_you_mean, nearest
 from modelyard.workloads import Workload
 

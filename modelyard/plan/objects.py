@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from modelyard import merge
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base
 from modelyard.cluster import Answer, ClusterState, ObjectKey, Question, key_of
 from modelyard.findings import Finding, Severity, first_of_each
+from modelyard.kube import merge
 from modelyard.plan.keda import freed
-from modelyard.plan.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.missing import unset
 from modelyard.plan.target import REPLICAS, Prepared, Wish, finish, prepare
+from modelyard.plan.undo.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.unsettled import unsettled
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, Stack

@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
 from modelyard.cluster import ObjectKey
-from modelyard.drain import Drain, Unnamed, described
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.kube.scheduling.pods import grace_of, pods_of
+from modelyard.kube.scheduling.room import Room
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.checks.quotas import pods_within
 from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
-from modelyard.plan.pods import grace_of, pods_of
-from modelyard.plan.room import Room
 from modelyard.plan.values import Step, TargetPlan
+from modelyard.probes import Drain, Unnamed, described
 from modelyard.workloads import GPU_ROLES, Workload
 
 

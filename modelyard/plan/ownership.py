@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from modelyard.cluster import Claim
-from modelyard.cluster.state import annotations_of
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
-from modelyard.merge import Owner
-from modelyard.merge.managed import ownership
+from modelyard.kube.merge import Owner
+from modelyard.kube.merge.managed import ownership
+from modelyard.kube.state import annotations_of
 from modelyard.names import STACK_NOTE
 from modelyard.plan.values import FieldChange
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from modelyard import merge
 from modelyard.catalog import Library, PatchVersion
 from modelyard.catalog.places import line_of, target_line
 from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, Stack
-from modelyard.workloads.jobs import places_of_deployments
-from modelyard.workloads.notebooks import places_of_servers
+from modelyard.workloads.facts.jobs import places_of_deployments
+from modelyard.workloads.facts.notebooks import places_of_servers
 
 _META, _TEMPLATE = "/meta.yaml", "/patch.yaml.j2"
 

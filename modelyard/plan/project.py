@@ -17,16 +17,16 @@ from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.sides import sides_of
-from modelyard.plan.undoing import unlisted, unread
+from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, codes, load, project_name, waive
-from modelyard.workloads.remote import remote_clusters
+from modelyard.workloads.facts.remote import remote_clusters
 
 if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.counting import Asked
-    from modelyard.cluster.state import Held
+    from modelyard.kube.state import Held
 
 
 class Planned(NamedTuple):
@@ -80,7 +80,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
 def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Finding, ...]:
     """What is wrong with the recorded objects of a stack, why it cannot be planned."""
     from modelyard.cluster.damaged import damaged
-    from modelyard.merge import MergeSchema
+    from modelyard.kube.merge import MergeSchema
 
     schema = MergeSchema.kubernetes(stack.config.kubernetes_version)
     names = (stack.name, *(recorded_name(stack.name, start.remote.name) for start in starts))
@@ -89,7 +89,7 @@ def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Fi
 
 def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "Held"]], list[Finding]]:
     """What is recorded as the stack's own in remote clusters that it does not name any more, and what is unreadable."""
-    from modelyard.cluster.state import Held, annotations_of
+    from modelyard.kube.state import Held, annotations_of
 
     found: dict[str, dict[ObjectKey, Held]] = {}
     problems: list[Finding] = []
@@ -157,7 +157,7 @@ def with_project(root: Path, stack: Stack) -> Stack:
     named = stack._replace(project=project_name(root))
     if not stack.config.environments:
         return named
-    from modelyard.environments import with_files  # few stacks have any, and a cold start is short
+    from modelyard.workloads.environments import with_files  # few stacks have any, and a cold start is short
 
     return with_files(root, named)
 

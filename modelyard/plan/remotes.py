@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.cluster import Answer, Ask, ClusterState, Deletion, ObjectKey, Question, key_of
-from modelyard.cluster.state import Held
 from modelyard.findings import Finding, Severity
+from modelyard.kube.state import Held
 from modelyard.plan.checks.queues import check_deleted
 from modelyard.plan.objects import planned_objects
 from modelyard.plan.sides import remote_side, told_there
 from modelyard.plan.values import Plan, Step, TargetPlan
 from modelyard.stack.config import Stack
-from modelyard.workloads.remote import RemoteCluster
+from modelyard.workloads.facts.remote import RemoteCluster
 
 NAMESPACE = ("v1", "Namespace")
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from modelyard.cluster.state import Scaler
 from modelyard.findings import Finding, Severity
+from modelyard.kube.state import Scaler
 from modelyard.plan.values import TargetPlan
 
 

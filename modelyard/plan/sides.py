@@ -10,10 +10,10 @@ from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
 from modelyard.stack.config import Path, Platform, Stack
 from modelyard.workloads import Facts, sized_resources, stack_facts, workloads
-from modelyard.workloads.remote import RemoteCluster, remote_clusters, remote_facts
+from modelyard.workloads.facts.remote import RemoteCluster, remote_clusters, remote_facts
 
 if TYPE_CHECKING:
-    from modelyard.sizing import Sized
+    from modelyard.workloads.sizing import Sized
 
 _FACTS = "remote"
 _WRITTEN = {"queues": "quota"}

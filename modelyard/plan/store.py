@@ -6,18 +6,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelyard import __version__, merge
+from modelyard import __version__
 from modelyard.cluster import Claim, ObjectKey
 from modelyard.files import parse_json
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden, hidden_text, without_credentials
+from modelyard.kube import merge
 from modelyard.plan.claims import other_owners
 from modelyard.plan.drain_json import drain_from_json, drain_to_json
 from modelyard.plan.starting import moved_objects, moved_order, relevant
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
 
 if TYPE_CHECKING:
-    from modelyard.plan.cost import StackCost
+    from modelyard.plan.cost.values import StackCost
 
 STALE = "the plan is stale"
 """Begins every message that says so."""
@@ -78,7 +79,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     if plan.remotes:
         document["remotes"] = [plan_to_json(one) for one in plan.remotes]
     if plan.cost is not None:
-        from modelyard.plan.cost_json import cost_to_json
+        from modelyard.plan.cost.document import cost_to_json
 
         document["cost"] = cost_to_json(plan.cost)
     document = without_credentials(document)
@@ -220,7 +221,7 @@ def _plan(document: Mapping[str, Any]) -> Plan:
 def _cost(value: Mapping[str, Any] | None) -> "StackCost | None":
     if value is None:
         return None
-    from modelyard.plan.cost_json import cost_from_json
+    from modelyard.plan.cost.document import cost_from_json
 
     return cost_from_json(value)
 

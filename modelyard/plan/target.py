@@ -3,15 +3,15 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
-from modelyard import merge
 from modelyard.catalog import Document, PatchVersion
 from modelyard.catalog.library import BASE, Phase
 from modelyard.cluster import Answer, ClusterState, ObjectKey
 from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
+from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.names import STACK_NOTE
 from modelyard.plan.compose import MISFIT, Composed, compose, first_phase, misfits
 from modelyard.plan.foresight import foresee
-from modelyard.plan.keeping import Kept, keep
 from modelyard.plan.missing import missing_containers, missing_target
 from modelyard.plan.ownership import (
     ENGINE_ANNOTATIONS,
@@ -23,10 +23,10 @@ from modelyard.plan.ownership import (
     take_over,
     taken_unchanged,
 )
-from modelyard.plan.pods import pods_of, replicas_of
-from modelyard.plan.returning import handed_over
 from modelyard.plan.secrets import hidden_change
-from modelyard.plan.undoing import doubts
+from modelyard.plan.undo.findings import doubts
+from modelyard.plan.undo.request import Kept, keep
+from modelyard.plan.undo.restore import handed_over
 from modelyard.plan.values import Action, FieldChange, TargetPlan
 from modelyard.stack.words import few
 from modelyard.workloads import Workload

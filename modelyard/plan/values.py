@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from modelyard.catalog.library import Phase
 from modelyard.cluster import Claim, ObjectKey
-from modelyard.drain import Drain
 from modelyard.findings import Finding
-from modelyard.merge import Key, Owner, Path
+from modelyard.kube.merge import Key, Owner, Path
+from modelyard.probes import Drain
 
 if TYPE_CHECKING:
-    from modelyard.plan.cost import StackCost  # most verbs never look at it, and a cold start is short
+    from modelyard.plan.cost.values import StackCost  # most verbs never look at it, and a cold start is short
 
 FORMAT_VERSION = 2
 """Of the plan's JSON form; grows when a reader of the old form would misread the new."""
@@ -139,7 +139,7 @@ class Plan(NamedTuple):
     inputs: Mapping[str, str]
     """SHA-256 of each input by name: the stack file, every patch version in use, and the tool's version."""
     cost: "StackCost | None" = None
-    """What it costs; None where nobody asked. ``modelyard.cost.project.priced`` puts it there."""
+    """What it costs; None where nobody asked. ``modelyard.plan.cost.project.priced`` puts it there."""
     drains: tuple[Drain, ...] = ()
     """What waits until a training side is idle."""
     remotes: "tuple[Plan, ...]" = ()

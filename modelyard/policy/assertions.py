@@ -6,14 +6,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
-from modelyard.merge import ABSENT, Path
+from modelyard.kube.merge import ABSENT, Path
 from modelyard.policy import fields
 from modelyard.policy.operators import OPERATORS, Operator, fits, text
 from modelyard.policy.rules import Params, Rule
 from modelyard.policy.shapes import ASSERTION_SCHEMA, misfits
 from modelyard.policy.subject import Subject
-from modelyard.stack.document import Document, parse
 from modelyard.stack.words import did_you_mean, listed, plain
+from modelyard.stack.yaml.document import Document, parse
 from modelyard.workloads import fact_at
 
 PLACEHOLDERS = ("name", "kind", "field", "value")

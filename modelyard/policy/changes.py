@@ -13,8 +13,8 @@ from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.policy.rules import CODE, Rule
 from modelyard.policy.settings import Setting, can_run
-from modelyard.stack.document import parse
 from modelyard.stack.words import listed
+from modelyard.stack.yaml.document import parse
 
 if TYPE_CHECKING:
     from modelyard.policy.loading import Policies

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 
-from modelyard import merge
 from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, first_of_each, ordered
+from modelyard.kube import merge
 from modelyard.plan.project import library_of
 from modelyard.plan.sides import Side, sides_of, told_of, told_there
 from modelyard.plan.trace import Renderings, Trace, trace, written_at

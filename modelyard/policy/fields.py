@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from modelyard.merge import ABSENT, Key, Path, Value
+from modelyard.kube.merge import ABSENT, Key, Path, Value
 
 EVERY = Value("*")
 """The element of a path that stands for every item of a list and every value of a map."""

@@ -23,10 +23,10 @@ from modelyard.policy.rules import CODE, LEVELS, PARTS, Declared, Rule, declared
 from modelyard.policy.settings import Place, Settings, settings_of
 from modelyard.policy.shapes import RULES_SCHEMA, misfits
 from modelyard.stack.config import RuleChoice
-from modelyard.stack.document import parse
 from modelyard.stack.words import did_you_mean, listed, plain
+from modelyard.stack.yaml.document import parse
 from modelyard.timelimit import TimeUp
-from modelyard.workloads.sizing import Role
+from modelyard.workloads.pods import Role
 
 FOLDER = "policies"
 RULES, ASSERTIONS, POLICY = "rules", "assertions", "policy.yaml"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from modelyard import quantity
-from modelyard.merge import ABSENT
+from modelyard.kube.merge import ABSENT
 from modelyard.untrusted import fullmatch, pattern_problem
 
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding
 from modelyard.hardware.rules import Applied, check_applied
+from modelyard.kube.scheduling.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
 from modelyard.names import GPU_RESOURCE
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.checks.sizes import wanted_sizes
-from modelyard.plan.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
 from modelyard.plan.values import TargetPlan
 from modelyard.policy.rules import Level
 from modelyard.policy.subject import Subject

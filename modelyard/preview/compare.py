@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from modelyard import merge
 from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
+from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.keeping import put_back
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS
-from modelyard.plan.pods import pods_of, replicas_of
-from modelyard.plan.returning import NOTES
 from modelyard.plan.secrets import hidden_change
+from modelyard.plan.undo.request import put_back
+from modelyard.plan.undo.restore import NOTES
 from modelyard.preview.news import Rules, news_of
 from modelyard.preview.values import FieldDiff, News, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
 from modelyard.stack.config import Waiver

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from modelyard import merge
 from modelyard.findings import Finding
-from modelyard.plan.cost import TargetCost, Total, stack_cost
+from modelyard.kube import merge
+from modelyard.plan.cost.values import TargetCost, Total, stack_cost
 from modelyard.preview.values import FieldDiff, StackDiff, SubmissionDiff, TargetDiff
 
 

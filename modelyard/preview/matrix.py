@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import Plan
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION

@@ -7,7 +7,6 @@ from pathlib import Path
 from posixpath import normpath
 
 from modelyard.cluster.recorded import stack_of_recorded
-from modelyard.environments.locks import lock_file
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.policy.pages import explained
 from modelyard.preview.revisions import Range, RevisionError, between, laid_out
@@ -15,7 +14,8 @@ from modelyard.preview.shared import Commit, same_patches, same_policies, shared
 from modelyard.preview.stacks import Job, compared
 from modelyard.preview.values import News, Policing, Preview, StackDiff
 from modelyard.stack import discover, load, misnamed, stack_folder, stack_of
-from modelyard.stack.source import MAX_BYTES
+from modelyard.stack.yaml.source import MAX_BYTES
+from modelyard.workloads.environments.locks import lock_file
 
 Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None]], Iterable[StackDiff | None]]
 """Does one thing for many stacks, in order, perhaps with more processes."""

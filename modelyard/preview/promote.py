@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 from modelyard.hiding import hidden, hidden_at
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
-from modelyard.stack.edit import with_value
-from modelyard.stack.formatting import formatted, stack_order
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.secret import Secret
 from modelyard.stack.shape import Each, Named, Shape, field_of, spelled
 from modelyard.stack.shapes import CONFIG
+from modelyard.stack.yaml.edit import with_value
+from modelyard.stack.yaml.formatting import formatted, stack_order
 
 TAKEN = (
     "platform.release",
@@ -147,7 +147,7 @@ def promoted(text: str, promotion: Promotion) -> str:
     """The target's file with everything taken over, in the layout of ``modelyard fmt`` where it was in it before.
 
     Raises:
-        modelyard.stack.edit.EditError: a value cannot be put where it belongs.
+        modelyard.stack.yaml.edit.EditError: a value cannot be put where it belongs.
     """
     made = text
     for difference in promotion.taken:

@@ -4,10 +4,10 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-from modelyard.cost.prices import Prices
-from modelyard.cost.project import priced, prices_of
 from modelyard.findings import Finding, ordered
-from modelyard.plan.cost import StackCost
+from modelyard.plan.cost.prices import Prices
+from modelyard.plan.cost.project import priced, prices_of
+from modelyard.plan.cost.values import StackCost
 from modelyard.plan.project import Planned, library_of, plan_after, plan_recorded, shown, with_project
 from modelyard.plan.sides import sides_of
 from modelyard.plan.values import Plan, TargetPlan

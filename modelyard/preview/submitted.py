@@ -8,8 +8,8 @@ as the stack file, and the lock, say them; so are the context and the drain of a
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from modelyard import merge
 from modelyard.catalog import Library, PatchVersion
+from modelyard.kube import merge
 from modelyard.plan.secrets import hidden_change
 from modelyard.preview.values import FieldDiff, SubmissionDiff, SubmissionKind
 from modelyard.stack import durations
@@ -69,7 +69,7 @@ def _all(stack: Stack, library: Library) -> Iterator[tuple[SubmissionKind, str, 
         },
     )
     if any(job.command for job in config.jobs):
-        from modelyard.jobs import job_templates
+        from modelyard.runs.jobs import job_templates
 
         for job, chosen in job_templates(stack, library):
             run, others = chosen.params["run"], {key: one for key, one in chosen.params.items() if key != "run"}

@@ -10,14 +10,14 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.cluster import ClusterState, Node
 from modelyard.hardware.nodes import node_gpus
+from modelyard.kube.scheduling.capacity import obstacle, on_node
+from modelyard.kube.scheduling.pods import Pods, pods_of, replicas_of
+from modelyard.kube.scheduling.room import Room, room_of
 from modelyard.names import GPU_RESOURCE, MIG_PREFIX, is_slice
 from modelyard.plan import TargetPlan
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import obstacle, on_node
 from modelyard.plan.keda import bounds
-from modelyard.plan.pods import Pods, pods_of, replicas_of
 from modelyard.plan.project import Planned
-from modelyard.plan.room import Room, room_of
 from modelyard.stack.config import Config
 from modelyard.workloads import workloads
 

@@ -5,8 +5,8 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding
-from modelyard.merge import Owner, Path
-from modelyard.plan.cost import StackCost
+from modelyard.kube.merge import Owner, Path
+from modelyard.plan.cost.values import StackCost
 from modelyard.preview.topology import Topology
 
 Policing = Literal["base", "head", "none"]

@@ -9,7 +9,6 @@ from modelyard.names import GPU_RESOURCE
 from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, table
 from modelyard.report.values import count
-from modelyard.sizing import Sized
 from modelyard.stack import Config
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource
@@ -18,9 +17,10 @@ from modelyard.stack.partitions import Partition
 from modelyard.stack.plain import plain
 from modelyard.stack.pool import Quota
 from modelyard.stack.remote import RemoteQuota
-from modelyard.workloads.notebooks import namespace_of_server
-from modelyard.workloads.pool import namespace_of, node_labels
-from modelyard.workloads.remote import RemoteCluster, quota_of, remote_clusters
+from modelyard.workloads.facts.notebooks import namespace_of_server
+from modelyard.workloads.facts.pool import namespace_of, node_labels
+from modelyard.workloads.facts.remote import RemoteCluster, quota_of, remote_clusters
+from modelyard.workloads.sizing import Sized
 
 _OF_A_RESOURCE: Final = ("quota", "readSecret", "writeSecret")
 """Keys of a remote cluster that each of the resources on it says for itself."""

@@ -3,11 +3,11 @@
 from typing import Any
 
 from modelyard.names import GPU_RESOURCE
-from modelyard.notebooks import Offer, Part
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, safe, wrapped
+from modelyard.runs.notebooks import Offer, Part
 from modelyard.stack import Stack
-from modelyard.workloads.environments import image_with
+from modelyard.workloads.facts.environments import image_with
 
 _INDENT = 14
 """Columns before the words."""

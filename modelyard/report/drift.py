@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from modelyard import merge
-from modelyard.merge import Owner
+from modelyard.kube import merge
+from modelyard.kube.merge import Owner
 from modelyard.plan import FieldChange
 from modelyard.plan.drift import FORMAT_VERSION, FieldDrift, StackDrift, TargetDrift
 from modelyard.report.fields import rows_of

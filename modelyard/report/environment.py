@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from modelyard.environments.conda import channels_of
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import count
 from modelyard.stack.config import Config
 from modelyard.stack.environments import Environment, Lock
-from modelyard.workloads.environments import build_name
+from modelyard.workloads.environments.conda import channels_of
+from modelyard.workloads.facts.environments import build_name
 
 Built = Mapping[str, Mapping[str, str]]
 """State of the build by namespace, by name of the environment."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.plan import FieldChange
 from modelyard.report.pods import writer
 from modelyard.report.values import Write, text_of

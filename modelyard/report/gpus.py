@@ -40,8 +40,8 @@ def _cells(row: Row) -> dict[str, str]:
 
 def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
     """Everything about single cards."""
-    from modelyard.cost.cards import card_prices
-    from modelyard.cost.words import card_price
+    from modelyard.plan.cost.cards import card_prices
+    from modelyard.plan.cost.words import card_price
 
     prices = card_prices()
     lines: list[str] = []

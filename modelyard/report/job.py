@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modelyard.cluster.gathered import QUEUE, STACK
-from modelyard.jobs import Submission
-from modelyard.pool.words import run_words
 from modelyard.report.style import PLAIN, Style, safe
 from modelyard.report.unified import yaml_text
+from modelyard.runs.jobs import Submission
+from modelyard.runs.pool.words import run_words
 
 
 def submitted_text(

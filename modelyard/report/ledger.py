@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from modelyard import merge
-from modelyard.merge import Owner
+from modelyard.kube import merge
+from modelyard.kube.merge import Owner
 from modelyard.plan import FieldChange
-from modelyard.plan.entries import Entry, Noted
+from modelyard.plan.undo.entries import Entry, Noted
 from modelyard.report.fields import rows_of
 from modelyard.report.json import record
 from modelyard.report.rows import rows_text

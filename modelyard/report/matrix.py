@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from modelyard import merge
-from modelyard.merge import Path
+from modelyard.kube import merge
+from modelyard.kube.merge import Path
 from modelyard.preview.matrix import Row
 from modelyard.report.fields import field_names
 from modelyard.report.pods import writer

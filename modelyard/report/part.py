@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.cost import StackCost, stack_cost
+from modelyard.plan.cost.values import StackCost, stack_cost
 
 _LEFT_OUT = ("PAT", "OWN")
 """Families of findings that leave a target out of a plan. Those about cards and sizes speak of planned targets."""

@@ -5,14 +5,14 @@ from typing import Any
 
 from modelyard import quantity
 from modelyard.cluster.gathered import STAGE
-from modelyard.jobs import Submission
-from modelyard.pipelines import StageSize, Summary
 from modelyard.report.job import submitted_document
 from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import count
+from modelyard.runs.jobs import Submission
+from modelyard.runs.pipelines import StageSize, Summary
 from modelyard.stack import durations
-from modelyard.workloads.heads import Head
+from modelyard.workloads.facts.heads import Head
 
 
 def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.report.values import Write, some, text_of
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -5,12 +5,12 @@ from fractions import Fraction
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from modelyard.remote.offers import Offer
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, safe, table
 from modelyard.report.values import count
 from modelyard.stack.durations import text as length
 from modelyard.stack.jobs import Resource
+from modelyard.workloads.remote.offers import Offer
 
 SHOWN = 8
 """Offers of a resource that the text shows; JSON has all."""

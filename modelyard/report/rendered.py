@@ -7,8 +7,8 @@ from modelyard.catalog import Document, PatchVersion
 from modelyard.cluster import essence
 from modelyard.findings import Finding
 from modelyard.plan import Plan
-from modelyard.plan.ledger import without_ledger
 from modelyard.plan.store import finding_to_json
+from modelyard.plan.undo.ledger import without_ledger
 from modelyard.report.json6902 import json_patch
 from modelyard.report.unified import yaml_text
 

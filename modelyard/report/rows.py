@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.report.fields import Item, Row
 from modelyard.report.style import Style, safe, shorten
 from modelyard.report.values import EVERYTHING, fitted

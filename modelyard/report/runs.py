@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from modelyard.pool import Run, Why
-from modelyard.pool.stake import Stake
-from modelyard.pool.states import State
-from modelyard.pool.times import age, moment
-from modelyard.pool.words import span
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+from modelyard.runs.pool import Run, Why
+from modelyard.runs.pool.stake import Stake
+from modelyard.runs.pool.states import State
+from modelyard.runs.pool.times import age, moment
+from modelyard.runs.pool.words import span
 from modelyard.stack.words import few, plural
 
 

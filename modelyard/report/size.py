@@ -10,10 +10,10 @@ from modelyard.quantity import GI
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
 from modelyard.report.values import count as counted
-from modelyard.sizing import Estimate, Sized, Term, apart
-from modelyard.sizing.numbers import amount, count
-from modelyard.sizing.sources import SOURCES
 from modelyard.stack.jobs import Job
+from modelyard.workloads.sizing import Estimate, Sized, Term, apart
+from modelyard.workloads.sizing.numbers import amount, count
+from modelyard.workloads.sizing.sources import SOURCES
 
 _ADDED = 6
 """Numbers of jobs that share pods which are shown one by one; of more their number is told."""

@@ -10,9 +10,9 @@ from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.report.asked import asked_document, asked_text
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, table, wrapped
-from modelyard.sizing import sized as resources
 from modelyard.stack import Stack
 from modelyard.workloads import Workload
+from modelyard.workloads.sizing import sized as resources
 
 
 def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:

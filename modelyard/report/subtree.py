@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.plan.trace import Trace
 from modelyard.report.pods import writer
 from modelyard.report.style import PLAIN, Style, shorten, table, wrapped

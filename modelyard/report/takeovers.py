@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
-from modelyard.merge import Path
+from modelyard.kube.merge import Path
 from modelyard.report.fields import field_names
 
 _ONE = {

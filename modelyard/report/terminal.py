@@ -108,7 +108,7 @@ def _cost(plan: Plan, style: Style) -> list[str]:
     """What the targets cost, where somebody priced them."""
     if plan.cost is None or not plan.changed:
         return []
-    from modelyard.cost.words import short_cost
+    from modelyard.plan.cost.words import short_cost
 
     return list(map(style.dim, hanging(short_cost(plan.cost), 2, style.columns)))
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.plan.trace import Trace
 from modelyard.report.json import record
 from modelyard.report.pods import writer

@@ -10,7 +10,7 @@ import yaml
 from modelyard.cluster import essence
 from modelyard.hiding import hidden_pair
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.ledger import without_ledger
+from modelyard.plan.undo.ledger import without_ledger
 from modelyard.report.style import PLAIN, Style, safe, shorten
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.report.style import safe, shorten
 from modelyard.stack.words import few
 

@@ -21,9 +21,9 @@ from modelyard.findings import MOST_COUNTED
 from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.mistakes import Mistake, given, name
-from modelyard.stack.scalars import resolve
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
+from modelyard.stack.yaml.scalars import resolve
 
 _TELLING = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
 """Keywords whose failure says most first."""

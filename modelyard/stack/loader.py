@@ -16,13 +16,13 @@ from modelyard.stack import codes
 from modelyard.stack.checks import check
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.decode import decode
-from modelyard.stack.document import Document, parse
 from modelyard.stack.mistakes import Mistake
 from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.shapes import CONFIG
-from modelyard.stack.source import MAX_BYTES, Problem, too_large
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
+from modelyard.stack.yaml.document import Document, parse
+from modelyard.stack.yaml.source import MAX_BYTES, Problem, too_large
 
 Loaded = tuple[Stack | None, tuple[Finding, ...]]
 

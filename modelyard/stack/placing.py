@@ -2,10 +2,10 @@
 
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Path
-from modelyard.stack.document import Document
 from modelyard.stack.mistakes import Mistake, name
-from modelyard.stack.source import Problem
 from modelyard.stack.words import plain
+from modelyard.stack.yaml.document import Document
+from modelyard.stack.yaml.source import Problem
 
 _LONGEST_NAME = 200
 """Characters of a file's name that a finding shows."""

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.files import read_file
-from modelyard.stack.document import parse_plain
 from modelyard.stack.loader import FILE_NAME, names_in, stack_of, stacks_in
-from modelyard.stack.source import MAX_BYTES
+from modelyard.stack.yaml.document import parse_plain
+from modelyard.stack.yaml.source import MAX_BYTES
 
 PROJECT_FILES = ("Pulumi.yaml", "Pulumi.yml")
 DEFAULT_FOLDER = "stacks"

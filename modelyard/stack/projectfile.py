@@ -11,11 +11,11 @@ from typing import Any
 from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, ordered
 from modelyard.stack import codes
-from modelyard.stack.document import Document, parse
 from modelyard.stack.placing import of_problem
 from modelyard.stack.project import PROJECT_FILES
-from modelyard.stack.source import MAX_BYTES, Problem
 from modelyard.stack.words import plain, quoted
+from modelyard.stack.yaml.document import Document, parse
+from modelyard.stack.yaml.source import MAX_BYTES, Problem
 
 _FORGIVEN = (codes.FEATURE, codes.LIMIT)
 """Codes of what Pulumi reads and this package does not."""

@@ -5,8 +5,7 @@ Owns the arithmetic between what an operator wrote (memory per GPU, one training
 nothing (``catalog`` does).
 """
 
-from modelyard.workloads.facts import Facts, fact_at, facts, source_of, stack_facts
-from modelyard.workloads.jobs import (
+from modelyard.workloads.facts.jobs import (
     deployment_of,
     is_deployed,
     job_facts,
@@ -14,8 +13,9 @@ from modelyard.workloads.jobs import (
     namespace_of_resource,
     sized_resources,
 )
-from modelyard.workloads.pool import node_labels
-from modelyard.workloads.sizing import GPU_ROLES, Workload, workloads
+from modelyard.workloads.facts.pool import node_labels
+from modelyard.workloads.facts.stack import Facts, fact_at, facts, source_of, stack_facts
+from modelyard.workloads.pods import GPU_ROLES, Workload, workloads
 
 __all__ = [
     "GPU_ROLES",

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from modelyard.plan.cost import Count, Money, TargetCost, stack_cost
-from modelyard.plan.cost_json import cost_to_json
+from modelyard.plan.cost.document import cost_to_json
+from modelyard.plan.cost.values import Count, Money, TargetCost, stack_cost
 from modelyard.report.html import html_page
-from modelyard.report.preview_json import preview_document
+from modelyard.report.preview.json import preview_document
 from tests.unit.preview.conftest import Repository
 
 Opened = Callable[..., Page]

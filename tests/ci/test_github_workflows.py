@@ -189,7 +189,7 @@ def test_nothing_is_applied_from_another_branch(tmp_path: Path) -> None:
 
 
 def test_the_comment_is_recognised_by_what_a_preview_begins_with() -> None:
-    from modelyard.report.preview_markdown import MARK
+    from modelyard.report.preview.markdown import MARK
 
     text = (WORKFLOWS / "preview.yml").read_text()
     assert f'MARK: "{MARK}"' in text

@@ -285,6 +285,6 @@ def test_nothing_is_piped_into_a_shell() -> None:
 
 
 def test_the_comment_is_recognised_by_what_a_preview_begins_with() -> None:
-    from modelyard.report.preview_markdown import MARK
+    from modelyard.report.preview.markdown import MARK
 
     assert jobs()["comment"]["variables"]["MARK"] == MARK

@@ -72,10 +72,10 @@ def lock(project: Any, run: Any) -> list[str]:
 
 def build(project: Any, tmp_path: Path, wheel_of_solver: Path) -> tuple[int, str, Path]:
     """Runs the container of the Job that builds the environment: its exit code, its words, the environment's folder."""
-    from modelyard.environments import with_files
-    from modelyard.jobs import environment_build
     from modelyard.plan.project import library_of
+    from modelyard.runs.jobs import environment_build
     from modelyard.stack import load
+    from modelyard.workloads.environments import with_files
 
     stack, findings = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
     assert stack is not None, findings

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.recorded import load_recorded
 from modelyard.engine import AppliedStack, EngineError, NothingAppliedError
+from modelyard.kube import merge
 from modelyard.plan.drift import Applied, kept
 from modelyard.plan.project import plan_recorded
 from tests.cli.conftest import Project, Run

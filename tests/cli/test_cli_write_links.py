@@ -94,7 +94,7 @@ def test_no_link_of_a_project_is_written_through(
 ) -> None:
     if inside:
         outside = outside.rename(project.root / "theirs")
-    monkeypatch.setattr("modelyard.environments.locking.resolved", lambda *_: "locked\n")
+    monkeypatch.setattr("modelyard.workloads.environments.locking.resolved", lambda *_: "locked\n")
     project.add('modelyard:environments: [{name: training, python: "3.11", pip: [numpy]}]')
     if verb == "release":
         project.patch("fresh", "deployment/x:\n{}")
@@ -156,7 +156,7 @@ def test_a_stack_named_like_a_folder_of_the_project_is_not_rendered_into_it(proj
 
 
 def test_what_is_no_lock_is_not_replaced_by_one(project: Any, refused: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr("modelyard.environments.locking.resolved", lambda *_: "locked\n")
+    monkeypatch.setattr("modelyard.workloads.environments.locking.resolved", lambda *_: "locked\n")
     project.add('modelyard:environments: [{name: training, python: "3.11", pip: [numpy]}]')
     (project.root / "environments").mkdir()
     (project.root / "environments/training.lock").write_text("numpy==2.0\n")

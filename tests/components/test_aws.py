@@ -21,10 +21,10 @@ from pulumi.runtime.settings import SETTINGS
 from components.aws_base import AwsBase, kubeconfig
 from components.aws_network import ranges
 from components.remote_instance import RemoteInstance
-from modelyard.remote.aws_reach import reach_rights
-from modelyard.remote.aws_rights import UNSCOPED
-from modelyard.remote.aws_script import user_data
 from modelyard.stack.aws import Access, Aws, NodeGroup
+from modelyard.workloads.remote.aws_reach import reach_rights
+from modelyard.workloads.remote.aws_rights import UNSCOPED
+from modelyard.workloads.remote.aws_script import user_data
 from tests.components.conftest import ROOT, Engine, Registered
 from tests.unit.remote.test_remote_aws_script import JOB
 
@@ -402,7 +402,7 @@ def test_a_job_may_read_and_add_its_own_and_nothing_else(engines: Mapping[str, E
     through = {"StringEquals": {"kms:ViaService": "s3.eu-central-1.amazonaws.com"}}
     assert given["kms:Decrypt"] == (["arn:aws:kms:eu-central-1:123456789012:key/0a1b"], through)
     (logs,) = given["logs:PutLogEvents"][0]
-    assert logs == "arn:aws:logs:eu-west-1:123456789012:log-group:/modelyard/jobs/train-7:log-stream:*"
+    assert logs == "arn:aws:logs:eu-west-1:123456789012:log-group:/modelyard/runs/jobs/train-7:log-stream:*"
 
 
 SESSIONS = {

@@ -8,7 +8,7 @@ import pytest
 from modelyard.engine.ledger import Record
 from modelyard.plan import Plan
 from modelyard.plan.drift import kept
-from modelyard.plan.ledger import ledger_text
+from modelyard.plan.undo.ledger import ledger_text
 from modelyard.stack.config import RayHead
 from modelyard.stack.pool import Flavor, Quota, Team, WorkerCluster
 from tests.components.conftest import Build, Engine, Registered, again, existing, managed

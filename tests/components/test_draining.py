@@ -10,9 +10,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from modelyard.drain import Busy, Dashboard, Source, Unanswered
-from modelyard.drain.values import NO_DRAIN, STOP
 from modelyard.plan import Plan
+from modelyard.probes import Busy, Dashboard, Source, Unanswered
+from modelyard.probes.values import NO_DRAIN, STOP
 from tests.components.conftest import Build, again, existing, managed
 from tests.components.test_components import CELERY, HEAD, RAY, ROUTE, by_name, waits_for
 

@@ -13,11 +13,11 @@ import pytest
 from pulumi.runtime.settings import SETTINGS
 
 from components.launching import launch
-from modelyard.remote.aws_job import problems
-from modelyard.remote.aws_launch import job_from_json
-from modelyard.remote.aws_script import user_data
-from modelyard.remote.launch import launch_files, launches
 from modelyard.stack import load_text
+from modelyard.workloads.remote.aws_job import problems
+from modelyard.workloads.remote.aws_launch import job_from_json
+from modelyard.workloads.remote.aws_script import user_data
+from modelyard.workloads.remote.launch import launch_files, launches
 from tests.components.conftest import Engine, Registered
 from tests.components.test_aws import _Cloud, of, statements
 from tests.unit.remote.conftest import FAR

@@ -1,8 +1,8 @@
 """What the components register for a target that the stack no longer asks for."""
 
 from components.program import unplanned_objects
-from modelyard.cluster.state import Held
 from modelyard.engine.ledger import Record
+from modelyard.kube.state import Held
 from modelyard.plan import Plan, TargetPlan
 from modelyard.stack.config import PatchChoice
 from tests.components import conftest

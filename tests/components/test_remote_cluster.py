@@ -12,7 +12,7 @@ from modelyard.plan.remotes import RemoteStart
 from modelyard.stack import load
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Cluster, Remote, RemoteQuota
-from modelyard.workloads.remote import remote_clusters
+from modelyard.workloads.facts.remote import remote_clusters
 from tests.components.conftest import Build, existing
 
 ROOT = Path(__file__).parents[2]

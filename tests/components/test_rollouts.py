@@ -14,8 +14,8 @@ from components.live import Live
 from components.rollouts import Rollouts
 from modelyard.cluster import ObjectKey
 from modelyard.cluster.connection import ClusterError
-from modelyard.drain.values import STOP
 from modelyard.plan import TargetPlan
+from modelyard.probes.values import STOP
 from tests.components.conftest import Build, again, existing, managed, ready
 from tests.components.test_components import CELERY, HEAD, RAY, ROUTE, SERVICE, by_name
 

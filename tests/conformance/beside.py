@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from modelyard.merge import Type, fieldset
-from modelyard.merge.managed import entries, identity, in_order
-from modelyard.merge.typed import same
+from modelyard.kube.merge import Type, fieldset
+from modelyard.kube.merge.managed import entries, identity, in_order
+from modelyard.kube.merge.typed import same
 from tests.conformance.casefile import Case, comparable, named_in, without_nulls
 from tests.conformance.server import APPLY, JSON_PATCH, MERGE, STRATEGIC, Server
 from tests.conformance.steps import Outcome, written

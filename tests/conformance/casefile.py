@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from modelyard.merge import ABSENT, MergeSchema, Type, diff
-from modelyard.merge import Path as FieldPath
-from modelyard.merge.managed import ownership
+from modelyard.kube.merge import ABSENT, MergeSchema, Type, diff
+from modelyard.kube.merge import Path as FieldPath
+from modelyard.kube.merge.managed import ownership
 
 HERE = Path(__file__).parent
 KUBERNETES = "1.35"

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from modelyard.merge import Type
-from modelyard.merge.metadata import SYSTEM
-from modelyard.merge.types import DEDUCED
-from modelyard.merge.validate import misfits
+from modelyard.kube.merge import Type
+from modelyard.kube.merge.metadata import SYSTEM
+from modelyard.kube.merge.types import DEDUCED
+from modelyard.kube.merge.validate import misfits
 from tests.conformance.beside import difference, send
 from tests.conformance.casefile import HERE, Case
 from tests.conformance.server import NAMESPACE, Server

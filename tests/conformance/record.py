@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from modelyard.merge import MergeSchema
-from modelyard.merge.schema import compact
+from modelyard.kube.merge import MergeSchema
+from modelyard.kube.merge.schema import compact
 from tests.conformance.casefile import HERE
 from tests.conformance.server import APPLY, MERGE, Server
 

@@ -4,13 +4,23 @@ import copy
 from operator import is_
 from typing import Any, NamedTuple
 
-from modelyard.merge import MergeError, Path, SchemaError, ServerSide, Type, fieldset, server_side, stored, strategic
-from modelyard.merge.apply import created_entry, new_entry
-from modelyard.merge.errors import depth_checked
-from modelyard.merge.managed import UNTRACKED, entries, identity, with_entries
-from modelyard.merge.metadata import foreign, settled
-from modelyard.merge.typed import UnfitError, compare
-from modelyard.merge.validate import misfits, unfit
+from modelyard.kube.merge import (
+    MergeError,
+    Path,
+    SchemaError,
+    ServerSide,
+    Type,
+    fieldset,
+    server_side,
+    stored,
+    strategic,
+)
+from modelyard.kube.merge.apply import created_entry, new_entry
+from modelyard.kube.merge.errors import depth_checked
+from modelyard.kube.merge.managed import UNTRACKED, entries, identity, with_entries
+from modelyard.kube.merge.metadata import foreign, settled
+from modelyard.kube.merge.typed import UnfitError, compare
+from modelyard.kube.merge.validate import misfits, unfit
 from tests.conformance.casefile import Case
 
 KEYLESS = ("the item needs", "the list has two items", "an item must not be null")

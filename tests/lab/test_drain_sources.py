@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.drain import Broker, Busy, Dashboard, Drain, Source, Unanswered
-from modelyard.drain.asking import ask
-from modelyard.drain.celery import PASSWORD, URL
-from modelyard.drain.waiting import GaveUp, wait
+from modelyard.probes import Broker, Busy, Dashboard, Drain, Source, Unanswered
+from modelyard.probes.asking import ask
+from modelyard.probes.celery import PASSWORD, URL
+from modelyard.probes.waiting import GaveUp, wait
 from tests.lab.rabbitmq import QUEUE, Running, rabbitmq
 from tests.lab.workers import Celery, Ray, Results, kill, ray_cluster, until
 

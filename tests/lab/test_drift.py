@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.state import annotations_of
+from modelyard.kube.state import annotations_of
 from tests.lab.environment import NAMESPACE, Environment, environment
 from tests.lab.test_interrupted import hold, release, started
 from tests.lab.test_pulumi_managed import manage

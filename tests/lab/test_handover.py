@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.merge import Path as Field
-from modelyard.merge import owners
+from modelyard.kube.merge import Path as Field
+from modelyard.kube.merge import owners
 from tests.lab.between import between
 from tests.lab.environment import environment
 from tests.lab.test_faults import Point, Switching

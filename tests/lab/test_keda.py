@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from modelyard.cluster import ObjectKey
-from modelyard.workloads.facts import KEDA_QUERIES
+from modelyard.workloads.facts.stack import KEDA_QUERIES
 from tests.lab.environment import NAMESPACE, Environment, comparable, environment
 from tests.lab.prometheus import QUEUE, Running, prometheus
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lab import Lab
-from modelyard.merge import MergeError, strategic
-from modelyard.merge.schema import OPERATORS
+from modelyard.kube.merge import MergeError, strategic
+from modelyard.kube.merge.schema import OPERATORS
 from tests.conformance import record
 from tests.conformance.beside import difference, send
 from tests.conformance.casefile import (

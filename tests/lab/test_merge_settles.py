@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lab import Lab
-from modelyard.merge import Type, server_side
+from modelyard.kube.merge import Type, server_side
 from tests.conformance.casefile import HERE, comparable, schema_of, without_nulls
 from tests.conformance.server import APPLY, NAMESPACE, Server, conformance_server
 

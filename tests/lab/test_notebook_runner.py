@@ -10,9 +10,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from modelyard.notebooks import Choice, Chosen, Place, choose, locate
 from modelyard.plan.notebook import notebook_job
 from modelyard.plan.project import library_of
+from modelyard.runs.notebooks import Choice, Chosen, Place, choose, locate
 from modelyard.stack import load
 from tests.lab.notebooks import ROOT, cell, container, outputs, text_of, write_notebook
 

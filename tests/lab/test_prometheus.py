@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from modelyard.cli import main
 from modelyard.findings import Finding, Severity
 from modelyard.plan.asking import answers
+from modelyard.plan.checks.live_queries import check_on_server, intervals
 from modelyard.plan.project import plan_recorded
-from modelyard.pool.usage import Known, Usage, busy_gpus
+from modelyard.probes.prometheus import Answer, Refused, Server, ask, server
 from modelyard.promql import Kind, Problem, check_query
 from modelyard.promql.functions import FUNCTIONS
 from modelyard.promql.infer import infer
-from modelyard.promql.live import check_on_server, intervals
 from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.queries import Query
-from modelyard.promql.server import Answer, Refused, Server, ask, server
 from modelyard.promql.shape import Shape
-from modelyard.workloads.facts import VALID_QUERIES, VENDOR_QUERIES
+from modelyard.runs.pool.usage import Known, Usage, busy_gpus
+from modelyard.workloads.facts.stack import VALID_QUERIES, VENDOR_QUERIES
 from tests.lab.prometheus import QUEUE, Running, prometheus
 from tests.lab.promql_strategies import queries
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from lab.install import PLATFORMS
-from modelyard.plan.ledger import ours
+from modelyard.plan.undo.ledger import ours
 from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
 from tests.lab.test_interrupted import words
 from tests.lab.test_live_plans import apply, policy

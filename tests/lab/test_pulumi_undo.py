@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.merge import Path as Field
-from modelyard.merge import owners
-from modelyard.plan.ledger import ledger_of, ours
+from modelyard.kube.merge import Path as Field
+from modelyard.kube.merge import owners
 from modelyard.plan.project import library_of
+from modelyard.plan.undo.ledger import ledger_of, ours
 from tests.lab.conftest import PlatformLab
 from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
 

@@ -14,11 +14,11 @@ import pytest
 import yaml
 
 from lab import Lab
-from modelyard import merge
 from modelyard.cli import main
 from modelyard.cluster import essence
-from modelyard.plan.ledger import without_ledger
+from modelyard.kube import merge
 from modelyard.plan.project import plan_recorded
+from modelyard.plan.undo.ledger import without_ledger
 from tests.lab.conftest import PlatformLab
 
 ROOT = Path(__file__).resolve().parents[2]

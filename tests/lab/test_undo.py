@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from lab import Lab
-from modelyard import merge
 from modelyard.cluster import ObjectKey
 from modelyard.engine.undoing import Undone, restore
-from modelyard.merge import Path
-from modelyard.plan.ledger import ledger_text, ours
+from modelyard.kube import merge
+from modelyard.kube.merge import Path
+from modelyard.plan.undo.ledger import ledger_text, ours
 from modelyard.stack.config import Config, PatchChoice
 from tests.lab.environment import NAMESPACE
 from tests.lab.undoing import HEAD, NAMES, SERVICE, Bench, Twin, project

@@ -18,20 +18,20 @@ from pulumi.dynamic import ResourceProvider
 
 from lab import Lab
 from lab.install import PLATFORMS
-from modelyard import merge
 from modelyard.catalog import load_library
 from modelyard.cluster import ObjectKey, essence
 from modelyard.cluster.connection import connect, transport
 from modelyard.cluster.dryrun import dry_run
-from modelyard.cluster.state import Held
 from modelyard.cluster.writing import OvertakenError, apply
 from modelyard.engine.ledger import HandoverProvider, LedgerProvider, Record, handover_props, ledger_props
-from modelyard.merge import Path
-from modelyard.merge.managed import identity, with_entries
+from modelyard.kube import merge
+from modelyard.kube.merge import Path
+from modelyard.kube.merge.managed import identity, with_entries
+from modelyard.kube.state import Held
 from modelyard.plan import FIELD_MANAGER, Plan, make_plan
-from modelyard.plan.ledger import known_ledger, ledger_of, ours
 from modelyard.plan.project import read_live
-from modelyard.plan.returning import undo
+from modelyard.plan.undo.ledger import known_ledger, ledger_of, ours
+from modelyard.plan.undo.restore import undo
 from modelyard.stack import load
 from modelyard.stack.config import Config
 from tests.lab.environment import NAMESPACE, ROOT, Object, managed_fields

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 NAME = re.compile(r"([a-z0-9-]+\.)+(io|com|dev|sh|aws)/[A-Za-z0-9._-]*[A-Za-z0-9-]")
 VERSION = re.compile(r".*/v\d+((alpha|beta)\d+)?")
 """Of a kind: an API version stands beside each kind, as in a manifest."""
-TABLES = "modelyard/merge/data/"
+TABLES = "modelyard/kube/merge/data/"
 """Programs that make tables; nothing imports them. A project's own ``policies/`` stand for themselves too."""
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.drain.asking import ask
-from modelyard.drain.values import Broker, Dashboard, Numbers, Source, Unanswered
-from modelyard.promql.server import Server
+from modelyard.probes.asking import ask
+from modelyard.probes.prometheus import Server
+from modelyard.probes.values import Broker, Dashboard, Numbers, Source, Unanswered
 from modelyard.servers import ALLOW_HTTP, Credential, Unusable, Variables, basic, bearer, origin_of, secret_for
 from tests.servers import Quiet, listening
 

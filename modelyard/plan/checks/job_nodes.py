@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cluster.state import Node
 from modelyard.hardware.partitions import CONFIG_LABEL
+from modelyard.kube.scheduling.capacity import MANY, amount, gate, left_of, obstacle, on_node, word_of
+from modelyard.kube.scheduling.node_index import Sizes
+from modelyard.kube.scheduling.pods import Pods
+from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
-from modelyard.plan.boxes import Sizes
-from modelyard.plan.capacity import MANY, amount, gate, left_of, obstacle, on_node, word_of
 from modelyard.plan.checks.queues import HOST
-from modelyard.plan.pods import Pods
 from modelyard.stack.pool import Flavor
 from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
-from modelyard.workloads.nodepools import POOL
+from modelyard.workloads.facts.nodepools import POOL
 
 
 class Unplaced(NamedTuple):

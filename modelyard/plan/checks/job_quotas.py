@@ -6,17 +6,17 @@ from typing import Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, products, resolve
+from modelyard.kube.scheduling.capacity import amount
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
-from modelyard.plan.capacity import amount
-from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, plural
 from modelyard.workloads import node_labels
-from modelyard.workloads.jobs import is_deployed
-from modelyard.workloads.pool import apart, gpu_flavors, has_gpus
-from modelyard.workloads.quotas import Quotas
+from modelyard.workloads.facts.jobs import is_deployed
+from modelyard.workloads.facts.pool import apart, gpu_flavors, has_gpus
+from modelyard.workloads.facts.quotas import Quotas
+from modelyard.workloads.sizing import Sized
 
 NAMED: Final = 4
 """Jobs that a finding names before it only counts."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
+from modelyard.kube.state import Node
 from modelyard.plan.asks import Ask, ask_of
 from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
 from modelyard.plan.checks.job_quotas import (
@@ -15,11 +15,11 @@ from modelyard.plan.checks.job_quotas import (
     missing_level,
     short_of,
 )
-from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.pool import Flavor, Team
-from modelyard.workloads.nodepools import most_gpus
-from modelyard.workloads.quotas import Quotas
+from modelyard.workloads.facts.nodepools import most_gpus
+from modelyard.workloads.facts.quotas import Quotas
+from modelyard.workloads.sizing import Sized
 
 
 def check_job_room(

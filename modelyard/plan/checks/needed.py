@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
-from modelyard.plan.pods import pod_spec
+from modelyard.kube.scheduling.pods import pod_spec
 from modelyard.plan.values import TargetPlan
 
 _NOTHING: Final[Mapping[str, Any]] = {}

@@ -4,20 +4,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Final
 
-from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, near_cards, products, resolve
 from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on, whole
 from modelyard.hardware.regions import offered, region_names
 from modelyard.hardware.verdict import verdict
+from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.nodepools import Cloud, NodePool
 from modelyard.stack.words import did_you_mean, few
-from modelyard.workloads.nodepools import NODE_CLASSES, POOL, gives, is_for_pools, own_labels, types_of
-from modelyard.workloads.pool import node_labels, only_elsewhere
+from modelyard.workloads.facts.nodepools import NODE_CLASSES, POOL, gives, is_for_pools, own_labels, types_of
+from modelyard.workloads.facts.pool import node_labels, only_elsewhere
 
 _ZONE: Final[Mapping[Cloud, str]] = {"aws": "a", "azure": "-1", "gcp": "-a"}
 """What the name of a zone has after that of its region."""

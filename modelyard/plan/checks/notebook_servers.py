@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Stack
 from modelyard.stack.names import instead, repeated
-from modelyard.workloads.notebooks import team_of_server
+from modelyard.workloads.facts.notebooks import team_of_server
 
 
 def check_notebook_servers(stack: Stack) -> Iterator[Finding]:

@@ -10,11 +10,11 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
 from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_card, slices
 from modelyard.names import COUNT_LABEL, PRODUCT_LABEL, is_gpu, is_slice
-from modelyard.sizing import Sized
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.partitions import Partition
 from modelyard.stack.words import few, plural
 from modelyard.workloads import node_labels
+from modelyard.workloads.sizing import Sized
 
 STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
 """The label by which feature discovery says what MIG slices of a node are called."""

@@ -10,17 +10,17 @@ from typing import Any
 from modelyard.cluster import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
+from modelyard.kube.scheduling.capacity import by_node, left_of, obstacle
+from modelyard.kube.scheduling.pods import Pods, pods_of
+from modelyard.kube.scheduling.room import Room
 from modelyard.names import PRESENT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.capacity import by_node, left_of, obstacle
 from modelyard.plan.compose import PERCENTAGE
 from modelyard.plan.keda import bounds
-from modelyard.plan.pods import Pods, pods_of
-from modelyard.plan.room import Room
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.words import plural
 from modelyard.workloads import GPU_ROLES, Workload
-from modelyard.workloads.nodepools import POOL
+from modelyard.workloads.facts.nodepools import POOL
 
 _CPU_ROLES = ("modelService", "rayHead")
 

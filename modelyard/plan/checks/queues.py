@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.state import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, products, resolve
+from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
@@ -14,8 +14,8 @@ from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
-from modelyard.workloads.nodepools import POOL, gives, is_for_pools
-from modelyard.workloads.pool import apart, only_elsewhere
+from modelyard.workloads.facts.nodepools import POOL, gives, is_for_pools
+from modelyard.workloads.facts.pool import apart, only_elsewhere
 
 MANY = 4
 """Nodes that a finding names before it only counts."""

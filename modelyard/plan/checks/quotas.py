@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from modelyard.cluster.state import Quota
 from modelyard.findings import Finding, Severity
-from modelyard.plan.capacity import MANY, amount
-from modelyard.plan.pods import limits_of, pods_of
+from modelyard.kube.scheduling.capacity import MANY, amount
+from modelyard.kube.scheduling.pods import limits_of, pods_of
+from modelyard.kube.state import Quota
 from modelyard.plan.values import TargetPlan
 
 _SHORT = ("cpu", "memory", "ephemeral-storage")

@@ -7,11 +7,11 @@ else; the rules hold all the same, and a finding says who is behind the value.
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from modelyard import merge
 from modelyard.catalog import Selected
 from modelyard.findings import Finding
 from modelyard.hardware.rules import Applied, check, check_applied
-from modelyard.plan.pods import container_requests, grace_of, pods_of
+from modelyard.kube import merge
+from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of
 from modelyard.plan.trace import Trace, trace, written_at
 from modelyard.plan.values import TargetPlan
 from modelyard.quantity import parse

@@ -13,7 +13,7 @@ def html_page(document: Mapping[str, Any], *, title: str) -> str:
     """The page of a preview, the same bytes for the same document.
 
     Args:
-        document: as ``modelyard.report.preview_json.preview_document`` makes it.
+        document: as ``modelyard.report.preview.json.preview_document`` makes it.
         title: of the page, plain text.
     """
     from modelyard.report.html.page import page  # a template engine, which few reports need

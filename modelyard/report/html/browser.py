@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.report.html.changes import patches_of
 from modelyard.report.html.costs import Cost
 from modelyard.report.html.findings import Part
-from modelyard.report.preview_words import HAPPENS
+from modelyard.report.preview.words import HAPPENS
 
 _NO_GPUS = {"before": 0, "after": 0}
 """What stacks are sorted by where their GPUs are unknown; the page does not show it."""

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from modelyard.cost.words import difference
-from modelyard.plan.cost_json import total_from_json
+from modelyard.plan.cost.document import total_from_json
+from modelyard.plan.cost.words import difference
 from modelyard.report.html.text import value_text
-from modelyard.report.preview_words import HAPPENS
+from modelyard.report.preview.words import HAPPENS
 
 MANY = 8
 """Changes of which all stand open when the page is; of more, only the first few do."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cost import words
-from modelyard.plan.cost import Money, StackCost
-from modelyard.plan.cost_json import cost_from_json
+from modelyard.plan.cost import words
+from modelyard.plan.cost.document import cost_from_json
+from modelyard.plan.cost.values import Money, StackCost
 from modelyard.report.html.bars import Amount, Chart, Pair, rows, ticks
 from modelyard.report.values import count
 

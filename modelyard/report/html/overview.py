@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from modelyard.cost.words import UNKNOWN
+from modelyard.plan.cost.words import UNKNOWN
 from modelyard.report.html.bars import difference
 from modelyard.report.html.costs import Cost, total_cost
 from modelyard.report.html.findings import SEVERITIES, WORDS

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from modelyard.catalog.places import Origins, line_of, target_line
-from modelyard.merge import Path as Field
+from modelyard.kube.merge import Path as Field
 
 TEMPLATE = """\
 # target: {{ deployment }}

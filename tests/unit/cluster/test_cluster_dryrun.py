@@ -19,7 +19,7 @@ from modelyard.cluster.counting import Counter
 from modelyard.cluster.dryrun import claims_of, dry_run
 from modelyard.cluster.live import listed, read
 from modelyard.cluster.patience import PAUSES
-from modelyard.cluster.state import ObjectKey, key_of
+from modelyard.kube.state import ObjectKey, key_of
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
 

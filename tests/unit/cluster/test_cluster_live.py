@@ -10,8 +10,8 @@ from lightkube import Client, KubeConfig
 from modelyard.cluster import ObjectKey, key_of
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.live import listed, path_of, read, snapshot, state_of
-from modelyard.cluster.state import Scaler
 from modelyard.cluster.there import NAMED_BY_PODS, absent
+from modelyard.kube.state import Scaler
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 

@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.cluster import ObjectKey, essence, load_recorded
 from modelyard.cluster.recorded import forget_recorded, recorded_folder, recorded_name, write_recorded
-from modelyard.cluster.state import Quota, node_of
+from modelyard.kube.state import Quota, node_of
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,11 +9,11 @@ import pytest
 
 from modelyard.catalog import Library
 from modelyard.cluster import ClusterState
-from modelyard.cost.file import load_text
-from modelyard.cost.pods import cost_of
-from modelyard.cost.prices import LIST, Prices
 from modelyard.plan import Plan, make_plan
-from modelyard.plan.cost import Price, StackCost, TargetCost
+from modelyard.plan.cost.file import load_text
+from modelyard.plan.cost.pods import cost_of
+from modelyard.plan.cost.prices import LIST, Prices
+from modelyard.plan.cost.values import Price, StackCost, TargetCost
 from modelyard.stack import Stack
 from tests.unit.environments import environments
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.plan.cost import Count, Money
+from modelyard.plan.cost.values import Count, Money
 from modelyard.stack.config import Autoscaling
 from modelyard.stack.jobs import Job, Resource, Runtime, Scale
 from modelyard.stack.nodepools import NodePool

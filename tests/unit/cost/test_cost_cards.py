@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-from modelyard.cost import words
-from modelyard.cost.cards import card_prices
 from modelyard.hardware.instances import Instance
-from modelyard.plan.cost import Money
+from modelyard.plan.cost import words
+from modelyard.plan.cost.cards import card_prices
+from modelyard.plan.cost.values import Money
 
 
 def machine(kind: str, usd: float | None, gpus: int | None = 1, whole: str = "yes", unverified: str = "") -> Instance:

@@ -5,8 +5,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.cost.delta import Load, delta, usd
-from modelyard.plan.cost import Count, Money
+from modelyard.plan.cost.delta import Load, delta, usd
+from modelyard.plan.cost.values import Count, Money
 
 AMOUNTS = st.fractions(min_value=0, max_value=100, max_denominator=997)
 COUNTS = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda ends: Count(min(ends), max(ends)))

@@ -4,7 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from modelyard.plan.cost import Count, Money
+from modelyard.plan.cost.values import Count, Money
 
 WORKER = "deployment-ray-model-training-worker"
 TASKS = "deployment-model-training-tasks-gpu"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from modelyard.cost.file import load_prices, load_text, schema_text
-from modelyard.cost.prices import LIST
-from modelyard.cost.project import priced
 from modelyard.explanations import explanations
+from modelyard.plan.cost.file import load_prices, load_text, schema_text
+from modelyard.plan.cost.prices import LIST
+from modelyard.plan.cost.project import priced
 from modelyard.plan.project import Planned
-from modelyard.stack.source import MAX_BYTES
+from modelyard.stack.yaml.source import MAX_BYTES
 
 FILE = "stacks/prices.yaml"
 GOOD = """\

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from modelyard.cost import words
-from modelyard.cost.pods import cost_of
-from modelyard.plan.cost_json import cost_from_json, cost_to_json
+from modelyard.plan.cost import words
+from modelyard.plan.cost.document import cost_from_json, cost_to_json
+from modelyard.plan.cost.pods import cost_of
 from modelyard.plan.store import PlanFileError, moved, plan_from_json, plan_to_json, seal
 
 WORKER = "deployment-ray-model-training-worker"

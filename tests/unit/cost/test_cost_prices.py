@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cost.pods import cost_of
-from modelyard.plan.cost import Count, Money
+from modelyard.plan.cost.pods import cost_of
+from modelyard.plan.cost.values import Count, Money
 
 WORKER = "deployment-ray-model-training-worker"
 TASKS = "deployment-model-training-tasks-gpu"

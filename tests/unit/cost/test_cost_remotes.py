@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from modelyard.cost import words
-from modelyard.cost.project import priced
 from modelyard.plan import Plan
-from modelyard.plan.cost import Count, JobsOnly, Money, StackCost
-from modelyard.plan.cost_json import cost_from_json, cost_to_json
+from modelyard.plan.cost import words
+from modelyard.plan.cost.document import cost_from_json, cost_to_json
+from modelyard.plan.cost.project import priced
+from modelyard.plan.cost.values import Count, JobsOnly, Money, StackCost
 from modelyard.plan.project import library_of, plan_recorded
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.report.part import part_of

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cost import words
-from modelyard.plan.cost import Count, Money, Total
+from modelyard.plan.cost import words
+from modelyard.plan.cost.values import Count, Money, Total
 
 WORKER = "deployment-ray-model-training-worker"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from modelyard.drain import Broker, Busy, Dashboard, HeadService, Numbers, Source, Unanswered, Unnamed, described
-from modelyard.drain.asking import ask
-from modelyard.drain.celery import PASSWORD, PASSWORD_FILE, USER
-from modelyard.drain.ray import TOKEN, TOKEN_FILE
+from modelyard.probes import Broker, Busy, Dashboard, HeadService, Numbers, Source, Unanswered, Unnamed, described
+from modelyard.probes.asking import ask
+from modelyard.probes.celery import PASSWORD, PASSWORD_FILE, USER
+from modelyard.probes.ray import TOKEN, TOKEN_FILE
 from tests.servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.drain import Broker, Busy, Dashboard, Drain, Numbers, Source, Unanswered
-from modelyard.drain.waiting import PATIENCE, POLL, GaveUp, terms, wait
+from modelyard.probes import Broker, Busy, Dashboard, Drain, Numbers, Source, Unanswered
+from modelyard.probes.waiting import PATIENCE, POLL, GaveUp, terms, wait
 
 IDLE, BUSY = Busy(0, 0), Busy(1, 0, ("raysubmit_1 (python train.py)",))
 GONE = Unanswered("out of reach")

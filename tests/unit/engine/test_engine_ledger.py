@@ -6,13 +6,13 @@ from typing import Any
 import dill
 import pytest
 
-from modelyard import merge
 from modelyard.cluster import ObjectKey
 from modelyard.engine.ledger import HandoverProvider, LedgerFailure, LedgerProvider, Record, handover_props, left_text
 from modelyard.engine.progress import LEFT
-from modelyard.merge import Owner, Path, fieldset
+from modelyard.kube import merge
+from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.plan import FIELD_MANAGER, TargetPlan
-from modelyard.plan.ledger import Ledger, write_ledger
+from modelyard.plan.undo.ledger import Ledger, write_ledger
 from tests.unit.environments import environments
 from tests.unit.plan.conftest import Site
 

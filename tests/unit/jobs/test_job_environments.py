@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.environments import with_files
-from modelyard.environments.conda import SOLVER_SHA256, SOLVER_VERSION, Solved
-from modelyard.environments.locks import locked, made_of
-from modelyard.jobs import environment_build, job_submission
-from modelyard.notebooks import Choice, Chosen, Place, choose
 from modelyard.plan.notebook import notebook_job
+from modelyard.runs.jobs import environment_build, job_submission
+from modelyard.runs.notebooks import Choice, Chosen, Place, choose
 from modelyard.stack import Stack, load_text
+from modelyard.workloads.environments import with_files
+from modelyard.workloads.environments.conda import SOLVER_SHA256, SOLVER_VERSION, Solved
+from modelyard.workloads.environments.locks import locked, made_of
 
 ROOT = Path(__file__).parents[3]
 STACK = """config:

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.jobs import Submission, check_images, job_submission, job_templates, run_name
-from modelyard.remote.script import Part, job_script
+from modelyard.runs.jobs import Submission, check_images, job_submission, job_templates, run_name
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Remote, RemoteQuota
+from modelyard.workloads.remote.script import Part, job_script
 
 ROOT = Path(__file__).parents[3]
 DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1, team="vision")

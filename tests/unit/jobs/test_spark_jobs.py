@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.jobs import Submission, check_spark, job_submission
-from modelyard.sizing import sized
+from modelyard.runs.jobs import Submission, check_spark, job_submission
 from modelyard.stack.config import Config, Gpu, Platform, Stack
 from modelyard.stack.jobs import Job, Resource, Runtime, Spark
 from modelyard.stack.pool import Flavor, Quota, Team
-from modelyard.workloads.spark import heap_of, spark_facts
+from modelyard.workloads.facts.spark import heap_of, spark_facts
+from modelyard.workloads.sizing import sized
 
 ROOT = Path(__file__).parents[3]
 MI = 2**20

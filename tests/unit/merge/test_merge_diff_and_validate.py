@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.merge import ABSENT, Change, MergeSchema, Path, diff, validate
+from modelyard.kube.merge import ABSENT, Change, MergeSchema, Path, diff, validate
 from tests.conformance.casefile import Case, cases, recorded, schema_of
 
 DEPLOYMENT = MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelyard.merge import (
+from modelyard.kube.merge import (
     ABSENT,
     MergeError,
     Path,
@@ -18,10 +18,10 @@ from modelyard.merge import (
     strategic,
     validate,
 )
-from modelyard.merge.fieldset import paths
-from modelyard.merge.managed import entries
-from modelyard.merge.typed import field_set
-from modelyard.merge.values import value_at
+from modelyard.kube.merge.fieldset import paths
+from modelyard.kube.merge.managed import entries
+from modelyard.kube.merge.typed import field_set
+from modelyard.kube.merge.values import value_at
 from tests.conformance.casefile import merge_items, schema_of
 from tests.conformance.generate import merge_items as items
 from tests.conformance.generate import sample, samples

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.merge import ABSENT, MergeError, MergeSchema, Owner, Path, owners, server_side
+from modelyard.kube.merge import ABSENT, MergeError, MergeSchema, Owner, Path, owners, server_side
 from tests.conformance.casefile import cases, recorded
 from tests.conformance.steps import update
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.merge import Key, Path, Value, fieldset
-from modelyard.merge.path import from_wire, to_wire
+from modelyard.kube.merge import Key, Path, Value, fieldset
+from modelyard.kube.merge.path import from_wire, to_wire
 
 GPU = Path(
     ("spec", "template", "spec", "containers", Key((("name", "worker"),)), "resources", "limits", "nvidia.com/gpu")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from modelyard.merge import MergeSchema, server_side, strategic, supported_versions
-from modelyard.merge.schema import OPERATORS, SHIPPED, compact, digest
-from modelyard.merge.types import STATUS_MARK
+from modelyard.kube.merge import MergeSchema, server_side, strategic, supported_versions
+from modelyard.kube.merge.schema import OPERATORS, SHIPPED, compact, digest
+from modelyard.kube.merge.types import STATUS_MARK
 from tests.conformance.casefile import HERE, schema_of
 
 

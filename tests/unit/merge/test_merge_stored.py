@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.merge import MergeSchema, stored
-from modelyard.merge.canonical import canonical, is_quantity
+from modelyard.kube.merge import MergeSchema, stored
+from modelyard.kube.merge.canonical import canonical, is_quantity
 from modelyard.quantity import parse
 from tests.conformance.casefile import quantities, schema_of
 

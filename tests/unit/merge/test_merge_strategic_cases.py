@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from modelyard.merge import MergeError, stored, strategic
+from modelyard.kube.merge import MergeError, stored, strategic
 from tests.conformance.casefile import Case, cases, changed, recorded
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.notebooks import Choice, Chosen, Held, choose, offer
-from modelyard.notebooks.facts import escaped
+from modelyard.runs.notebooks import Choice, Chosen, Held, choose, offer
+from modelyard.runs.notebooks.facts import escaped
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Priority, Quota, Team

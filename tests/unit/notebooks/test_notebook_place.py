@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.notebooks import Place, job_name, locate
+from modelyard.runs.notebooks import Place, job_name, locate
 
 
 @pytest.fixture

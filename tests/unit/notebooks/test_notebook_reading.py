@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.notebooks import Notebook, parse_parameters, read_notebook, reading
+from modelyard.runs.notebooks import Notebook, parse_parameters, read_notebook, reading
 
 
 def cell(source: Any = "print(1)", kind: str = "code", **metadata: Any) -> dict[str, Any]:

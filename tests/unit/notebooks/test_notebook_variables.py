@@ -2,8 +2,8 @@
 
 import pytest
 
-from modelyard.notebooks import Notebook, parse_parameters
-from modelyard.notebooks.variables import variables
+from modelyard.runs.notebooks import Notebook, parse_parameters
+from modelyard.runs.notebooks.variables import variables
 
 CELL = "import os\nepochs = 1\nlearning_rate: float = 0.1\nseed, name = 3, 'x'\n"
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from modelyard.pipelines.graph import before, behind, circles, in_order, most_at_once
+from modelyard.runs.pipelines.graph import before, behind, circles, in_order, most_at_once
 from modelyard.stack.pipelines import Stage
 
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.pipelines import check_pipelines
-from modelyard.sizing import sized
+from modelyard.runs.pipelines import check_pipelines
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Runtime
 from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.remote import Cluster, Place, Remote
+from modelyard.workloads.sizing import sized
 from tests.unit.pipelines.made import (
     ASSISTANT,
     CHAT,

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.jobs import Submission
-from modelyard.pipelines import Since, check_pipelines, jumping, pipeline_run_name, pipeline_submission, summary
 from modelyard.report.pipeline import pipeline_document, pipeline_text
-from modelyard.sizing import sized
+from modelyard.runs.jobs import Submission
+from modelyard.runs.pipelines import Since, check_pipelines, jumping, pipeline_run_name, pipeline_submission, summary
 from modelyard.stack.config import Stack, Waiver
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Runtime, Spark
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.workloads.sizing import sized
 from tests.unit.pipelines.made import ASSISTANT, CHAT, DEEP, LOAD, NIGHTLY, TRAIN, stack, with_stages
 
 ROOT = Path(__file__).parents[3]

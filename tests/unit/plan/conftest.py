@@ -10,7 +10,7 @@ import pytest
 
 from modelyard.catalog import Library, load_library
 from modelyard.cluster import Ask, ClusterState, Pod
-from modelyard.cluster.state import amounts
+from modelyard.kube.state import amounts
 from modelyard.plan import Plan, make_plan
 from modelyard.stack import Stack
 from tests.unit.environments import ROOT, environments

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.catalog import Document, PatchVersion
 from modelyard.catalog.library import Meta, Phase
+from modelyard.kube import merge
 from modelyard.plan.compose import compose
 
 DEPLOYMENT = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelyard.cluster import Node
-from modelyard.plan import boxes
+from modelyard.kube.scheduling import node_index as boxes
+from modelyard.kube.scheduling.capacity import MANY, amount, obstacle, on_node
+from modelyard.kube.scheduling.pods import Pods
 from modelyard.plan.asks import Ask
-from modelyard.plan.capacity import MANY, amount, obstacle, on_node
 from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
-from modelyard.plan.pods import Pods
 from modelyard.stack.pool import Flavor, Toleration
-from modelyard.workloads.heads import Head
+from modelyard.workloads.facts.heads import Head
 
 GPU, PRODUCT, RACK, HOST = "nvidia.com/gpu", "nvidia.com/gpu.product", "rack", "kubernetes.io/hostname"
 GI = 2**30

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.cluster import Answer, Claim, Refusal
+from modelyard.kube import merge
 from modelyard.plan import FIELD_MANAGER
 from modelyard.plan.store import moved, plan_to_json
 

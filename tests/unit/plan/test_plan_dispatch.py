@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.kinds import is_namespaced
+from modelyard.kube.kinds import is_namespaced
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.nodepools import NodePool

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.cluster import ObjectKey
-from modelyard.merge import ABSENT, Path, fieldset
+from modelyard.kube import merge
+from modelyard.kube.merge import ABSENT, Path, fieldset
 from modelyard.names import LEDGER_NOTE
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.drift import Applied, FieldDrift, TargetDrift, compare, kept
-from modelyard.plan.ledger import Ledger, write_ledger
+from modelyard.plan.undo.ledger import Ledger, write_ledger
 from tests.conformance.steps import update
 
 CPU = Path.parse("spec.template.spec.containers[name=model-service].resources.limits.cpu")

@@ -6,10 +6,10 @@ import pytest
 
 from modelyard.cluster import ObjectKey
 from modelyard.cluster.scaling import reference
-from modelyard.cluster.state import Scaler, scalers_of
-from modelyard.cost.pods import cost_of
 from modelyard.findings import Severity
+from modelyard.kube.state import Scaler, scalers_of
 from modelyard.plan.autoscaling import queries_of
+from modelyard.plan.cost.pods import cost_of
 from modelyard.stack.config import PatchChoice
 
 HEAD, RAY, CELERY, ROUTE = (

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from modelyard.cluster import Answer, Deletion, ObjectKey, Refusal
-from modelyard.cluster.state import Held
-from modelyard.drain import HeadService
 from modelyard.findings import Severity
-from modelyard.plan.ledger import ours
+from modelyard.kube.state import Held
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
+from modelyard.plan.undo.ledger import ours
 from modelyard.plan.values import Plan, TargetPlan
+from modelyard.probes import HeadService
 from modelyard.stack.config import PatchChoice
 from tests.unit.plan.conftest import Site
 

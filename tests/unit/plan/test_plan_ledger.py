@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.cluster import essence
-from modelyard.cluster.state import Held
-from modelyard.merge import Path, fieldset
-from modelyard.plan.entries import noted_in
-from modelyard.plan.keeping import put_back
-from modelyard.plan.ledger import (
+from modelyard.kube import merge
+from modelyard.kube.merge import Path, fieldset
+from modelyard.kube.state import Held
+from modelyard.plan.undo.entries import noted_in
+from modelyard.plan.undo.ledger import (
     Ledger,
     LedgerError,
     filled,
@@ -24,7 +23,8 @@ from modelyard.plan.ledger import (
     read_ledger,
     write_ledger,
 )
-from modelyard.plan.returning import finished, foreign, handed_over, undo
+from modelyard.plan.undo.request import put_back
+from modelyard.plan.undo.restore import finished, foreign, handed_over, undo
 from modelyard.stack.config import PatchChoice
 from tests.conformance.steps import update
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.drain import Broker, Busy, HeadService, Source, Unanswered
 from modelyard.findings import Severity
 from modelyard.plan.looking import looked
+from modelyard.probes import Broker, Busy, HeadService, Source, Unanswered
 from modelyard.stack.config import CeleryJobs, Waiver
 
 TODAY = date(2026, 11, 21)

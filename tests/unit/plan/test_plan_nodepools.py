@@ -9,11 +9,11 @@ from modelyard.findings import Severity
 from modelyard.hardware import resolve
 from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on
-from modelyard.remote.machines import unfit_card
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.nodepools import NodePool
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Quota, Team
+from modelyard.workloads.remote.machines import unfit_card
 
 A10G = NodePool("a10g", "A10G", 8, "gpu")
 L40S = NodePool("l40s", "L40S", 8, "gpu")
@@ -263,9 +263,9 @@ def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
 
 def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_there(dev: Any) -> None:
     """Karpenter holds a pod's node affinity against the pool: without the card's label there, it adds nothing."""
-    from modelyard.plan.capacity import obstacle
+    from modelyard.kube.scheduling.capacity import obstacle
+    from modelyard.kube.scheduling.pods import pods_of
     from modelyard.plan.checks.nodepools import possible_nodes
-    from modelyard.plan.pods import pods_of
 
     site = pools(dev, L40S, gpu=dev.stack.config.gpu._replace(model="L40S"))
     (worker,) = [one for one in site.plan().targets if one.role == "rayWorker" and one.key.kind == "Deployment"]

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from modelyard.cluster.connection import connect
-from modelyard.cluster.state import Quota, amounts
+from modelyard.kube.state import Quota, amounts
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team

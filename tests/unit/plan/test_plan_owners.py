@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.cluster import ObjectKey, essence
-from modelyard.cluster.state import Scaler
-from modelyard.plan.keeping import put_back
+from modelyard.kube import merge
+from modelyard.kube.state import Scaler
+from modelyard.plan.undo.request import put_back
 from modelyard.stack.config import PatchChoice, Waiver
 
 RAY = "deployment-ray-model-training-worker"

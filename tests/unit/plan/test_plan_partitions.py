@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from modelyard.cluster import Node, Pod
-from modelyard.jobs import job_submission
+from modelyard.runs.jobs import job_submission
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.partitions import Partition
 from modelyard.stack.pool import Flavor, Quota, Team

@@ -12,7 +12,7 @@ from modelyard.plan.autoscaling import WIDEST_INTERVAL, queries_of
 from modelyard.plan.trace import place_field
 from modelyard.promql import Kind, check_query
 from modelyard.stack.config import Autoscaling, PatchChoice
-from modelyard.workloads.facts import VALID_QUERIES, VENDOR_QUERIES
+from modelyard.workloads.facts.stack import VALID_QUERIES, VENDOR_QUERIES
 
 ROOT = Path(__file__).parents[3]
 RAY, CELERY = "deployment-ray-model-training-worker", "deployment-model-training-tasks-gpu"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.state import Quota, quotas_of
+from modelyard.kube.state import Quota, quotas_of
 from modelyard.plan.checks.quotas import charged
 
 GPUS = "requests.nvidia.com/gpu"

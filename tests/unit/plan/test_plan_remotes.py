@@ -10,7 +10,7 @@ import pytest
 
 from modelyard.catalog import Library, load_library
 from modelyard.cluster import Answer, ClusterState, ObjectKey, Question, load_recorded
-from modelyard.cluster.state import Held
+from modelyard.kube.state import Held
 from modelyard.plan import Plan, make_plan
 from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
@@ -18,7 +18,7 @@ from modelyard.report.terminal import plan_text
 from modelyard.stack import Stack, load
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import Cluster, Remote, RemoteQuota
-from modelyard.workloads.remote import remote_clusters
+from modelyard.workloads.facts.remote import remote_clusters
 
 ROOT = Path(__file__).parents[3]
 TODAY = date(2026, 11, 22)

@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 import pytest
 
-from modelyard import merge
 from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
 
 OLDEST, *_, NEWEST = merge.supported_versions()
 

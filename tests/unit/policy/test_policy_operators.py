@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.merge import ABSENT
+from modelyard.kube.merge import ABSENT
 from modelyard.policy.fields import parse, values_at
 from modelyard.policy.operators import OPERATORS, fits
 from modelyard.policy.shapes import ASSERTION_SCHEMA

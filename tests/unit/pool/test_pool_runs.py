@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.gathered import RunObjects
-from modelyard.pool.logs import of_part, sources
-from modelyard.pool.runs import Run, near_runs, runs_of
+from modelyard.runs.pool.logs import of_part, sources
+from modelyard.runs.pool.runs import Run, near_runs, runs_of
 from tests.pool import LONG_AGO, RECENTLY, condition, job, pod, spec
 
 LATE = {"reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from modelyard.pool.usage import Known, busy_gpus, queries
+from modelyard.probes.prometheus import server
 from modelyard.promql.parse import parse
-from modelyard.promql.server import server
+from modelyard.runs.pool.usage import Known, busy_gpus, queries
 from tests.servers import Quiet, listening
 
 

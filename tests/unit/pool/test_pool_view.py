@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.gathered import PoolObjects
-from modelyard.pool import PoolView, Usage, pool_view
-from modelyard.pool.usage import Known
-from modelyard.pool.values import Idle
 from modelyard.report.pool import Asked, pool_text
+from modelyard.runs.pool import PoolView, Usage, pool_view
+from modelyard.runs.pool.usage import Known
+from modelyard.runs.pool.values import Idle
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Team, WorkerCluster
 from tests.pool import (

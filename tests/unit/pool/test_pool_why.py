@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.gathered import FarObjects, PoolObjects, RunObjects
-from modelyard.pool import Why, runs_of, why
-from modelyard.pool.told import Cause
+from modelyard.runs.pool import Why, runs_of, why
+from modelyard.runs.pool.told import Cause
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Team, WorkerCluster
 from tests.pool import (

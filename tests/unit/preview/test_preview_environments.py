@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.environments.locks import locked, made_of
+from modelyard.workloads.environments.locks import locked, made_of
 
 ENVIRONMENTS = """config:
   modelyard:environments:

@@ -13,9 +13,9 @@ from modelyard.findings import Finding, Severity
 from modelyard.preview import stacks
 from modelyard.preview.news import Rules, news_of
 from modelyard.report.html import html_page
-from modelyard.report.preview_json import preview_document
-from modelyard.report.preview_markdown import preview_markdown
-from modelyard.report.preview_text import preview_text
+from modelyard.report.preview.json import preview_document
+from modelyard.report.preview.markdown import preview_markdown
+from modelyard.report.preview.text import preview_text
 from modelyard.stack.config import Waiver
 
 POLICY = "policies/policy.yaml"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.plan.project import plan_recorded
 from modelyard.preview.matrix import column, rows
 

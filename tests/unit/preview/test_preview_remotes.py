@@ -5,11 +5,11 @@ from fractions import Fraction
 from shutil import copytree, ignore_patterns
 from typing import Any
 
-from modelyard.plan.cost import Money
+from modelyard.plan.cost.values import Money
 from modelyard.report.html import html_page
-from modelyard.report.preview_json import preview_document
-from modelyard.report.preview_markdown import preview_markdown
-from modelyard.report.preview_text import preview_text
+from modelyard.report.preview.json import preview_document
+from modelyard.report.preview.markdown import preview_markdown
+from modelyard.report.preview.text import preview_text
 from tests.unit.preview.test_preview_submitted import FAR
 from tests.unit.projects import ROOT, serving
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from modelyard.environments.locks import locked, made_of
 from modelyard.preview import Preview, SubmissionDiff
 from modelyard.report.html import html_page
-from modelyard.report.preview_json import preview_document
-from modelyard.report.preview_markdown import LEAST, preview_markdown
-from modelyard.report.preview_text import preview_text
+from modelyard.report.preview.json import preview_document
+from modelyard.report.preview.markdown import LEAST, preview_markdown
+from modelyard.report.preview.text import preview_text
+from modelyard.workloads.environments.locks import locked, made_of
 
 WORK = """config:
   modelyard:runtime: {image: "images.example.com/jobs:1"}

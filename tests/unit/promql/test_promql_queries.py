@@ -3,7 +3,7 @@
 import pytest
 
 from modelyard.promql import Kind, check_query
-from modelyard.workloads.facts import VALID_QUERIES, VENDOR_QUERIES
+from modelyard.workloads.facts.stack import VALID_QUERIES, VENDOR_QUERIES
 
 QUEUE = {"queue": "celery-model-training-tasks-gpu"}
 K = Kind

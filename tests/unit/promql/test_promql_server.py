@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Finding
-from modelyard.promql.live import check_on_server, seconds
-from modelyard.promql.queries import Query
-from modelyard.promql.server import (
+from modelyard.plan.checks.live_queries import check_on_server, seconds
+from modelyard.probes.prometheus import (
     MOST_BYTES,
     TOKEN,
     TOKEN_FILE,
@@ -28,6 +27,7 @@ from modelyard.promql.server import (
     clean,
     server,
 )
+from modelyard.promql.queries import Query
 from tests.servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]

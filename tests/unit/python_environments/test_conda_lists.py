@@ -2,10 +2,10 @@
 
 import pytest
 
-from modelyard.environments.conda import Solved, channels_of, constraints, faults_of, pinned, spelled
-from modelyard.environments.cuda import cuda_of
-from modelyard.environments.locks import LockError, locked, made_of, parse_lock
 from modelyard.stack.environments import Environment, Pinned
+from modelyard.workloads.environments.conda import Solved, channels_of, constraints, faults_of, pinned, spelled
+from modelyard.workloads.environments.cuda import cuda_of
+from modelyard.workloads.environments.locks import LockError, locked, made_of, parse_lock
 
 FORGE = "https://conda.anaconda.org/conda-forge"
 SHA = "ab" * 32

@@ -2,7 +2,7 @@
 
 import pytest
 
-from modelyard.environments.lists import Line, canonical, lines_of, mistakes
+from modelyard.workloads.environments.lists import Line, canonical, lines_of, mistakes
 
 
 def wrong(text: str) -> list[tuple[int, str]]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from modelyard.environments.cuda import cuda_of
-from modelyard.environments.locks import LockError, digest, locked, made_of, parse_lock
 from modelyard.stack.environments import Pinned
+from modelyard.workloads.environments.cuda import cuda_of
+from modelyard.workloads.environments.locks import LockError, digest, locked, made_of, parse_lock
 
 SHA = "0" * 64
 TEXT = locked("3.11", "a" * 64, {"NumPy": ("1.26.4", SHA), "aiohttp": ("3.9", "1" * 64)})

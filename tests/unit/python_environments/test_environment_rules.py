@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from modelyard.environments import CODES, check_environments, with_files
-from modelyard.environments.conda import Solved
-from modelyard.environments.locks import MAX_BYTES, locked, made_of
 from modelyard.explanations import explanations
 from modelyard.findings import Finding
 from modelyard.stack import Stack, load_text
+from modelyard.workloads.environments import CODES, check_environments, with_files
+from modelyard.workloads.environments.conda import Solved
+from modelyard.workloads.environments.locks import MAX_BYTES, locked, made_of
 
 STACK = """config:
   modelyard:platform: {release: "23.10"}

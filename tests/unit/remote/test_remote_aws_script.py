@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-from modelyard.remote.aws_job import Place, RemoteJob, problems
-from modelyard.remote.aws_script import MOST, user_data
-from modelyard.remote.script import checksums
+from modelyard.workloads.remote.aws_job import Place, RemoteJob, problems
+from modelyard.workloads.remote.aws_script import MOST, user_data
+from modelyard.workloads.remote.script import checksums
 
 JOB = RemoteJob(
     name="train-7",

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from modelyard.remote import check_remote
-from modelyard.remote.copies import copy_jobs
-from modelyard.remote.launch import launch_files, launches
 from modelyard.stack import Stack, load_text
+from modelyard.workloads.remote import check_remote
+from modelyard.workloads.remote.copies import copy_jobs
+from modelyard.workloads.remote.launch import launch_files, launches
 from tests.unit.remote.test_remote_scripts import AWS, tree
 
 EXPORT = "exportFrom: {claim: datasets, path: raw/churn, secret: pond-write}"

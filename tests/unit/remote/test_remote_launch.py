@@ -10,8 +10,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from modelyard.remote.launch import Launch, launch_files, launches
 from modelyard.stack import Stack
+from modelyard.workloads.remote.launch import Launch, launch_files, launches
 
 Make = Callable[..., Stack]
 FORMS = json.loads((Path(__file__).with_name("launchers.schema.json")).read_text())

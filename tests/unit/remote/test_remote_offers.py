@@ -7,9 +7,9 @@ import pytest
 
 from modelyard.hardware.instances import by_type, instances
 from modelyard.hardware.regions import offered, region_names, table
-from modelyard.remote import offers
 from modelyard.stack import Stack
 from modelyard.stack.remote import PROVIDER_KINDS
+from modelyard.workloads.remote import offers
 
 Make = Callable[..., Stack]
 

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.remote.places import Use, overlapping, uses
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import Bucket, Data, Place, Remote
+from modelyard.workloads.remote.places import Use, overlapping, uses
 
 PREFIXES = st.sampled_from(["a", "a/b", "ab", "a/bc", "a/b/c", "b", "a/j0", "a/j1", "j0"])
 BUCKETS = st.sampled_from(["lake", "pond"])

@@ -9,9 +9,9 @@ import pytest
 from modelyard.explanations import explanations
 from modelyard.findings import Severity
 from modelyard.quantity import GI
-from modelyard.remote import CODES, check_remote, offers
-from modelyard.sizing import sized
 from modelyard.stack import Stack, load_text
+from modelyard.workloads.remote import CODES, check_remote, offers
+from modelyard.workloads.sizing import sized
 
 Make = Callable[..., Stack]
 

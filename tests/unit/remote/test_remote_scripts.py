@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.remote.script import Part, checksums, export_script, import_script, job_script, secrets_of
 from modelyard.stack.remote import Bucket
+from modelyard.workloads.remote.script import Part, checksums, export_script, import_script, job_script, secrets_of
 
 LAKE = Part(Bucket("lake", "s3://acme-lake", ()), "datasets/churn")
 MODELS = Part(Bucket("lake", "s3://acme-lake", ()), "models/churn")

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
 from modelyard.preview import FieldDiff, Preview, StackDiff, TargetDiff, VersionDiff
 from modelyard.preview.topology import Place, Queue, Running, Scene, Topology
 from modelyard.preview.values import Revision
 from modelyard.report.html import html_page
-from modelyard.report.preview_json import preview_document
+from modelyard.report.preview.json import preview_document
 
 MEMORY = merge.Path.parse("spec.template.spec.containers[name=worker].resources.limits.memory")
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from modelyard.findings import Finding, Severity
-from modelyard.report.annotations import MOST, annotations_text, summary_markdown
-from modelyard.report.checked import Checked
+from modelyard.report.ci.annotations import MOST, annotations_text, summary_markdown
+from modelyard.report.ci.checked import Checked
 
 ERROR = Finding(
     "GPU001",

@@ -1,11 +1,11 @@
 """What a stack asks for, as tables."""
 
 from modelyard.report.asked import asked_document, asked_text
-from modelyard.sizing import sized
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.pool import Flavor
 from modelyard.stack.remote import Cluster, Remote, RemoteQuota
+from modelyard.workloads.sizing import sized
 
 PLACE = Cluster("https://10.8.0.5:6443", "farm")
 

@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import pytest
 
-from modelyard import merge
 from modelyard.findings import Finding, Severity
-from modelyard.plan.cost import Count, Money, Price, StackCost, TargetCost, stack_cost
+from modelyard.kube import merge
+from modelyard.plan.cost.values import Count, Money, Price, StackCost, TargetCost, stack_cost
 from modelyard.preview import FieldDiff, StackDiff
 from modelyard.preview.values import Relaxed, Revision, Waived
-from modelyard.report.preview_markdown import LEAST, LIMIT, least, preview_markdown
-from modelyard.report.preview_text import preview_text
+from modelyard.report.preview.markdown import LEAST, LIMIT, least, preview_markdown
+from modelyard.report.preview.text import preview_text
 from tests.unit.report.test_report_preview import finding, preview, stack, target
 
 CODES = tuple(f"RES{number:03}" for number in range(1, 61))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.plan import FieldChange
 from modelyard.report.fields import field_names, rows_of
 from modelyard.report.rows import rows_text

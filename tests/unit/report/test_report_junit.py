@@ -7,8 +7,8 @@ import pytest
 
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
-from modelyard.report.checked import Checked
-from modelyard.report.junit import junit_text
+from modelyard.report.ci.checked import Checked
+from modelyard.report.ci.junit import junit_text
 
 ERROR = Finding(
     "GPU001",

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.cluster import ObjectKey
-from modelyard.merge import Owner, Path
-from modelyard.plan.entries import Entry, Noted, entries_of
-from modelyard.plan.ledger import Ledger
+from modelyard.kube import merge
+from modelyard.kube.merge import Owner, Path
+from modelyard.plan.undo.entries import Entry, Noted, entries_of
+from modelyard.plan.undo.ledger import Ledger
 from modelyard.report.ledger import ledger_document, ledger_text
 from modelyard.report.style import Style
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
 from modelyard.plan import Plan
 from modelyard.report.part import part_of, target_names, totals, unplanned
 from modelyard.report.style import Style

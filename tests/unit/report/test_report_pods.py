@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
+from modelyard.kube import merge
 from modelyard.report.pods import nodes, preferred_nodes, tolerations, writer
 from modelyard.report.values import EVERYTHING, fitted, text_of
 

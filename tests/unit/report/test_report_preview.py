@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
 from modelyard.preview import FieldDiff, Preview, StackDiff, TargetDiff, VersionDiff
 from modelyard.preview.values import Revision
-from modelyard.report.preview_json import preview_document
-from modelyard.report.preview_markdown import LIMIT, MARK, preview_markdown
-from modelyard.report.preview_text import preview_text
+from modelyard.report.preview.json import preview_document
+from modelyard.report.preview.markdown import LIMIT, MARK, preview_markdown
+from modelyard.report.preview.text import preview_text
 from modelyard.report.style import Style
 
 MEMORY = merge.Path.parse("spec.template.spec.containers[name=worker].resources.limits.memory")

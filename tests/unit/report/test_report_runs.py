@@ -1,9 +1,9 @@
 """The list of runs."""
 
 from modelyard.cluster.gathered import RunObjects
-from modelyard.pool.runs import runs_of
 from modelyard.report.runs import runs_text
 from modelyard.report.style import Style
+from modelyard.runs.pool.runs import runs_of
 from tests.pool import LONG_AGO, NOW, job
 
 

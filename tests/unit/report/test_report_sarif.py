@@ -11,8 +11,8 @@ from jsonschema import Draft4Validator, FormatChecker
 from modelyard import __version__
 from modelyard.findings import Finding, Severity
 from modelyard.plan.project import plan_recorded
-from modelyard.report.checked import Checked
-from modelyard.report.sarif import sarif_document
+from modelyard.report.ci.checked import Checked
+from modelyard.report.ci.sarif import sarif_document
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "tests" / "ci" / "schemas" / "sarif-2.1.0.json").read_text())

@@ -3,7 +3,7 @@
 import pytest
 
 from modelyard.findings import Finding, Severity, ordered
-from modelyard.merge import Owner, Path
+from modelyard.kube.merge import Owner, Path
 from modelyard.plan import FieldChange
 from modelyard.plan.ownership import take_over
 from modelyard.report.finding import findings_text, tally

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from modelyard import merge
 from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
 from modelyard.report.finding import findings_text, tally
 from modelyard.report.style import Style, hanging, shorten, table, wrapped
 from modelyard.report.values import count, fitted, text_of

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelyard.quantity import GI
-from modelyard.sizing import Sized, check_jobs, sized
 from modelyard.stack.config import Config, Gpu, Platform, Stack
 from modelyard.stack.jobs import JOB_TYPES, Job, Model, Resource, Runtime, Scale
 from modelyard.stack.remote import Remote
+from modelyard.workloads.sizing import Sized, check_jobs, sized
 
 CLICKS = Job("clicks", "dataset", "features", "50M", 40)
 """Needs 2 workers with 8 cores and 39Gi."""

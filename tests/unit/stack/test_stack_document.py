@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelyard.stack import codes
-from modelyard.stack.document import MAX_DEPTH, MAX_NODES, parse, parse_plain
-from modelyard.stack.scalars import resolve
-from modelyard.stack.source import MAX_BYTES
+from modelyard.stack.yaml.document import MAX_DEPTH, MAX_NODES, parse, parse_plain
+from modelyard.stack.yaml.scalars import resolve
+from modelyard.stack.yaml.source import MAX_BYTES
 
 
 @pytest.mark.parametrize(

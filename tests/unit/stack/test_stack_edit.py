@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.stack.edit import EditError, with_value
+from modelyard.stack.yaml.edit import EditError, with_value
 
 TEXT = """\
 # top

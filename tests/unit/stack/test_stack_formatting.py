@@ -2,7 +2,7 @@
 
 import pytest
 
-from modelyard.stack.formatting import formatted, stack_order
+from modelyard.stack.yaml.formatting import formatted, stack_order
 
 CASES = {
     "keys come in the order of the schema, those of other packages first": (

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelyard.stack import load_text
-from modelyard.stack.document import parse
-from modelyard.stack.formatting import formatted, stack_order
+from modelyard.stack.yaml.document import parse
+from modelyard.stack.yaml.formatting import formatted, stack_order
 
 ROOT = Path(__file__).parents[3]
 NAMES = st.from_regex(r"[a-z][a-zA-Z0-9]{0,6}", fullmatch=True)

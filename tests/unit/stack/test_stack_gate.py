@@ -94,7 +94,7 @@ def test_gate_and_explanation_agree(sections: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("line", [case[0] for case in CASES])
 def test_gate_and_explanation_agree_on_the_cases(stackfiles, line: str) -> None:
-    from modelyard.stack.document import parse
+    from modelyard.stack.yaml.document import parse
 
     document, _ = parse(stackfiles.with_lines(line).encode())
     assert document is not None

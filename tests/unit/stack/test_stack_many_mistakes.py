@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import load_library, render, select
-from modelyard.cost.file import load_text as load_prices
 from modelyard.findings import MOST_COUNTED, MOST_SHOWN, Finding, Severity
+from modelyard.plan.cost.file import load_text as load_prices
 from modelyard.policy.loading import policies_of
 from modelyard.stack import words
 from modelyard.stack.loader import load_text

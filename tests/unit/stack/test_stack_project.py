@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from modelyard.stack import codes, discover, find_project, load, project_name, stack_folder
-from modelyard.stack.source import MAX_BYTES
+from modelyard.stack.yaml.source import MAX_BYTES
 
 
 @pytest.fixture

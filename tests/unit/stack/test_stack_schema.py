@@ -9,8 +9,7 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from modelyard.merge import supported_versions
-from modelyard.sizing.sources import WEIGHT
+from modelyard.kube.merge import supported_versions
 from modelyard.stack import codes, discover, load, schema_text
 from modelyard.stack.config import Config
 from modelyard.stack.explain import _FORMS
@@ -18,6 +17,7 @@ from modelyard.stack.jobs import JOB_TYPES, Precision
 from modelyard.stack.schema import FILE
 from modelyard.stack.shape import Each, Named, Shape, field_of
 from modelyard.stack.shapes import CONFIG as SHAPE
+from modelyard.workloads.sizing.sources import WEIGHT
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads(schema_text())

@@ -1,0 +1,16 @@
+"""Python environments of jobs: lock a list, build it once in the cluster, see what there is."""
+
+from functools import partial
+
+from modelyard.cli.app import Verb
+from modelyard.cli.subverbs import add_subverbs, run_subverb
+
+_KNOWN = {
+    "list": Verb("environment.list", "the environments of a stack, and whether they are locked"),
+    "show": Verb("environment.show", "one environment with every package of its lock"),
+    "lock": Verb("environment.lock", "resolve a list to exact versions with hashes"),
+    "build": Verb("environment.build", "build a locked environment in the cluster, once"),
+}
+
+configure = partial(add_subverbs, known=_KNOWN)
+run = run_subverb

@@ -1,0 +1,115 @@
+"""Build a locked environment on the shared volume of a namespace, by a Job.
+
+An environment is its content: one that was built is not built again, and two builds at a time end in one.
+"""
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any, Final
+
+from modelyard.cli.common import chosen_stack, json_option, project_root, say
+from modelyard.cli.environment.shared import chosen_environment, namespace_for
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import not_taken
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.cluster.built import State
+
+PAUSE: Final = 2.0
+"""Seconds between two looks at a build that is waited for."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("name", metavar="NAME", help="name of one of its environments")
+    parser.add_argument("--team", metavar="T", help="in this team's namespace; left out, in the platform's")
+    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take the Job")
+    parser.add_argument("--again", action="store_true", help="even if it was built: what is on the volume stays")
+    parser.add_argument("--wait", action="store_true", help="wait until the build is over; exit code 1 if it failed")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Looks for an earlier build, and creates the Job where there is none."""
+    from modelyard.cluster.built import build_state
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.plan.project import library_of
+    from modelyard.report.environment import build_document, build_text
+    from modelyard.runs.jobs import environment_build
+
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    environment = chosen_environment(stack, args.name)
+    namespace = namespace_for(stack, args.team)
+    made = environment_build(stack, library_of(root), environment, namespace)
+    if not made.objects:
+        raise Stop(Exit.FINDINGS, "nothing is built", "", [one for one in made.findings if one.blocks])
+    (job,) = made.objects
+    try:
+        client = connect(stack.context)
+        before = build_state(client, namespace, job["metadata"]["name"])
+        state: str = before
+        if before in ("none", "failed") or (before == "built" and args.again):
+            state = _created(client, job, before, dry=args.dry_run)
+        if args.wait and state == "building":
+            if not args.json:
+                say(build_text(environment, job, state, before))
+            state = _end(client, job)
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(build_document(stack.name, environment, job, state, new=state != before))])
+    else:
+        say(build_text(environment, job, state, before))
+    return Exit.FINDINGS if state == "failed" else Exit.FINE
+
+
+def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: bool) -> str:
+    """The state after the Job was made, or would be."""
+    from modelyard.cluster.answer import Refusal
+    from modelyard.cluster.built import build_state
+    from modelyard.cluster.creating import create_all
+    from modelyard.cluster.live import read
+    from modelyard.cluster.writing import OvertakenError, RefusedError, delete
+    from modelyard.kube.state import key_of
+    from modelyard.plan.ownership import FIELD_MANAGER
+
+    key = key_of(job, "")
+    if before != "none":
+        if dry:
+            # Its name is taken by the build before, which is deleted first.
+            return "checked"
+        if (found := read(client, key)) is not None:
+            try:
+                delete(client, found)
+            except (OvertakenError, RefusedError) as error:
+                raise Stop(
+                    Exit.FINDINGS, f"the build before stays: {error}", "try again, or delete that Job"
+                ) from error
+    answer = create_all(client, [job], FIELD_MANAGER, dry=dry)
+    if not isinstance(answer, Refusal):
+        return "checked" if dry else "building"
+    # Somebody else may have been quicker: it is the same build.
+    if (now := build_state(client, key.namespace, key.name)) != "none":
+        return now
+    raise not_taken(answer)
+
+
+def _end(client: "Client", job: dict[str, Any]) -> str:
+    """How the build ended, once it has. Meanwhile it is told when its pod cannot start, once for each reason."""
+    from modelyard.cli.patience import Patience
+    from modelyard.cluster.built import build_state
+
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    patience = Patience(client, job)
+    while (state := build_state(client, namespace, name)) == "building":
+        patience.look()
+        time.sleep(PAUSE)
+    if state == "none":
+        raise Stop(Exit.FINDINGS, f"the job {namespace}/{name} is gone", "it was deleted before it was over")
+    return state

@@ -1,0 +1,62 @@
+"""The environments of a stack: whether they are locked, and with --live where they were built."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.exit import Exit, Stop
+
+if TYPE_CHECKING:
+    from modelyard.stack import Stack
+
+Built = Mapping[str, Mapping[str, str]]
+"""State of the build by namespace, by name of the environment."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("--live", action="store_true", help="also ask the cluster in which namespaces they were built")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Reads and prints."""
+    from modelyard.report.environment import list_document, list_text
+    from modelyard.workloads.environments import check_environments
+
+    stack = chosen_stack(project_root(args), args.stack)
+    built = _built(stack) if args.live else None
+    wrong = [one for one in check_environments(stack) if one.blocks]
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(list_document(stack.name, stack.config, built))])
+    elif not stack.config.environments:
+        say([f"{stack.name} has no environments: modelyard:environments lists them"])
+    else:
+        say(list_text(stack.name, stack.config, built, style_for(args, sys.stdout)))
+    say_errors(wrong, args)
+    return Exit.FINDINGS if wrong else Exit.FINE
+
+
+def _built(stack: "Stack") -> Built:
+    from modelyard.cluster.built import build_state
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.workloads.facts.environments import build_name, namespaces
+
+    try:
+        client = connect(stack.context)
+        return {
+            one.name: {
+                namespace: build_state(client, namespace, build_name(one.name, one.files.digest))
+                for namespace in namespaces(stack.config)
+            }
+            for one in stack.config.environments
+            if one.files is not None and one.files.digest
+        }
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

@@ -1,0 +1,68 @@
+"""Resolve the list of an environment to exact versions with hashes, and write them into its lock.
+
+pip's own resolver chooses, from the indexes that pip is set up to use here, and conda's own solver from channels.
+Nothing is installed, and of pip's packages only wheels are taken.
+"""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from modelyard.cli.common import chosen_stack, json_option, project_root, say
+from modelyard.cli.environment.shared import chosen_environment
+from modelyard.cli.exit import Exit, Stop
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("name", metavar="NAME", help="name of one of its environments")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Resolves and writes."""
+    from modelyard.files import write_atomically
+    from modelyard.report.environment import lock_document, lock_text
+    from modelyard.workloads.environments.locking import LockingError, resolved
+    from modelyard.workloads.environments.reading import with_files
+    from modelyard.workloads.environments.rules import check_environments
+
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    environment = chosen_environment(stack, args.name)
+    wrong = [one for one in check_environments(stack) if one.code in ("ENV001", "ENV002") and one.blocks]
+    if wrong:
+        raise Stop(Exit.USAGE, f"{environment.name} cannot be locked", "", wrong)
+    files = environment.files
+    assert files is not None  # chosen_stack has read them
+    _may_replace(root, files.lock_file)
+    try:
+        text = resolved(environment, files, stack.config.platform.cuda)
+    except LockingError as error:
+        code = Exit.UNREACHABLE if error.out_of_reach else Exit.FINDINGS
+        raise Stop(code, error.summary, error.remedy) from error
+    before = files.lock
+    changed = before is None or before.made_of != files.made_of or not text.endswith(f"\n{before.text}")
+    if changed:
+        write_atomically(root / files.lock_file, text, within=root)
+    locked = chosen_environment(with_files(root, stack), args.name)
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(lock_document(stack.name, locked, before, changed=changed))])
+    else:
+        say(lock_text(locked, before, changed=changed))
+    return Exit.FINE
+
+
+def _may_replace(root: Path, name: str) -> None:
+    """Ends the run where something else than a lock is in its place."""
+    from modelyard.files import ReadError, read_text
+    from modelyard.workloads.environments.locks import MAX_BYTES, is_lock
+
+    try:
+        why = "" if is_lock(read_text(root / name, limit=MAX_BYTES, within=root)) else "it is no lock"
+    except ReadError as error:
+        why = "" if error.missing else error.reason
+    if why:
+        raise Stop(Exit.USAGE, f"{name} is in the way: {why}", "move it away and lock again")

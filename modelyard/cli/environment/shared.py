@@ -1,0 +1,67 @@
+"""What the verbs about environments share: finding one, asking the cluster whether it was built."""
+
+from typing import TYPE_CHECKING
+
+from modelyard.cli.exit import Exit, Stop
+from modelyard.stack import Stack
+from modelyard.stack.environments import Environment
+from modelyard.stack.names import instead
+from modelyard.workloads.facts.environments import build_name
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+
+def chosen_environment(stack: Stack, name: str) -> Environment:
+    """The environment of a name, or the end of the run."""
+    found = [one for one in stack.config.environments if one.name == name]
+    if not found:
+        known = [one.name for one in stack.config.environments]
+        raise Stop(Exit.USAGE, f"{stack.name} has no environment {name!r}", instead(name, known, "environments"))
+    return found[0]
+
+
+def namespace_for(stack: Stack, team: str | None) -> str:
+    """Where a team's runs are; the platform's namespace for who names no team."""
+    from modelyard.workloads.facts.pool import namespace_of
+
+    if team is None:
+        return stack.config.platform.namespace
+    found = next((one for one in stack.config.teams if one.name == team), None)
+    if found is None:
+        known = [one.name for one in stack.config.teams]
+        raise Stop(Exit.USAGE, f"{stack.name} has no team {team!r}", instead(team, known, "teams"))
+    return namespace_of(found)
+
+
+def team_option(stack: Stack, namespace: str) -> str:
+    """The words with which a build is for a namespace."""
+    from modelyard.workloads.facts.pool import namespace_of
+
+    found = next((one.name for one in stack.config.teams if namespace_of(one) == namespace), None)
+    return f" --team {found}" if found is not None and namespace != stack.config.platform.namespace else ""
+
+
+def need_built(client: "Client", stack: Stack, environment: Environment | None, namespace: str) -> None:
+    """Ends the run where the environment was not built in the namespace: a run would wait for it or fail.
+
+    Raises:
+        ClusterError: the API server does not answer, or not to us.
+    """
+    from modelyard.cluster.built import build_state
+
+    if environment is None or environment.files is None:
+        return
+    job = build_name(environment.name, environment.files.digest)
+    state = build_state(client, namespace, job)
+    if state == "built":
+        return
+    what = {"building": "is still being built", "failed": "could not be built"}.get(state, "was not built")
+    build = f"modelyard environment build {stack.name} {environment.name}{team_option(stack, namespace)}"
+    remedy = {
+        "building": f"wait for it: {build} --wait",
+        "failed": f"see why: kubectl logs --namespace {namespace} job/{job}; then {build}",
+    }.get(state, build)
+    raise Stop(
+        Exit.FINDINGS, f"environment {environment.name} {what} in namespace {namespace}; nothing was submitted", remedy
+    )

@@ -1,0 +1,34 @@
+"""One environment: its list, its lock with every package, and who runs in it."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.environment.shared import chosen_environment
+from modelyard.cli.exit import Exit
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("name", metavar="NAME", help="name of one of its environments")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Reads and prints."""
+    from modelyard.report.environment import show_document, show_text
+    from modelyard.runs.jobs.environment import problems_of
+
+    stack = chosen_stack(project_root(args), args.stack)
+    environment = chosen_environment(stack, args.name)
+    wrong = problems_of(stack, environment)
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(show_document(stack.name, stack.config, environment))])
+    else:
+        say(show_text(stack.config, environment, style_for(args, sys.stdout)))
+    say_errors(wrong, args)
+    return Exit.FINDINGS if wrong else Exit.FINE

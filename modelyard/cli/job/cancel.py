@@ -1,0 +1,98 @@
+"""Stop a run: its objects are deleted, and with them its pods, so that its GPUs come free.
+
+Asks first. A run that has ended stays as it is, with its logs. What another stack submitted, or nobody did with
+modelyard, is not touched. A run of a pipeline, or of a search, is stopped as a whole.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, say
+from modelyard.cli.exit import Exit, Stop
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.runs.pool import Run
+    from modelyard.runs.pool.stake import Stake
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    from modelyard.cli.job.shared import run_options
+
+    run_options(parser)
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Asks and deletes."""
+    from modelyard.cli.signals import ended_by_signal
+    from modelyard.report.runs import cancelled_document, cancelled_text
+
+    client, one, has = _now(args)
+    with ended_by_signal("nothing was cancelled"):
+        if not (one.over or args.yes):
+            if not _agreed(one, has):
+                raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes where nobody can answer")
+            # Meanwhile it may have got its GPUs, or come to its end.
+            client, one, has = _now(args)
+    if one.over:
+        text = [f"{one.name} has ended ({one.state}): there is nothing to stop"]
+    else:
+        _delete(client, one)
+        text = cancelled_text(one, has, style_for(args, sys.stdout))
+    if args.json:
+        from modelyard.report.json import json_text
+
+        text = [json_text(cancelled_document(one, None if one.over else has))]
+    say(text)
+    return Exit.FINE
+
+
+def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
+    """The run as it is now, with what it has."""
+    from modelyard.cli.job.shared import reached, runs_in, the_run
+    from modelyard.cluster.lists import workloads_in
+    from modelyard.runs.pool.stake import stake
+
+    found = runs_in(args)
+    one = the_run(found, args.run)
+    with reached():
+        # Who may not read them is told what the run's own objects say.
+        workloads, _ = workloads_in(found.client, {one.namespace} if one.count("queued") else ())
+    return found.client, one, stake(one, workloads)
+
+
+def _agreed(run: "Run", has: "Stake") -> bool:
+    from modelyard.cli.question import agreed
+    from modelyard.report.runs import cancelling_text
+    from modelyard.report.style import hanging
+
+    text = f"{cancelling_text(run, has)} What it has not written elsewhere is lost, its logs too."
+    question = "".join(f"{line}\n" for line in hanging(text, 0, 100))
+    if not sys.stdin.isatty():
+        sys.stderr.write(question)
+        return False
+    return agreed(question)
+
+
+def _delete(client: "Client", run: "Run") -> None:
+    """Deletes every object of the run; one that is gone by then is no failure."""
+    from modelyard.cli.job.shared import reached
+    from modelyard.cluster.writing import OvertakenError, RefusedError, delete
+
+    for part in run.parts:
+        try:
+            with reached():
+                delete(client, part.body, waits=True)
+        except (OvertakenError, RefusedError) as error:
+            raise Stop(
+                Exit.FINDINGS,
+                f"the cluster does not delete {part.kind} {part.name}: {error}",
+                "ask for the right to delete it where that is missing, else try again; "
+                "what stands before it in modelyard job list is cancelled",
+            ) from error

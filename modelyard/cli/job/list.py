@@ -1,0 +1,49 @@
+"""The runs of a stack's jobs: queued, running, and those that ended.
+
+A run that was cancelled is listed until its pods have stopped; one that ended is with --all, for as long as its job's
+keep says.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, say
+from modelyard.cli.exit import Exit, Stop
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    from modelyard.cli.job.shared import stack_option
+
+    stack_option(parser)
+    parser.add_argument("--team", metavar="T", help="only runs in the queue of this team")
+    parser.add_argument("--all", action="store_true", help="also those that have ended")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Prints the table."""
+    from modelyard.cli.job.shared import runs_in
+    from modelyard.report.runs import runs_document, runs_text
+    from modelyard.stack.names import instead
+
+    if args.team is not None and args.remote is not None:
+        raise Stop(
+            Exit.USAGE, "a remote cluster has no teams", "drop --team; the column QUEUE says in which queue a run is"
+        )
+    found = runs_in(args)
+    teams = {*(team.name for team in found.stack.config.teams), *(run.team for run in found.runs if run.team)}
+    if args.team is not None and args.team not in teams:
+        raise Stop(Exit.USAGE, f"there is no team {args.team!r}", instead(args.team, teams, "teams"))
+    asked = [one for one in found.runs if args.team in (None, one.team)]
+    shown = [one for one in asked if args.all or not one.over]
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(runs_document(found.stack.name, shown, found.now, found.unread))])
+        return Exit.FINE
+    say(runs_text(shown, found.now, style_for(args, sys.stdout), hidden=len(asked) - len(shown)))
+    if found.unread:
+        sys.stderr.write(f"these credentials may not read {', '.join(found.unread)}\n")
+    return Exit.FINE

@@ -1,0 +1,143 @@
+"""What the workers of a run wrote, each line with its worker where there are several.
+
+A search's trials are workers of their own: their number is the worker's. Of a worker that was started again the last
+start counts; --previous asks for the one before. By the name of a stage only the logs of that stage are read. A run
+that Kueue sent to a worker cluster is read there, by the context that the stack has for it.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from modelyard.cli.app import style_for
+from modelyard.cli.exit import Exit, Stop
+from modelyard.report.style import safe
+
+if TYPE_CHECKING:
+    from modelyard.runs.pool.logs import Source
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    from modelyard.cli.job.shared import PART, run_options
+
+    run_options(parser, PART)
+    parser.add_argument("--worker", type=int, metavar="N", help="only this worker, or this trial of a search, from 0")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until they end")
+    parser.add_argument("--tail", type=int, metavar="N", help="only the last lines of each")
+    parser.add_argument("--previous", action="store_true", help="of the container before its last restart")
+
+
+def run(args: Namespace) -> Exit:
+    """Prints the lines as they come."""
+    from modelyard.cli.elsewhere import pods_elsewhere
+    from modelyard.cli.job.shared import reached, run_or_part, runs_in
+    from modelyard.cli.signals import ended_by_signal
+    from modelyard.cluster.lists import pods_of_run
+    from modelyard.runs.pool.logs import of_part, sources
+
+    if args.tail is not None and args.tail < 0:
+        raise Stop(Exit.USAGE, f"--tail is {args.tail}, less than 0", "say how many of the last lines")
+    found = runs_in(args)
+    one = run_or_part(found, args.run)
+    with reached():
+        pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
+    elsewhere = pods_elsewhere(found, one)
+    clients = {pod["metadata"]["name"]: client for client, theirs in elsewhere.found for pod in theirs}
+    pods += [pod for _, theirs in elsewhere.found for pod in theirs]
+    if args.run != one.name:
+        pods = of_part(one, args.run, pods)
+    # Of these the API server answers with an empty log, as if they had run and written nothing.
+    homeless = {pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")}
+    known = sources(one, pods)
+    wanted = [source for source in known if args.worker in (None, source.worker)]
+    why = f"modelyard job why {one.words} tells why"
+    if elsewhere.hidden is not None:
+        if not known:
+            raise elsewhere.hidden
+        sys.stderr.write(f"{safe(elsewhere.hidden.summary)}: {safe(elsewhere.hidden.remedy)}\n")
+    if not known:
+        raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so there is no log", why)
+    if not wanted:
+        have = ", ".join(str(source.worker) for source in known if source.worker is not None) or "none with a number"
+        raise Stop(Exit.USAGE, f"{one.name} has no pod of a worker {args.worker}", f"the workers with a pod are {have}")
+    style = style_for(args, sys.stdout)
+
+    def lines_of(source: "Source") -> Iterator[str]:
+        from modelyard.cluster.logs import LogRequest, NoLogError, log_lines
+        from modelyard.report.logs import log_line
+
+        if source.pod in homeless:
+            raise NoLogError("it has no node yet, so no log")
+        mark = source.mark if len(wanted) > 1 else ""
+        request = LogRequest(one.namespace, source.pod, source.container, args.tail, args.previous, args.follow)
+        for line in log_lines(clients.get(source.pod, found.client), request):
+            yield log_line(line, style, mark)
+
+    with ended_by_signal("no longer followed; the run goes on"), reached():
+        missing = (_together if args.follow and len(wanted) > 1 else _in_turn)(wanted, lines_of)
+    for source, words in missing:
+        sys.stderr.write(f"{safe(source.pod)}: {safe(words)}\n")
+    if len(missing) == len(wanted):
+        raise Stop(Exit.FINDINGS, f"{one.name} has written nothing that could be read", why)
+    return Exit.FINE
+
+
+Lines = Callable[["Source"], Iterator[str]]
+Missing = list[tuple["Source", str]]
+
+
+def _in_turn(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
+    """Prints worker after worker, and returns those without a log."""
+    from modelyard.cluster.logs import NoLogError
+
+    missing: Missing = []
+    for source in wanted:
+        try:
+            for line in lines_of(source):
+                _write(line)
+        except NoLogError as error:
+            missing.append((source, str(error)))
+    return missing
+
+
+def _together(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
+    """Prints the lines of all workers as they come, and returns those without a log."""
+    from modelyard.cluster.logs import NoLogError
+
+    lines: SimpleQueue[str | tuple[Source, Exception | None]] = SimpleQueue()
+
+    def read(source: "Source") -> None:
+        try:
+            for line in lines_of(source):
+                lines.put(line)
+        except Exception as error:
+            lines.put((source, error))
+        else:
+            lines.put((source, None))
+
+    for source in wanted:
+        # Whoever stops following waits for nobody's next line.
+        Thread(target=read, args=(source,), daemon=True).start()
+    missing: Missing = []
+    left = len(wanted)
+    while left:
+        got = lines.get()
+        if isinstance(got, str):
+            _write(got)
+            continue
+        left -= 1
+        source, error = got
+        if isinstance(error, NoLogError):
+            missing.append((source, str(error)))
+        elif error is not None:
+            raise error
+    return missing
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,247 @@
+"""A notebook as a job: papermill runs it on a GPU of its own, and its result is a new notebook beside it."""
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+
+from modelyard.cli.common import chosen_stack, project_root, say
+from modelyard.cli.exit import Exit, Stop
+from modelyard.findings import Finding
+from modelyard.runs.notebooks import (
+    Choice,
+    Chosen,
+    Notebook,
+    Place,
+    Problem,
+    choose,
+    job_name,
+    locate,
+    parse_parameters,
+    read_notebook,
+)
+from modelyard.stack import Stack
+from modelyard.stack.config import Allocation
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+OPTIONS: Final = (
+    "flavor",
+    "device",
+    "allocation",
+    "partition",
+    "slice",
+    "team",
+    "priority",
+    "parameters",
+    "workspace",
+    "wait",
+)
+"""What only notebooks have, by its name in the arguments."""
+PAUSE: Final = 2.0
+"""Seconds between two looks at a job that is waited for."""
+ENDS: Final = {"Complete": "complete", "Failed": "failed"}
+"""Conditions of a Job that is over."""
+
+
+class Submission(NamedTuple):
+    """What was submitted."""
+
+    stack: Stack
+    job: dict[str, Any]
+    place: Place
+    chosen: Chosen
+    findings: tuple[Finding, ...]
+
+
+def is_notebook(word: str) -> bool:
+    """Whether a word on the command line is meant as a notebook, there or not."""
+    return word.lower().endswith(".ipynb")
+
+
+def options(parser: ArgumentParser) -> None:
+    """Adds the options of a notebook's submission."""
+    add = parser.add_argument_group("notebooks").add_argument
+    add("--flavor", metavar="F", help="kind of nodes, as modelyard:flavors names it")
+    add("--device", metavar="CARD", help="the card, such as A10: the flavor that has it")
+    add("--allocation", choices=get_args(Allocation), help="single (one GPU, the default), partial, multi_gpu")
+    add("--partition", metavar="P", help="with partial: whose slice, as modelyard:partitions names it")
+    add("--slice", metavar="PROFILE", help="with partial: the MIG profile, where the partition has several")
+    add("--team", metavar="T", help="whose quota; may be left out where there is one team only")
+    add("--priority", metavar="P", help="how urgent, as modelyard:priorities names it")
+    add(
+        "-p",
+        "--parameter",
+        dest="parameters",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a value for the cell tagged parameters (repeatable)",
+    )
+    add("--workspace", metavar="DIR", help="the workspace's folder here; left out, notebooks.path of the stack")
+    add("--wait", action="store_true", help="wait until the job is over; exit code 1 if it failed")
+
+
+def run(args: Namespace) -> Exit:
+    """Checks everything, asks the API server, creates the Job, and tells where its result will be."""
+    made = _made(args)
+    from modelyard.cli.environment.shared import need_built
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.runs.jobs import notebook_environment
+
+    try:
+        client = connect(made.stack.context)
+        _need_room(client, args, made)
+        environment, _ = notebook_environment(made.stack)
+        need_built(client, made.stack, environment, made.job["metadata"]["namespace"])
+        _create(client, made.job, dry=True)
+        state = "checked"
+        if not args.dry_run:
+            made = made._replace(job=_create(client, made.job, dry=False))
+            state = "submitted"
+            if args.wait:
+                if not args.json:
+                    say(_words(made, state))
+                state = _end(client, made)
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(_document(made, state))])
+    elif state in ENDS.values():
+        say([f"{made.job['metadata']['name']} is {state}: {made.place.seen}"])
+    else:
+        say(_words(made, state))
+    return Exit.FINDINGS if state == "failed" else Exit.FINE
+
+
+def _made(args: Namespace) -> Submission:
+    """The submission, or the end of the run with everything that is wrong with it."""
+    from modelyard.plan.notebook import notebook_job
+    from modelyard.plan.project import library_of
+
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    file = Path(args.what)
+    name = job_name(file)
+    notebook = read_notebook(file, args.what)
+    problems: list[Problem] = [] if isinstance(notebook, Notebook) else [*notebook]
+    mounted = stack.config.notebooks.path
+    place = locate(file, Path(args.workspace or mounted), mounted, name, args.what)
+    if not isinstance(place, Place):
+        problems += place
+    chosen = choose(
+        stack.config,
+        Choice(args.flavor, args.device, args.allocation, args.team, args.priority, args.partition, args.slice),
+    )
+    if not isinstance(chosen, Chosen):
+        problems += chosen
+    parameters, wrong = parse_parameters(
+        args.parameters, notebook if isinstance(notebook, Notebook) else None, args.what
+    )
+    problems += wrong
+    if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
+        raise _stop(problems)
+    library = library_of(root)
+    blocking = [one for one in library.findings if one.blocks]
+    if blocking:
+        raise Stop(Exit.USAGE, "the project's patches cannot be used", "", blocking)
+    job, findings = notebook_job(library, stack, name, place, chosen, parameters, date.today())
+    if job is None:
+        raise Stop(Exit.FINDINGS, f"{args.what} cannot be submitted to {stack.name}", "", findings)
+    return Submission(stack, job, place, chosen, findings)
+
+
+def _stop(problems: list[Problem]) -> Stop:
+    """All problems at once; a single one has its remedy on a line of its own."""
+    if len(problems) == 1:
+        return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
+    listed = "".join(f"\n- {one.summary}\n  → {one.remedy}" for one in problems)
+    return Stop(Exit.USAGE, f"{len(problems)} things keep it from being submitted{listed}")
+
+
+def _need_room(client: "Client", args: Namespace, made: Submission) -> None:
+    """Ends the run where no quota and no node ever holds the job; where nodes may not be read, the recorded count."""
+    from modelyard.cluster import load_recorded
+    from modelyard.cluster.lists import nodes_with
+    from modelyard.plan.notebook import check_notebook_room, labels_of
+
+    live = nodes_with(client, labels_of(made.chosen))
+    if live is None:
+        state, _ = load_recorded(project_root(args), made.stack.name)
+        nodes = state.nodes if state is not None else ()
+    else:
+        nodes = live
+    if errors := check_notebook_room(made.stack, Path(args.what).name, made.chosen, nodes, date.today()):
+        if live is None:
+            old = f"; nodes may not be read, so the recorded ones count: modelyard record {made.stack.name} renews them"
+            errors = tuple(one._replace(detail=one.detail + old) if one.code == "RES212" else one for one in errors)
+        raise Stop(Exit.FINDINGS, f"{args.what} cannot be submitted to {made.stack.name}", "", errors)
+
+
+def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str, Any]:
+    from modelyard.cluster.answer import Refusal
+    from modelyard.cluster.creating import create
+    from modelyard.plan.ownership import FIELD_MANAGER
+
+    made = create(client, job, FIELD_MANAGER, dry=dry)
+    if isinstance(made, Refusal):
+        name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+        remedy = "nothing was submitted; correct what it names, or ask whoever runs the cluster"
+        raise Stop(Exit.FINDINGS, f"the API server refuses the job {namespace}/{name}: {made.message}", remedy)
+    return {**made, "apiVersion": job["apiVersion"], "kind": job["kind"]}
+
+
+def _end(client: "Client", made: Submission) -> str:
+    """How the job ended, once it has."""
+    from modelyard.cli.patience import Patience
+    from modelyard.cluster.live import read
+    from modelyard.kube.state import key_of
+
+    key = key_of(made.job, "")
+    patience = Patience(client, made.job, f"; modelyard job why {made.stack.name} {key.name} says for what")
+    while True:
+        found = read(client, key)
+        if found is None or found["metadata"]["uid"] != made.job["metadata"]["uid"]:
+            raise Stop(
+                Exit.FINDINGS, f"the job {key.namespace}/{key.name} is gone", "it was deleted before it was over"
+            )
+        for condition in found.get("status", {}).get("conditions", ()):
+            if condition.get("type") in ENDS and condition.get("status") == "True":
+                return ENDS[condition["type"]]
+        patience.look(suspended=bool(found["spec"].get("suspend")))
+        time.sleep(PAUSE)
+
+
+def _words(made: Submission, state: str) -> list[str]:
+    metadata, gpus, part = made.job["metadata"], made.chosen.gpus, made.chosen.part
+    what = f"{gpus} GPU{'s' * (gpus > 1)}" if part is None else f"{gpus} × {part.resource}"
+    flavor = f" of {made.chosen.flavor.name}" if made.chosen.flavor.name else ""
+    queue = f", queued for team {made.chosen.team.name}" if made.chosen.team is not None else ""
+    verb = "is submitted" if state == "submitted" else "would be submitted"
+    return [
+        f"job {metadata['name']} {verb} in {metadata['namespace']}: {what}{flavor}{queue}",
+        f"result: {made.place.seen}",
+    ]
+
+
+def _document(made: Submission, state: str) -> dict[str, Any]:
+    """What ``--json`` prints; its form is in ``outputs.schema.json``."""
+    return {
+        "formatVersion": 1,
+        "stack": made.stack.name,
+        "job": made.job["metadata"]["name"],
+        "namespace": made.job["metadata"]["namespace"],
+        "team": made.chosen.team.name if made.chosen.team is not None else None,
+        "flavor": made.chosen.flavor.name or None,
+        "card": made.chosen.flavor.gpu,
+        "allocation": made.chosen.allocation,
+        "gpus": made.chosen.gpus,
+        "notebook": made.place.notebook,
+        "result": str(made.place.seen),
+        "state": state,
+    }

@@ -1,0 +1,35 @@
+"""Print what a run of a job would be: the objects as YAML, without asking a cluster.
+
+For reviews, for tools that check manifests, and for clusters that are fed from a repository. The run is named like the
+job, so the same job comes out the same each time; a submission gives every run a name of its own.
+"""
+
+from argparse import ArgumentParser, Namespace
+from datetime import date
+
+from modelyard.cli.common import STACK, chosen_stack, json_option, project_root
+from modelyard.cli.exit import Exit
+from modelyard.cli.submitting import need_job, rendered
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument(
+        "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
+    )
+    parser.add_argument("job", metavar="JOB", help="name of one of its jobs that has a command")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Renders and prints."""
+    from modelyard.plan.admission import admitted
+    from modelyard.plan.project import library_of
+    from modelyard.runs.jobs import job_submission, run_name
+
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    need_job(stack, args.job)
+    name, today = run_name(args.job, shown=True), date.today()
+    made = admitted(stack, job_submission(stack, library_of(root), args.job, name, today), {args.job}, today)
+    return rendered(stack, name, made, args)

@@ -1,0 +1,160 @@
+"""What the verbs about runs share: which stack, which run, and how a run is found."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from modelyard.cli.common import STACK, chosen_stack, project_root
+from modelyard.cli.exit import Exit, Stop
+from modelyard.report.style import safe
+from modelyard.stack import Stack
+from modelyard.stack.config import Config
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.runs.pool import Run
+    from modelyard.workloads.facts.remote import RemoteCluster
+
+
+class Found(NamedTuple):
+    """A stack's runs in its cluster."""
+
+    stack: Stack
+    client: "Client"
+    runs: "tuple[Run, ...]"
+    """The newest first."""
+    others: "tuple[Run, ...]"
+    """Those of other stacks."""
+    unread: tuple[str, ...]
+    now: datetime
+    namespaces: Collection[str]
+    """Where they are."""
+    config: Config
+    """Of the stack's side in that cluster: a remote one knows none of its teams, whatever their names."""
+
+
+def run_options(parser: ArgumentParser, also: str = "") -> None:
+    """The stack, and one of its runs; ``also`` says by what else that is found."""
+    stack_option(parser)
+    parser.add_argument("run", metavar="RUN", help=f"name of a run, as job submit and job list tell it{also}")
+
+
+PART = ", or of the Job of a stage or trial of it"
+
+
+def stack_option(parser: ArgumentParser) -> None:
+    """The stack."""
+    parser.add_argument(
+        "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
+    )
+    parser.add_argument("--remote", metavar="RESOURCE", help="in the remote cluster of this resource")
+
+
+@contextmanager
+def reached() -> Iterator[None]:
+    """Ends the run where the cluster is out of reach."""
+    from modelyard.cluster.connection import ClusterError
+
+    try:
+        yield
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+
+
+def runs_in(args: Namespace) -> Found:
+    """The runs of the stack that is named, or meant."""
+    from modelyard.runs.pool import runs_of
+
+    stack = chosen_stack(project_root(args), args.stack)
+    with reached():
+        from modelyard.cluster.connection import connect
+        from modelyard.cluster.lists import run_objects, workloads_in
+
+        if args.remote is None:
+            client, where, config = connect(stack.context), namespaces(stack), stack.config
+        else:
+            from modelyard.plan.sides import remote_side
+
+            client, remote = client_there(args, stack, args.remote)
+            where, config = {remote.cluster.namespace}, remote_side(stack, remote).stack.config
+        objects = run_objects(client, where)
+        runs, unread = runs_of(objects), objects.unread
+        ours = tuple(run._replace(remote=args.remote or "") for run in runs if run.stack == stack.name)
+        others = tuple(run for run in runs if run.stack != stack.name)
+        if dispatched := {run.namespace for run in ours if run.dispatched}:
+            from modelyard.runs.pool.dispatch import located
+
+            workloads, hidden = workloads_in(client, dispatched)
+            ours, unread = located(ours, workloads, config), (*unread, *hidden)
+    return Found(stack, client, ours, others, unread, datetime.now(UTC), where, config)
+
+
+def namespaces(stack: Stack) -> Collection[str]:
+    """Where a stack's runs are made."""
+    config = stack.config
+    return {config.platform.namespace, *(team.namespace or team.name for team in config.teams)}
+
+
+def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client, RemoteCluster]":
+    """A client for the remote cluster of a resource, and for no other.
+
+    Raises:
+        Stop: the resource has no such cluster, or its context leads elsewhere.
+        ClusterError: the cluster cannot be reached.
+    """
+    from modelyard.cluster.handed import hand_over
+    from modelyard.plan.far import leads_elsewhere, remote_client
+    from modelyard.stack.names import instead
+    from modelyard.workloads.facts.remote import remote_clusters
+
+    known = {one.name: remote for remote in remote_clusters(stack.config) for one in remote.resources}
+    if (remote := known.get(resource)) is None:
+        summary = f"{stack.name} has no resource {safe(resource)} on a remote cluster"
+        raise Stop(Exit.USAGE, summary, instead(resource, known, "resources on remote clusters"))
+    hand_over(project_root(args), stack)
+    client = remote_client(stack, remote)
+    if wrong := leads_elsewhere(remote, client):
+        raise Stop(Exit.FINDINGS, wrong, "correct context or controller")
+    return client, remote
+
+
+def run_or_part(found: Found, name: str) -> "Run":
+    """The run of that name, or the one that has a stage or trial of that name; ends as ``the_run`` does."""
+    whole = [run for run in found.runs if run.has(name)]
+    return whole[0] if len(whole) == 1 else the_run(found, name)
+
+
+def the_run(found: Found, name: str) -> "Run":
+    """The run of that name; ends with 2 where the stack has none, saying what it has and whose it is."""
+    ours = [run for run in found.runs if run.name == name]
+    if len(ours) == 1:
+        return ours[0]
+    if ours:
+        places = ", ".join(run.namespace for run in ours)
+        raise Stop(Exit.USAGE, f"there are several runs {name!r}: in {places}", "they were not made by submissions")
+    theirs = next((run for run in found.others if run.name == name), None)
+    if theirs is not None:
+        summary = f"{safe(name)} is a run of stack {safe(theirs.stack)}, not of {found.stack.name}"
+        raise Stop(Exit.USAGE, summary, f"name that stack instead of {found.stack.name}")
+    from modelyard.runs.pool.runs import near_runs
+
+    for run in found.runs:
+        if run.has(name):
+            raise Stop(
+                Exit.USAGE,
+                f"{safe(name)} is a {run.noun} of {safe(run.name)}, and no run of its own",
+                f"name the whole run instead: {safe(run.name)}",
+            )
+    close = near_runs(name, found.runs)
+    meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
+    have = f"modelyard job list {found.stack.name} --all shows every run that is left"
+    if any(one.remote is not None and one.remote.cluster is not None for one in found.stack.config.resources):
+        have += ", with --remote RESOURCE those of a remote cluster"
+    raise Stop(
+        Exit.USAGE,
+        f"{found.stack.name} has no run {name!r}; only what modelyard submitted is one",
+        " ".join(filter(None, (meant, have))),
+    )

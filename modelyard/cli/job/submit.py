@@ -1,0 +1,97 @@
+"""Start a job of a stack, or a notebook as a job: a run in its team's queue.
+
+Every run has a name of its own. It waits until its team's quota has room for all of its workers, and its GPUs are free
+again as soon as it has ended. A notebook's result is a new notebook beside it.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from datetime import date
+from pathlib import Path
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import need_job, not_taken, tell_unplaced
+from modelyard.runs.jobs import Submission
+from modelyard.stack import Stack
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    from modelyard.cli.job.notebook import options
+
+    parser.add_argument(
+        "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
+    )
+    parser.add_argument("what", metavar="JOB", help="name of one of its jobs, or a notebook (.ipynb)")
+    parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, where not named before the job")
+    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take it")
+    json_option(parser)
+    options(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Renders, asks by dry run, and creates."""
+    from modelyard.cli.job import notebook as job_notebook
+
+    if args.stack is not None and args.named is not None:
+        raise Stop(Exit.USAGE, "the stack was named twice", "name it before the job, or with --stack")
+    args.stack = args.stack or args.named
+    if job_notebook.is_notebook(args.what):
+        return job_notebook.run(args)
+    from modelyard.plan.admission import admitted
+    from modelyard.plan.project import library_of
+    from modelyard.runs.jobs import job_submission, run_name
+
+    if _is_file(args.what):
+        remedy = "only jobs of the stack, by their names, and notebooks (.ipynb) can be submitted"
+        raise Stop(Exit.USAGE, f"{args.what!r} is neither a notebook nor the name of a job", remedy)
+    if idle := [f"--{name}" for name in job_notebook.OPTIONS if getattr(args, name)]:
+        remedy = "jobs have all that in the stack file; a notebook is a file that ends in .ipynb"
+        raise Stop(Exit.USAGE, f"{args.what} is no notebook, so {', '.join(idle)} cannot be given", remedy)
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    need_job(stack, args.what)
+    name, today = run_name(args.what), date.today()
+    made = admitted(stack, job_submission(stack, library_of(root), args.what, name, today), {args.what}, today)
+    return send(root, stack, name, made, args)
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word on the command line is meant as a file, there or not: no job's name has a dot or a slash."""
+    return "." in word or "/" in word
+
+
+def send(root: Path, stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
+    """Creates what a submission makes, and tells what it is."""
+    from modelyard.cli.environment.shared import need_built
+    from modelyard.cli.job.shared import client_there
+    from modelyard.cluster import Refusal
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.creating import create_all
+    from modelyard.plan.ownership import FIELD_MANAGER
+    from modelyard.report.job import submitted_document, submitted_text
+
+    if not made.objects:
+        raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
+    say_errors(made.findings, args)
+    try:
+        client = client_there(args, stack, made.remote)[0] if made.remote else connect(stack.context)
+        for environment in made.environments:
+            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
+        if not made.remote:
+            tell_unplaced(client, root, stack, {args.what}, args, date.today())
+        objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    if isinstance(objects, Refusal):
+        raise not_taken(objects)
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(submitted_document(stack.name, name, made, objects, dry_run=args.dry_run))])
+    else:
+        style = style_for(args, sys.stdout)
+        say(submitted_text(name, objects, style, dry_run=args.dry_run, remote=made.remote))
+    return Exit.FINE

@@ -1,0 +1,15 @@
+"""Pipelines of a stack: show one, or submit a run of it."""
+
+from functools import partial
+
+from modelyard.cli.app import Verb
+from modelyard.cli.subverbs import add_subverbs, run_subverb
+
+_KNOWN = {
+    "show": Verb("pipeline.show", "show the stages in order, and what they take"),
+    "render": Verb("pipeline.render", "print what a run of a pipeline would be, without a cluster"),
+    "submit": Verb("pipeline.submit", "make a run of a pipeline"),
+}
+
+configure = partial(add_subverbs, known=_KNOWN)
+run = run_subverb

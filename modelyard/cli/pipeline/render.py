@@ -1,0 +1,33 @@
+"""Print what a run of a pipeline would be: the objects as YAML, without asking a cluster.
+
+The run is named like the pipeline, so the same pipeline comes out the same each time; a submission gives every run a
+name of its own.
+"""
+
+from argparse import ArgumentParser, Namespace
+from datetime import date
+
+from modelyard.cli.common import chosen_stack, json_option, project_root
+from modelyard.cli.exit import Exit
+from modelyard.cli.submitting import chosen_pipeline, rendered
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Renders and prints."""
+    from modelyard.plan.admission import admitted
+    from modelyard.plan.project import library_of
+    from modelyard.runs.pipelines import pipeline_run_name, pipeline_submission
+
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    pipeline = chosen_pipeline(stack, args.pipeline)
+    name, today = pipeline_run_name(pipeline, shown=True), date.today()
+    made = pipeline_submission(stack, library_of(root), pipeline, name, None, today)
+    return rendered(stack, name, admitted(stack, made, pipeline.jobs, today), args)

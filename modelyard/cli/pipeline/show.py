@@ -1,0 +1,51 @@
+"""Show pipelines: their stages in the order in which they run, what each takes, and the most GPUs at a time."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from datetime import date
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import chosen_stack, json_option, project_root, say
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import chosen_pipeline
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("pipeline", nargs="?", metavar="PIPELINE", help="name of one of its pipelines; left out, all")
+    parser.add_argument("--mermaid", action="store_true", help="print a flowchart in Mermaid's language")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Shows it, or what is wrong with it."""
+    from modelyard.report.pipeline import pipeline_document, pipeline_mermaid, pipeline_text
+    from modelyard.runs.pipelines import errors_of, summary
+    from modelyard.workloads.sizing import sized
+
+    if args.json and args.mermaid:
+        raise Stop(Exit.USAGE, "both --json and --mermaid were given", "give one of them")
+    stack = chosen_stack(project_root(args), args.stack)
+    names = [args.pipeline] if args.pipeline is not None else [one.name for one in stack.config.pipelines]
+    if not names and (args.json or args.mermaid):
+        raise Stop(Exit.USAGE, f"{stack.name} has no pipelines", "add some to modelyard:pipelines")
+    if not names:
+        say([f"{stack.name} has no pipelines: modelyard:pipelines lists them"])
+    if len(names) > 1 and (args.json or args.mermaid):
+        raise Stop(Exit.USAGE, f"{stack.name} has several pipelines", f"name one of them: {', '.join(names)}")
+    everything = sized(stack.config)
+    for index, name in enumerate(names):
+        pipeline = chosen_pipeline(stack, name)
+        if errors := errors_of(stack, pipeline, everything, date.today()):
+            raise Stop(Exit.FINDINGS, f"pipeline {pipeline.name} cannot run", "", errors)
+        shown = summary(pipeline, everything)
+        if args.json:
+            from modelyard.report.json import json_text
+
+            say([json_text(pipeline_document(stack.name, stack.file, shown))])
+        elif args.mermaid:
+            say(pipeline_mermaid(shown))
+        else:
+            say([*([""] if index else []), *pipeline_text(stack.name, shown, style_for(args, sys.stdout))])
+    return Exit.FINE

@@ -1,0 +1,79 @@
+"""Make a run of a pipeline: all of its stages at once, each held back until those that it needs have succeeded.
+
+No stage that waits holds a GPU. A pod without one starts them, so nothing of this tool has to stay alive. A stage that
+fails keeps those that need it from starting; the others go on. Deleting the run's Job deletes all of it.
+"""
+
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from datetime import date
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.submitting import chosen_pipeline, not_taken, tell_unplaced
+
+RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
+"""Names of runs."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
+    parser.add_argument("--from", dest="since", metavar="STAGE", help="run only this stage and those that need it")
+    parser.add_argument("--run", metavar="RUN", help="with --from: the earlier run that has what they read")
+    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take it")
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Renders, asks by dry run, and creates."""
+    from modelyard.cli.environment.shared import need_built
+    from modelyard.cluster import Refusal
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.creating import create_all
+    from modelyard.plan.admission import admitted
+    from modelyard.plan.ownership import FIELD_MANAGER
+    from modelyard.plan.project import library_of
+    from modelyard.report.pipeline import run_document, run_text
+    from modelyard.runs.pipelines import Since, jumping, pipeline_run_name, pipeline_submission
+
+    if (args.since is None) != (args.run is None):
+        raise Stop(Exit.USAGE, "--from and --run belong together", "--from STAGE --run RUN goes on from an earlier run")
+    if args.run is not None and not RUN.fullmatch(args.run):
+        raise Stop(Exit.USAGE, "--run is no name of a run", "write it as the submission said it: nightly-x7k2p")
+    root = project_root(args)
+    stack = chosen_stack(root, args.stack)
+    pipeline = chosen_pipeline(stack, args.pipeline, args.since)
+    name = pipeline_run_name(pipeline)
+    since = Since(args.since, args.run) if args.since is not None else None
+    today = date.today()
+    made = pipeline_submission(stack, library_of(root), pipeline, name, since, today)
+    made = admitted(stack, made, pipeline.jobs, today)
+    if not made.objects:
+        raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
+    say_errors(made.findings, args)
+    try:
+        client = connect(stack.context)
+        for environment in made.environments:
+            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
+        tell_unplaced(client, root, stack, pipeline.jobs, args, today)
+        objects = create_all(client, made.objects, FIELD_MANAGER, dry=True)
+        if not isinstance(objects, Refusal):
+            if early := jumping(made.objects, objects):
+                raise Stop(Exit.FINDINGS, "nothing was submitted", "", [early])
+            if not args.dry_run:
+                objects = create_all(client, made.objects, FIELD_MANAGER, dry=False)
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    if isinstance(objects, Refusal):
+        raise not_taken(objects)
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(run_document(stack.name, pipeline.name, name, made, objects, dry_run=args.dry_run))])
+    else:
+        say(run_text(stack.name, name, objects, style_for(args, sys.stdout), dry_run=args.dry_run))
+    return Exit.FINE

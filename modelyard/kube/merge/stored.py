@@ -1,0 +1,187 @@
+"""The form in which the API server stores a value and gives it back.
+
+Between what a client sends and what the server returns stand a decoder, defaults, and an encoder. What is done here of
+it: quantities in their canonical form, nulls dropped where null is no value, zero values and empty optional maps and
+lists of Go types dropped, defaults that the OpenAPI document declares. Defaults of the server's Go code are filled in
+where a request takes the earlier value away: in atomic values, for a zero value, and for a field that goes. Those of
+new objects and new structs (a new container's pull policy, a new probe's period) are not.
+"""
+
+from collections.abc import Iterator
+from operator import is_
+from typing import Any
+
+from modelyard.kube.merge.canonical import canonical
+from modelyard.kube.merge.errors import depth_checked
+from modelyard.kube.merge.filled import filled
+from modelyard.kube.merge.path import ROOT, Path
+from modelyard.kube.merge.typed import same
+from modelyard.kube.merge.types import Type
+
+_ZEROS = {"string": "", "quantity": "0", "integer": 0, "number": 0, "boolean": False}
+"""What a null becomes in a typed map or list, which have no way to hold it."""
+
+
+@depth_checked
+def stored(kind: Type, value: Any, before: Any = None) -> Any:
+    """``value`` as the API server gives it back; ``value`` itself when that is the same.
+
+    ``before`` is a value that is in that form already: what the two share is not looked at again.
+
+    Raises:
+        MergeError: the value is nested too deeply.
+    """
+    return _stored(kind, value, before)
+
+
+def _stored(kind: Type, value: Any, before: Any = None) -> Any:
+    if value is before:
+        return value
+    sort = type(value)
+    if sort is dict:
+        if not kind.is_map:
+            return value
+        after = _map(kind, value, before if type(before) is dict else {})
+        return after if kind.separable or after is before else filled(kind, after, before)
+    if sort is list:
+        if not kind.is_list:
+            return value
+        known = {id(item): item for item in before} if type(before) is list else {}
+        items = [
+            item if id(item) in known else _item(kind.item, item, _counterpart(kind, item, before)) for item in value
+        ]
+        result = _unchanged(items, value, before)
+        return filled(kind, result, before) if kind.list_kind == "atomic" and result is not before else result
+    if kind.scalar == "quantity" and value is not None:
+        return canonical(str(value))
+    return value
+
+
+def _item(kind: Type, item: Any, before: Any) -> Any:
+    if item is None and kind.native:
+        return {} if kind.is_map else _ZEROS.get(kind.scalar)
+    return _stored(kind, item, before)
+
+
+def _unchanged(items: list[Any], *lists: Any) -> list[Any]:
+    """The first of the lists that has exactly these items, or else the items themselves."""
+    for known in lists:
+        if type(known) is list and len(known) == len(items) and all(map(is_, items, known)):
+            return known
+    return items
+
+
+def _counterpart(kind: Type, item: Any, before: Any) -> Any:
+    """The item of ``before`` that ``item`` is a later version of."""
+    if type(before) is list and kind.keys and type(item) is dict:
+        keys = [(key, item.get(key)) for key in kind.keys]
+        for other in before:
+            if type(other) is dict and all(other.get(key) == value for key, value in keys):
+                return other
+    return None
+
+
+def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    out = None
+    child = kind.child
+    for name, inner in value.items():
+        earlier = before.get(name)
+        if inner is earlier and inner is not None:
+            continue
+        type_ = child[name]
+        if type_ is None or (kind.prunes and not kind.declares(name)):
+            if name not in before:
+                out = dict(value) if out is None else out
+                del out[name]
+            continue
+        after = _stored(type_, inner, earlier)
+        if type_.scalar == "quantity" and type(after) is str and not kind.declares(name):
+            after = canonical(after, whole_milli=True)
+        if after is None and type_.native and not kind.declares(name):
+            after = _ZEROS.get(type_.scalar)
+        if after is not inner and type(after) is str and after == earlier:
+            after = earlier
+        if type_.native and name in kind.required and after == []:
+            # Go prints null for an empty list that must be there.
+            after = None
+        nothing = _is_nothing(kind, type_, name, after) and not (after is None and name in kind.required)
+        if after is inner and not nothing:
+            continue
+        if out is None:
+            out = dict(value)
+        if nothing:
+            del out[name]
+        else:
+            out[name] = after
+    result = value if out is None else out
+    missing = [name for name in kind.defaults if name not in result]
+    missing += [name for name in kind.zeros if name not in result and (name in before or not before)]
+    missing += [name for name in kind.code_defaults if name not in result and (name in before or name in value)]
+    if kind.native:
+        # A list that must be there is null when nothing is in it.
+        missing += [n for n in kind.required if n in before and n not in result and (child[n] or kind).is_list]
+    if missing:
+        result = dict(result)
+        for name in missing:
+            type_ = child[name] or kind
+            default = kind.code_defaults.get(name, kind.defaults.get(name, None if type_.is_list else {}))
+            result[name] = _stored(type_, _copied(default), before.get(name))
+            if name in before and same(result[name], before[name]):
+                result[name] = before[name]
+    for name, sources in kind.copied.get("fill", {}).items():
+        type_ = child[name]
+        # Maps are filled with the atomic list that they stand in.
+        if (name in value or name in before) and not result.get(name) and not (type_ and type_.is_map):
+            copy = result.get(sources[0])
+            result = {**result, name: before[name] if same(copy, before.get(name)) else copy}
+    derived = [name for name in kind.derived if name in value and name in before and name not in result]
+    if derived:
+        result = {**result, **{name: before[name] for name in derived}}
+    if result is not value and len(result) == len(before) and all(before.get(n, kind) is v for n, v in result.items()):
+        return before
+    return result
+
+
+def _is_nothing(kind: Type, type_: Type, name: str, value: Any) -> bool:
+    """Whether the server drops the field."""
+    if value is None:
+        # A custom resource keeps a null that no default replaces, and its validation refuses it.
+        if type_.native or (not type_.nullable and name in kind.defaults):
+            return True
+        # A declared field of any type accepts a null, which is not stored.
+        return type_.scalar == "any" and kind.declares(name) and not kind.child.properties[name].get("nullable")
+    if value or not type_.native:
+        return False
+    if name in kind.drops_zero or type(value) is list:
+        return True
+    if name in kind.required or type(value) is not dict:
+        return False
+    return not type_.child.properties and type_.child.element is not None and not type_.unchecked
+
+
+def _copied(value: Any) -> Any:
+    if type(value) is dict:
+        return {name: _copied(inner) for name, inner in value.items()}
+    if type(value) is list:
+        return [_copied(item) for item in value]
+    return value
+
+
+def refused_nulls(kind: Type, value: Any, before: Any, path: Path = ROOT) -> Iterator[Path]:
+    """Where a custom resource holds a null that its schema does not allow, among what differs from ``before``."""
+    if value is before:
+        return
+    if type(value) is dict:
+        known = before if type(before) is dict else {}
+        for name, inner in value.items():
+            type_ = kind.child[name]
+            if type_ is None or type_.native or inner is known.get(name, kind):
+                continue
+            if inner is None:
+                if not type_.nullable:
+                    yield path / name
+            else:
+                yield from refused_nulls(type_, inner, known.get(name), path / name)
+    elif type(value) is list and kind.is_list:
+        for index, item in enumerate(value):
+            yield from refused_nulls(kind.item, item, _counterpart(kind, item, before), path / index)

@@ -1,0 +1,159 @@
+"""How many identical pods of a Deployment the nodes of a cluster hold beside what runs on them, and why not more.
+
+Nodes are looked at as groups that pods cannot tell apart, and as boxes of similar sizes, so that thousands of them cost
+a question little more than ten do.
+"""
+
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from modelyard.cluster import ClusterState, Node
+from modelyard.kube.scheduling.capacity import MANY, Shortage, gate, label_keys, obstacle, on_node, shortage
+from modelyard.kube.scheduling.node_index import Sizes
+from modelyard.kube.scheduling.pods import Pods
+from modelyard.kube.state import Quota
+
+_NOBODY: Mapping[str, Mapping[str, Fraction]] = {}
+_ZERO = Fraction(0)
+
+
+class _Sight(NamedTuple):
+    """The nodes as some pods see them, whatever their size."""
+
+    closed: Mapping[str, list[int]]
+    """Nodes where none of them may ever be, by the reason."""
+    open: tuple[int, ...]
+    """All others."""
+
+
+class Room:
+    """The nodes of a cluster and what is taken of them.
+
+    Args:
+        nodes: by name.
+        taken: node, then owner of the pods, then resource.
+        quotas: of its namespaces.
+    """
+
+    def __init__(
+        self,
+        nodes: tuple[Node, ...],
+        taken: Mapping[str, Mapping[str, Mapping[str, Fraction]]],
+        quotas: tuple[Quota, ...] = (),
+    ) -> None:
+        self.nodes = nodes
+        self.taken = taken
+        self.quotas = quotas
+        self._groups: dict[Any, tuple[tuple[Node, list[int]], ...]] = {}
+        self._sights: dict[str, _Sight] = {}
+        self._sizes: dict[Any, Sizes] = {}
+
+    def holds(self, pods: Pods, without: Collection[str] = (), upto: int = MANY) -> int:
+        """How many of these pods the nodes hold when the pods of ``without`` (owners) are gone, at most ``upto``."""
+        sizes = self._open(pods)
+        total = sizes.total(pods.requests) if sizes is not None else 0
+        for number in self._left(pods, without):
+            total += self._on(number, pods, without)[0] - self._on(number, pods)[0]
+        return min(total, upto)
+
+    def limits(self, pods: Pods, without: Collection[str] = ()) -> dict[str, list[str]]:
+        """What stops which nodes, by name, from taking more of them; the first node's reason stands first."""
+        found = {reason: numbers.copy() for reason, numbers in self._sight(pods).closed.items()}
+        sizes, left = self._open(pods), self._left(pods, without)
+        for one in sizes.limits(pods.requests) if sizes is not None else ():
+            wanted = pods.requests.get(one.resource, _ZERO)
+            reason = shortage(one.resource, one.free, one.have, wanted) if one.resource else ""
+            found.setdefault(reason, []).extend(number for number in one.nodes if number not in left)
+        for number in left:
+            _, short = self._on(number, pods, without)
+            found.setdefault("" if short is None else str(short), []).append(number)
+        groups = sorted((sorted(numbers), reason) for reason, numbers in found.items() if numbers)
+        return {reason: [self.nodes[number].name for number in numbers] for numbers, reason in groups}
+
+    def open_to(self, pods: Pods) -> Iterator[Node]:
+        """The nodes where the pods may be, were they empty and large enough, by name."""
+        return (self.nodes[number] for number in self._sight(pods).open)
+
+    def _open(self, pods: Pods) -> Sizes | None:
+        """The nodes where the pods may be, as they are now; None where there are none."""
+        nodes = self._sight(pods).open
+        if not nodes:
+            return None
+        key = (nodes, *pods.requests)
+        if key not in self._sizes:
+            numbered = ((number, self.nodes[number]) for number in nodes)
+            self._sizes[key] = Sizes(numbered, pods.requests, self._free)
+        return self._sizes[key]
+
+    def _sight(self, pods: Pods) -> _Sight:
+        key = pods.rules
+        if key not in self._sights:
+            closed: dict[str, list[int]] = {}
+            for node, numbers in self._apart(label_keys(pods)):
+                closed.setdefault(obstacle(pods, node), []).extend(numbers)
+            there = closed.pop("", [])
+            self._sights[key] = _Sight(closed, tuple(sorted(there)))
+        return self._sights[key]
+
+    def _apart(self, keys: tuple[str, ...] | None) -> tuple[tuple[Node, list[int]], ...]:
+        """The first node of those that have the same values of these labels, taints and state, and the numbers of all.
+
+        Without keys, every node is told from the others.
+        """
+        if keys not in self._groups:
+            found: dict[Any, tuple[Node, list[int]]] = {}
+            for number, node in enumerate(self.nodes):
+                kind = number if keys is None else (self._gates[number], *map(node.labels.get, keys))
+                found.setdefault(kind, (node, []))[1].append(number)
+            self._groups[keys] = tuple(found.values())
+        return self._groups[keys]
+
+    def _left(self, pods: Pods, owners: Collection[str]) -> set[int]:
+        """The nodes where the pods may be and that somebody leaves."""
+        leaving = {number for owner in owners for number in self._homes.get(owner, ())}
+        return leaving & set(self._sight(pods).open) if leaving else leaving
+
+    def _on(self, number: int, pods: Pods, without: Collection[str] = ()) -> tuple[int, Shortage | None]:
+        """What one node holds of them, and why not more."""
+        node = self.nodes[number]
+        owners = self.taken.get(node.name, _NOBODY)
+        return on_node(pods.requests, node, [owners[name] for name in owners if name not in without])
+
+    @cached_property
+    def _gates(self) -> list[Hashable]:
+        """Of each node what keeps pods off it, whatever its labels."""
+        return [gate(node) for node in self.nodes]
+
+    @cached_property
+    def _homes(self) -> Mapping[str, list[int]]:
+        """Of each owner of pods the nodes where they run."""
+        homes: dict[str, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            for owner in self.taken.get(node.name, _NOBODY):
+                homes.setdefault(owner, []).append(number)
+        return homes
+
+    @cached_property
+    def _free(self) -> Mapping[int, Mapping[str, Fraction]]:
+        """What is left of each node on which pods run."""
+        free = {}
+        for number, node in enumerate(self.nodes):
+            if node.name in self.taken:
+                left = dict(node.allocatable)
+                for theirs in self.taken[node.name].values():
+                    for name, amount in theirs.items():
+                        left[name] = left.get(name, _ZERO) - amount
+                free[number] = left
+        return free
+
+
+def room_of(state: ClusterState) -> Room:
+    """The room that a cluster has."""
+    taken: dict[str, dict[str, dict[str, Fraction]]] = {}
+    for pod in state.pods:
+        theirs = taken.setdefault(pod.node, {}).setdefault(pod.owner, {})
+        for name, value in pod.requests.items():
+            theirs[name] = theirs[name] + value if name in theirs else value
+    return Room(tuple(sorted(state.nodes, key=lambda node: node.name)), taken, state.quotas)

@@ -1,0 +1,181 @@
+"""The starting state of a plan, whatever it was read from."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from modelyard import quantity
+from modelyard.kube.kinds import is_namespaced
+
+SCALED_OBJECT = "ScaledObject"
+"""KEDA's kind."""
+PAUSED = "autoscaling.keda.sh/paused"
+"""The annotation that stops one."""
+PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
+"""The annotation that stops one at a number of pods."""
+
+
+class ObjectKey(NamedTuple):
+    """What tells one object of a cluster from another."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    """Empty where the kind stands in none."""
+    name: str
+
+
+class Node(NamedTuple):
+    """A node as the scheduler sees it. Resources are cores, bytes or counts by name."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Mapping[str, Any], ...]
+    allocatable: Mapping[str, Fraction]
+    schedulable: bool = True
+
+
+class Pod(NamedTuple):
+    """What one running pod takes from its node."""
+
+    node: str
+    owner: str
+    """Name of the Deployment it belongs to, else of the pod itself."""
+    requests: Mapping[str, Fraction]
+
+
+class Quota(NamedTuple):
+    """What one ResourceQuota lets the pods of its namespace take. Amounts are cores, bytes or counts by the quota's own
+    names (``requests.nvidia.com/gpu``, ``limits.cpu``, ``pods``).
+    """
+
+    namespace: str
+    name: str
+    hard: Mapping[str, Fraction]
+    used: Mapping[str, Fraction]
+
+
+class Scaler(NamedTuple):
+    """An object by which an autoscaler sets the replicas of another."""
+
+    kind: str
+    """``HorizontalPodAutoscaler`` or ``ScaledObject``."""
+    name: str
+    target: ObjectKey
+    made_by: str = ""
+    """The ScaledObject for which KEDA made it; empty where somebody else did."""
+
+    @property
+    def wakes(self) -> bool:
+        """Whether it starts the first pod of what has none; the other kind lets 0 replicas be."""
+        return self.kind == SCALED_OBJECT
+
+
+class Held(NamedTuple):
+    """What the engine's state has of one object that was applied."""
+
+    managed: bool
+    """Whether the stack owns the whole object, which the engine deletes; else a ledger puts it back."""
+    ledger: str = ""
+    """The state's copy of the object's ledger, empty where it has none."""
+    role: str = ""
+    """The workload it was applied for, empty where that is not known."""
+    forgotten: bool = False
+    """Whether only a note is left of a whole object: a refresh did not find it and took it out of the state."""
+
+
+class ClusterState(NamedTuple):
+    """Everything a plan needs to know about a cluster."""
+
+    source: Literal["live", "recorded"]
+    identity: str
+    """UID of the namespace kube-system, which a cluster keeps for life."""
+    version: str
+    """As the API server says it, such as ``v1.35.4``."""
+    objects: Mapping[ObjectKey, dict[str, Any]]
+    nodes: tuple[Node, ...]
+    pods: tuple[Pod, ...]
+    quotas: tuple[Quota, ...] = ()
+    """Those that count every pod of their namespace."""
+    scalers: tuple[Scaler, ...] = ()
+    """Those of the targets' namespaces, as far as these credentials may see them."""
+    held: Mapping[ObjectKey, Held] | None = None
+    """What the engine's state has of the stack; None where nobody could look, as in a recording."""
+
+    def __repr__(self) -> str:
+        """Without the objects, which may hold secrets."""
+        return f"ClusterState({self.source}, {self.identity}, {len(self.objects)} objects)"
+
+    def copy_of(self, key: ObjectKey) -> str:
+        """The ledger that the engine's state has of an object; empty where it has none."""
+        return self.held[key].ledger if self.held and key in self.held else ""
+
+
+def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The annotations of an object, empty where it has none."""
+    return (body.get("metadata") or {}).get("annotations") or {}
+
+
+def key_of(body: Mapping[str, Any], namespace: str) -> ObjectKey:
+    """The key of an object, in ``namespace`` unless it says another; in none where its kind stands in none."""
+    metadata, api_version, kind = body.get("metadata") or {}, body["apiVersion"], body["kind"]
+    place = metadata.get("namespace", namespace) if is_namespaced(api_version, kind) else ""
+    return ObjectKey(api_version, kind, place, metadata["name"])
+
+
+def node_of(body: Mapping[str, Any]) -> Node:
+    """A node from the object that the API server returns."""
+    spec, metadata = body.get("spec") or {}, body["metadata"]
+    return Node(
+        metadata["name"],
+        metadata.get("labels") or {},
+        tuple(spec.get("taints") or ()),
+        amounts((body.get("status") or {}).get("allocatable") or {}),
+        not spec.get("unschedulable", False),
+    )
+
+
+def quotas_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
+    """The quotas among ResourceQuota objects that count every pod; those with scopes count some, and are left out."""
+    found = []
+    for body in bodies:
+        spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
+        if not (spec.get("scopes") or spec.get("scopeSelector")):
+            hard, used = amounts(status.get("hard") or {}), amounts(status.get("used") or {})
+            found.append(Quota(metadata["namespace"], metadata["name"], hard, used))
+    return tuple(sorted(found, key=lambda quota: quota[:2]))
+
+
+def scalers_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Scaler, ...]:
+    """The autoscalers among objects that refer to what they scale; a paused one writes nothing and is left out."""
+    found = []
+    for body in bodies:
+        metadata, ref = body["metadata"], (body.get("spec") or {}).get("scaleTargetRef") or {}
+        annotations = annotations_of(body)
+        paused = str(annotations.get(PAUSED, "")).lower() == "true" or PAUSED_REPLICAS in annotations
+        if ref.get("name") and not paused:
+            version, kind = ref.get("apiVersion") or "apps/v1", ref.get("kind") or "Deployment"
+            key = ObjectKey(version, kind, metadata["namespace"], ref["name"])
+            owners = metadata.get("ownerReferences") or ()
+            made_by = next((str(owner["name"]) for owner in owners if owner.get("kind") == SCALED_OBJECT), "")
+            found.append(Scaler(body["kind"], metadata["name"], key, made_by))
+    return tuple(sorted(found))
+
+
+def amounts(resources: Mapping[str, str | int | float]) -> dict[str, Fraction]:
+    """Quantities by resource name as exact numbers."""
+    return {name: quantity.parse(value) for name, value in resources.items()}
+
+
+_VOLATILE = ("resourceVersion", "generation", "uid", "creationTimestamp", "selfLink", "managedFields")
+_REVISION = "deployment.kubernetes.io/revision"
+
+
+def essence(body: Mapping[str, Any]) -> dict[str, Any]:
+    """An object without what changes by itself: status, versions, times and the rollout's revision."""
+    metadata = {name: value for name, value in body.get("metadata", {}).items() if name not in _VOLATILE}
+    annotations = {name: value for name, value in (metadata.get("annotations") or {}).items() if name != _REVISION}
+    metadata.pop("annotations", None)
+    if annotations:
+        metadata["annotations"] = annotations
+    return {**{name: value for name, value in body.items() if name not in ("status", "metadata")}, "metadata": metadata}

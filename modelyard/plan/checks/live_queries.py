@@ -1,0 +1,184 @@
+"""Findings from what a real server answers to the queries of a plan's targets."""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+from modelyard.findings import Finding, Severity
+from modelyard.probes.prometheus import Answer, Refused, Server, ask, fetch
+from modelyard.promql.answer import every
+from modelyard.promql.labels import NAME
+from modelyard.promql.lexer import endless, parts, too_much
+from modelyard.promql.parse import NotValid, parse
+from modelyard.promql.queries import Query
+from modelyard.promql.syntax import Node, Selector
+from modelyard.promql.windows import words
+
+_SHOWN = 3
+"""Series of an answer that are shown."""
+_GLOBAL = re.compile(r"^global:\n(?:  .*\n)*?  scrape_interval: (\S+)$", re.MULTILINE)
+_PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
+
+
+def check_on_server(server: Server, queries: Iterable[Query], *, scrape_interval: float) -> Iterator[Finding]:
+    """What a server says to each query, and to each metric that it asks for.
+
+    A query that neither this parser nor the server takes is left to the findings about its text.
+
+    Args:
+        server: to ask.
+        queries: of a plan's targets.
+        scrape_interval: seconds, as the stack says.
+
+    Raises:
+        ServerError: the server is out of reach.
+    """
+    for query in queries:
+        for part in parts(query.text):
+            tree = _tree(part.text)
+            answer = ask(server, part.text)
+            if isinstance(answer, Refused):
+                if tree is not None:
+                    yield _refused(query, part.text, answer)
+                continue
+            yield _answered(query, part.text, answer, tree is not None)
+            if tree is not None:
+                yield from _metrics(server, query, tree)
+                yield from _interval(server, query, tree, scrape_interval)
+
+
+def _tree(text: str) -> Node | None:
+    if too_much(text) or endless(text):
+        return None
+    try:
+        return parse(text)
+    except NotValid:
+        return None
+
+
+def _refused(query: Query, text: str, answer: Refused) -> Finding:
+    return Finding(
+        "AUT020",
+        Severity.ERROR,
+        f"the server refuses the query: {answer.words}",
+        target=query.target,
+        field=query.field,
+        detail=_shown(text),
+        remedy="correct the query, or ask the server that the autoscaler asks",
+    )
+
+
+def _answered(query: Query, text: str, answer: Answer, valid: bool) -> Finding:
+    def finding(code: str, severity: Severity, summary: str, detail: str = "", remedy: str = "") -> Finding:
+        found = Finding(code, severity, summary, target=query.target, field=query.field, remedy=remedy)
+        return found._replace(detail=detail or _shown(text))
+
+    if answer.series is None or answer.series > 1:
+        number = "more series than can be read" if answer.series is None else f"{answer.series} series"
+        return finding(
+            "AUT021",
+            Severity.ERROR,
+            f"the server answers {number} now, and an autoscaler takes one number",
+            "; ".join(_labelled(labels) for labels in answer.labels[:_SHOWN]),
+            "aggregate them: sum(…) or vector(0)",
+        )
+    if answer.series == 0:
+        return finding(
+            "AUT022",
+            Severity.WARNING,
+            "the server answers nothing now, not 0",
+            remedy="write … or vector(0), so that there is always a number",
+        )
+    if answer.kind in ("matrix", "string"):
+        return finding("AUT021", Severity.ERROR, f"the server answers a {answer.kind} now, not a number")
+    (value,) = answer.values
+    if math.isnan(value):
+        return finding("AUT022", Severity.WARNING, "the server answers NaN now, which is not above 0")
+    state = "awake" if value > 0 else "asleep"
+    known = "" if valid else ", although Prometheus 3 would refuse the query"
+    return finding("AUT023", Severity.ADVICE, f"the server answers {value:g} now ({state}){known}")
+
+
+def _labelled(labels: object) -> str:
+    return _shown(json.dumps(labels, ensure_ascii=False, sort_keys=True))
+
+
+def _metrics(server: Server, query: Query, tree: Node) -> Iterator[Finding]:
+    """Selectors that have fitted nothing for a day: behind `or vector(0)` a wrong name looks like no work."""
+    for text in sorted({selector_text(node) for node in every(tree) if isinstance(node, Selector)}):
+        answer = ask(server, f"count({text}) or count(last_over_time({text}[1d]))")
+        if isinstance(answer, Answer) and answer.series == 0:
+            yield Finding(
+                "AUT024",
+                Severity.WARNING,
+                f"the server has had no series of {_shown(text)} for a day",
+                target=query.target,
+                field=query.field,
+                detail="with `or vector(0)` a name with a mistake in it answers 0 for ever",
+                remedy="compare names and labels with what the exporter shows, and with the server's list of targets",
+            )
+
+
+def _interval(server: Server, query: Query, tree: Node, scrape_interval: float) -> Iterator[Finding]:
+    """The scrape interval that the server has for these series, where it is not the stack's."""
+    real = max(intervals(server, tree), default=None)
+    if real is None or math.isclose(real, scrape_interval, rel_tol=0.01):
+        return
+    slower = real > scrape_interval
+    yield Finding(
+        "AUT025",
+        Severity.WARNING if slower else Severity.ADVICE,
+        f"the server scrapes every {words(real)}, the stack says {words(scrape_interval)}",
+        target=query.target,
+        field="autoscaling.scrapeInterval",
+        detail="windows and steps of the queries were judged by the stack's number",
+        remedy=f"set autoscaling.scrapeInterval: {words(real)}",
+    )
+
+
+def intervals(server: Server, tree: Node) -> frozenset[float]:
+    """Seconds between two scrapes of the targets whose series a query asks for, as far as the server tells."""
+    texts = sorted({selector_text(node) for node in every(tree) if isinstance(node, Selector)})
+    answer = ask(server, f"group by (job) ({' or '.join(texts)})") if texts else None
+    jobs = {labels.get("job", "") for labels in answer.labels} if isinstance(answer, Answer) else set()
+    if not jobs:
+        return frozenset()
+    data = fetch(server, "targets", {"state": "active"})
+    targets = data.get("activeTargets") if isinstance(data, dict) else None
+    found = set()
+    for target in targets if isinstance(targets, list) else ():
+        labels = target.get("labels") if isinstance(target, dict) else None
+        if isinstance(labels, dict) and labels.get("job") in jobs:
+            found.add(seconds(target.get("scrapeInterval")))
+    return frozenset(one for one in found or {_configured(server)} if one)
+
+
+def _configured(server: Server) -> float | None:
+    """The interval of targets that have none of their own, from the server's configuration."""
+    data = fetch(server, "status/config", {})
+    text = data.get("yaml") if isinstance(data, dict) else None
+    found = _GLOBAL.search(text) if isinstance(text, str) else None
+    return seconds(found[1]) if found else None
+
+
+def seconds(duration: object) -> float | None:
+    """A duration as Prometheus writes it, in seconds; None where it is none."""
+    if not isinstance(duration, str) or not re.fullmatch(r"(?:\d{1,9}(?:ms|[smhdwy]))+", duration):
+        return None
+    return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)(ms|[smhdwy])", duration))
+
+
+def selector_text(selector: Selector) -> str:
+    """A selector as PromQL, without its window and offset."""
+    name, left = "", list(selector.matchers)
+    if left[0].label == NAME and left[0].operator == "=" and _PLAIN_NAME.fullmatch(left[0].value):
+        name = left.pop(0).value
+    matchers = ",".join(f"{one.label}{one.operator}{json.dumps(one.value, ensure_ascii=False)}" for one in left)
+    return f"{name}{{{matchers}}}" if matchers else name
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 120 else f"{line[:119]}…"

@@ -1,0 +1,195 @@
+"""A project's price file: from YAML to ``Prices``, or to everything that is wrong with it.
+
+It is read with the same care as a stack file: limits, positions, every mistake at once. Its form is
+``prices.schema.json``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from functools import cache, lru_cache
+from itertools import islice
+from pathlib import Path as FilePath
+from typing import Any
+
+from modelyard.files import ReadError, read_file
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first, ordered
+from modelyard.hardware import near_cards, resolve
+from modelyard.hardware.cards import by_id
+from modelyard.plan.cost.prices import NO_CARD, Prices
+from modelyard.plan.cost.values import Price
+from modelyard.stack import codes
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.mistakes import Mistake, name
+from modelyard.stack.placing import of_mistake, of_problem
+from modelyard.stack.words import plain, quoted
+from modelyard.stack.yaml.document import Document, parse
+from modelyard.stack.yaml.source import MAX_BYTES, Problem
+
+Loaded = tuple[Prices | None, tuple[Finding, ...]]
+SCHEMA = FilePath(__file__).with_name("prices.schema.json")
+UNREADABLE = "CFG103"
+
+
+@cache
+def schema_text() -> str:
+    """The schema of price files: JSON Schema 2020-12."""
+    return SCHEMA.read_text(encoding="utf-8")
+
+
+def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
+    """The prices of a file, with all findings about it; without prices when one of them is an error.
+
+    A file that cannot be read is a finding too: nothing is raised.
+
+    Args:
+        root: the project's folder.
+        shown: the path of the file from there on.
+        stack: whose prices they are, and whose key ``prices`` names the file.
+    """
+    try:
+        content = read_file(root / shown, limit=MAX_BYTES, within=root)
+    except ReadError as error:
+        what = "is not there" if error.missing else f"cannot be read: {error.reason}"
+        finding = Finding(
+            UNREADABLE,
+            Severity.ERROR,
+            f"the price file {plain(shown, 200)} {what}",
+            field="prices",
+            remedy="correct the path, or write the file: docs/guides/cost.md shows one",
+        )
+        return None, (stack.place(finding, "prices"),)
+    prices, findings = load_text(content, shown)
+    return prices, tuple(finding._replace(stack=stack.name) for finding in findings)
+
+
+@lru_cache(maxsize=4)
+def load_text(content: bytes, shown: str) -> Loaded:
+    """The prices of a file's content, with all findings about it; without prices when one of them is an error.
+
+    Args:
+        content: the bytes of the file.
+        shown: its path as findings name it.
+    """
+    document, problems = parse(content)
+    findings = [of_problem(problem, shown) for problem in problems[: MOST_COUNTED + 1]]
+    if document is not None and isinstance(document.value, dict):
+        findings += [of_mistake(mistake, document, shown, nowhere=(1, 1)) for mistake in _mistakes(document)]
+    elif document is not None:
+        what = "empty" if document.value is None else "not a mapping"
+        shape = Problem(codes.SHAPE, f"the price file is {what}", 1, 1, "start with `machines:` or `cards:`")
+        findings.append(of_problem(shape, shown))
+    if document is None or any(finding.severity is Severity.ERROR for finding in findings):
+        return None, tuple(first(ordered(findings)))
+    return Prices(_machines(document), _cards(document)), ordered(findings)
+
+
+def _mistakes(document: Document) -> list[Mistake]:
+    found = [
+        *islice(_repeated(document, "machines", _machine_key), MOST_COUNTED + 1),
+        *islice(_repeated(document, "cards", _card_key), MOST_COUNTED + 1),
+        *islice(_unknown_cards(document), MOST_COUNTED + 1),
+    ]
+    if not _gate().is_valid(document.value):
+        from modelyard.stack.explain import mistakes_in
+
+        found += mistakes_in(document.value, document.texts, schema_text())
+    return found
+
+
+@cache
+def _gate() -> Any:
+    # Imported at first use: most projects have no price file.
+    from jsonschema_rs import Draft202012Validator
+
+    return Draft202012Validator(schema_text(), validate_formats=True)
+
+
+def _entries(document: Document, section: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The mappings in a list and their places in it. Trusts no shape, so that all mistakes come at once."""
+    items = document.value.get(section)
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict):
+            yield index, item
+
+
+def _machine_key(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Type, region, card; empty where it is not one machine's."""
+    kind, region, gpu = item.get("type"), item.get("region", ""), item.get("gpu", "")
+    if not (isinstance(kind, str) and isinstance(region, str) and isinstance(gpu, str)):
+        return ()
+    card = resolve(gpu)
+    return kind, region, card.id if card is not None else gpu
+
+
+def _card_key(item: Mapping[str, Any]) -> tuple[str, ...]:
+    card = resolve(item["model"]) if isinstance(item.get("model"), str) else None
+    return () if card is None else (card.id,)
+
+
+def _repeated(
+    document: Document, section: str, key_of: Callable[[Mapping[str, Any]], tuple[str, ...]]
+) -> Iterator[Mistake]:
+    """Entries for the same thing, of which nobody could tell which counts."""
+    first: dict[tuple[str, ...], int] = {}
+    for index, item in _entries(document, section):
+        key = key_of(item)
+        if key and first.setdefault(key, index) != index:
+            line = document.keys[(section, first[key])][0]
+            again = ", ".join(plain(part) for part in key if part)
+            summary = f"{section}[{index}] is a second price of {again}, the first is on line {line}"
+            remedy = "keep one of them; nobody could tell which counts"
+            yield Mistake((section, index), codes.DUPLICATE_KEY, summary, remedy, at_key=True)
+
+
+def _unknown_cards(document: Document) -> Iterator[Mistake]:
+    for section, key in (("machines", "gpu"), ("cards", "model")):
+        for index, item in _entries(document, section):
+            given = item.get(key)
+            if not isinstance(given, str) or not given or (key, given) == ("gpu", NO_CARD) or resolve(given):
+                continue
+            path: Path = (section, index, key)
+            summary = f"{name(path)} is {quoted(given)}, not one card of the table"
+            yield Mistake(path, codes.CHOICE, summary, near_cards(given))
+
+
+def _machines(document: Document) -> dict[tuple[str, str, str], Price]:
+    """By type, region and card."""
+    single: dict[tuple[str, str, str], Price] = {}
+    shared: dict[tuple[str, str, str], Price] = {}
+    for index, item in _entries(document, "machines"):
+        kind, region, card = _machine_key(item)
+        price = _price("machine", kind, document, ("machines", index, "usdPerHour"), item)
+        if members := _members(card):
+            shared |= {(kind, region, member): price for member in members}
+        else:
+            single[kind, region, card] = price
+    return {**shared, **single}
+
+
+def _cards(document: Document) -> dict[str, Price]:
+    """By id of the card."""
+    single: dict[str, Price] = {}
+    shared: dict[str, Price] = {}
+    for index, item in _entries(document, "cards"):
+        card = by_id(*_card_key(item))
+        price = _price("card", card.short, document, ("cards", index, "usdPerGpuHour"), item)
+        if card.members:
+            shared |= dict.fromkeys(card.members, price)
+        else:
+            single[card.id] = price
+    return {**shared, **single}
+
+
+def _members(card: str) -> tuple[str, ...]:
+    """The cards that a family stands for, each of which may have a price of its own."""
+    return by_id(card).members if card not in ("", NO_CARD) else ()
+
+
+def _price(unit: Any, named: str, document: Document, path: Path, item: Mapping[str, Any]) -> Price:
+    amount = item[str(path[-1])]
+    text = document.texts.get(path, "")
+    # 14.69 as it was written, not as the binary number beside it. Hexadecimal text is no decimal; its value is exact.
+    usd = Fraction(text if text and text[:2] not in ("0x", "0o") else amount)
+    return Price(
+        unit, named, usd, item.get("region", ""), item["date"], item["source"], False, item.get("discount", "")
+    )

@@ -1,0 +1,261 @@
+"""What the pods of a plan cost: the share of its node that a pod keeps others from using, at the node's price.
+
+Of a machine with GPUs a pod pays for the GPUs it holds, and the rest of the machine comes with them; for slices of them
+it pays by their part of the slices that the machine has. Of a machine without, it pays for the larger of its shares of
+CPU and memory. Shares are of what the node can allocate, as the scheduler counts: pods that fill a node pay for the
+whole machine.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from modelyard.cluster import ClusterState, Node
+from modelyard.hardware import resolve
+from modelyard.hardware.mig import resource_compute
+from modelyard.kube.scheduling.capacity import gate, label_keys, obstacle
+from modelyard.kube.scheduling.pods import Pods, pod_spec, pods_of, replicas_of
+from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL, is_slice
+from modelyard.plan.autoscaling import most_replicas, wakes
+from modelyard.plan.cost.delta import Load, delta, usd
+from modelyard.plan.cost.prices import LIST, Prices, cpu_price, gpu_price
+from modelyard.plan.cost.values import Count, Price, StackCost, TargetCost, stack_cost
+from modelyard.plan.keda import bounds, fewest
+from modelyard.plan.values import Plan, TargetPlan
+
+_REPLICATED = ("Deployment", "StatefulSet", "ReplicaSet")
+"""Kinds of which ``spec.replicas`` says how many pods there are, 1 where it is not set."""
+_NAME = "metadata.name"
+_NOBODY = Count(0, 0)
+_ZERO = Fraction(0)
+
+
+def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Prices | None = None) -> StackCost:
+    """What the targets of a plan cost in its own cluster, before it, after it, and the difference.
+
+    Args:
+        plan: what changes; remote clusters have plans of their own.
+        state: the starting state that the plan was made from; its nodes are those that pods may land on.
+        prices: the project's own prices, which win over list prices.
+        earlier: the project's own prices before, where they change with the plan.
+    """
+    before = prices if earlier is None else earlier
+    least, most = fewest(plan.targets), bounds(plan.targets)
+    limits = {name: tuple(map(_range, least[name], most[name])) for name in most}
+    nodes = _kinds(plan, state.nodes, (before, prices))
+    then = _Offers(nodes, prices)
+    now = then if earlier is None else _Offers(nodes, before)
+    return stack_cost(
+        cost for target in plan.targets for cost in _target(target, limits.get(target.name, (None, None)), now, then)
+    )
+
+
+def _kinds(plan: Plan, nodes: Iterable[Node], sides: Iterable[Prices]) -> tuple[Node, ...]:
+    """The first node of each kind: what neither prices nor the plan's pods tell apart costs the same everywhere."""
+    keys = {key for target in plan.targets for body in (target.before, target.after) for key in _told_by(body)}
+    if _NAME in keys:
+        return tuple(nodes)
+    first: dict[Any, Node] = {}
+    for node in nodes:
+        worth = [price(node, prices)[0] for prices in sides for price in (gpu_price, cpu_price)]
+        size = tuple(sorted(node.allocatable.items()))
+        kind = (gate(node), size, _has_gpus(node), *worth, *map(node.labels.get, sorted(keys)))
+        first.setdefault(kind, node)
+    return tuple(first.values())
+
+
+def _told_by(body: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What the pods of an object tell nodes apart by: labels, or their names."""
+    keys = label_keys(pods_of(body))
+    return (_NAME,) if keys is None else keys
+
+
+def _target(
+    target: TargetPlan, limits: Sequence[Count | None], before: "_Offers", after: "_Offers"
+) -> Iterator[TargetCost]:
+    """Nothing for an object that has no pods; ``limits`` are KEDA's, before and after."""
+    if not pod_spec(target.after) and not pod_spec(target.before):
+        return
+    now = _side(target.before, _count_before(target, limits[0]), before)
+    then = _side(target.after, _count_after(target, limits[1]), after)
+    yield TargetCost(
+        target.key.kind,
+        target.name,
+        (now.load.pods, then.load.pods),
+        (now.gpus, then.gpus),
+        (usd(now.load), usd(then.load)),
+        delta(now.load, then.load),
+        tuple(sorted({*now.prices, *then.prices})),
+        then.unknown or now.unknown,
+    )
+
+
+def _range(least: int | None, most: int | None) -> Count | None:
+    return None if least is None or most is None else Count(least, most)
+
+
+def _count_before(target: TargetPlan, limit: Count | None) -> Count | None:
+    if target.before is None:
+        return _NOBODY
+    if limit is not None:
+        return limit
+    return _count(target.before, wakes(target.before))
+
+
+def _count_after(target: TargetPlan, limit: Count | None) -> Count | None:
+    if not target.after:
+        return _NOBODY
+    if limit is not None:
+        return limit
+    left = target.replicas[1] is None and replicas_of(target.after) is not None
+    ours = "replicas" in (target.applied.get("spec") or {})
+    return _count(target.after, left or (wakes(target.after) and not ours))
+
+
+def _count(body: Mapping[str, Any], scaled: bool) -> Count | None:
+    """How many pods there are; under an autoscaler from none, as it sends them to sleep, to the most it may run."""
+    if scaled:
+        most = most_replicas(body)
+        return None if most is None else Count(0, most)
+    if body.get("kind") not in _REPLICATED:
+        return None
+    replicas = replicas_of(body)
+    return Count(1, 1) if replicas is None else Count(replicas, replicas)
+
+
+def _times(count: Count | None, gpus: int) -> Count | None:
+    if not gpus:
+        return _NOBODY
+    return None if count is None else Count(count.low * gpus, count.high * gpus)
+
+
+class _Side(NamedTuple):
+    """A target before or after the plan."""
+
+    load: Load
+    gpus: Count | None
+    prices: tuple[Price, ...] = ()
+    unknown: str = ""
+
+
+class _Offer(NamedTuple):
+    """What one pod costs by the node that it may land on."""
+
+    places: tuple[str, ...] = ()
+    each: Mapping[str, Fraction] | None = None
+    used: tuple[Price, ...] = ()
+    unknown: str = ""
+
+
+class _Offers:
+    """Where pods may land and what they cost there: those that ask for the same are answered once."""
+
+    def __init__(self, nodes: Iterable[Node], prices: Prices) -> None:
+        self._nodes, self._prices = tuple(nodes), prices
+        self._meant: dict[Any, tuple[Node, ...]] = {}
+        self._offers: dict[Any, _Offer] = {}
+
+    def of(self, pods: Pods) -> _Offer:
+        """What one of the pods costs."""
+        rules = (pods.rules, _held(pods) > 0)
+        key = (rules, tuple(pods.requests.items()))
+        if key not in self._offers:
+            if rules not in self._meant:
+                self._meant[rules] = tuple(node for node in self._nodes if _is_meant(node, pods))
+            self._offers[key] = _offer(pods, [node for node in self._meant[rules] if _fits(node, pods)], self._prices)
+        return self._offers[key]
+
+
+def _side(body: Mapping[str, Any] | None, count: Count | None, offers: _Offers) -> _Side:
+    """The pods of an object, with what one of them costs by the node that it may land on."""
+    if count == _NOBODY:
+        return _Side(Load(count, (), (), None), count)
+    pods = pods_of(body)
+    gpus = _times(count, pods.gpus)
+    held = _held(pods)
+    asks = (held,) if held else (_asked(pods, "cpu"), _asked(pods, "memory"))
+    if not any(asks):
+        return _Side(Load(count, asks, (), None), gpus, (), "its pods ask for neither GPU nor CPU nor memory")
+    offer = offers.of(pods)
+    why = offer.unknown
+    if count is None and (offer.each or not offer.places):
+        why = "nothing says how many pods may run"
+    return _Side(Load(count, asks, offer.places, offer.each), gpus, offer.used, why)
+
+
+def _offer(pods: Pods, places: Sequence[Node], prices: Prices) -> _Offer:
+    """What one of the pods costs on these nodes, or by its card where there are none."""
+    names = tuple(sorted(node.name for node in places))
+    each: dict[str, Fraction] = {}
+    used: dict[Price, None] = {}
+    for node in places:
+        price, why = gpu_price(node, prices) if _held(pods) else cpu_price(node, prices)
+        if price is None:
+            return _Offer(names, None, (), why)
+        each[node.name] = price.usd * (pods.gpus if price.unit == "card" else _share(pods, node))
+        used[price] = None
+    if not places:
+        each, used = _by_card(pods, prices)
+    return _Offer(names, each or None, tuple(used), "" if each else _homeless(pods))
+
+
+def _held(pods: Pods) -> Fraction:
+    """GPUs or slices of one pod."""
+    return Fraction(pods.gpus) or _slices(pods.requests)
+
+
+def _asked(pods: Pods, resource: str) -> Fraction:
+    return pods.requests.get(resource, _ZERO)
+
+
+def _is_meant(node: Node, pods: Pods) -> bool:
+    """Whether the node, were it empty and large enough, could hold a pod that pays for its share of it."""
+    # The price of a GPU machine is its GPUs'. What else runs there is counted where it usually runs.
+    return bool(_held(pods)) == _has_gpus(node) and not obstacle(pods, node)
+
+
+def _fits(node: Node, pods: Pods) -> bool:
+    return all(node.allocatable.get(name, _ZERO) >= wanted for name, wanted in pods.requests.items() if wanted)
+
+
+def _has_gpus(node: Node) -> bool:
+    return PRESENT_LABEL in node.labels or bool(node.allocatable.get(GPU_RESOURCE) or _slices(node.allocatable))
+
+
+def _slices(amounts: Mapping[str, Fraction]) -> Fraction:
+    """Compute slices of MIG, or shares of shared GPUs; a machine has one of both."""
+    return sum((value * resource_compute(name) for name, value in amounts.items() if is_slice(name)), _ZERO)
+
+
+def _share(pods: Pods, node: Node) -> Fraction:
+    if pods.gpus:
+        return pods.gpus / node.allocatable[GPU_RESOURCE]
+    if asked := _slices(pods.requests):
+        return asked / _slices(node.allocatable)
+    return max(_asked(pods, name) / node.allocatable[name] for name in ("cpu", "memory") if _asked(pods, name))
+
+
+def _homeless(pods: Pods) -> str:
+    kind = "GPU node" if pods.gpus or _slices(pods.requests) else "node without GPUs"
+    return f"no known {kind} may hold its pods"
+
+
+def _by_card(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:
+    """What a pod costs where no node is there yet, such as in a node pool that is asleep: by the cards it asks for."""
+    if not prices.cards or not pods.gpus:
+        return {}, {}
+    cards = {card.id: prices.cards.get(card.id) for card in map(resolve, _products(pods)) if card is not None}
+    used = {price: None for price in cards.values() if price is not None}
+    if None in cards.values():
+        return {}, {}
+    return {card: price.usd * pods.gpus for card, price in cards.items() if price is not None}, used
+
+
+def _products(pods: Pods) -> Iterator[str]:
+    """The cards' product labels that the pods' nodes may have, as far as the pods name them."""
+    if PRODUCT_LABEL in pods.selector:
+        yield pods.selector[PRODUCT_LABEL]
+    for term in pods.terms or ():
+        for rule in term.get("matchExpressions") or ():
+            if rule.get("key") == PRODUCT_LABEL and rule.get("operator") == "In":
+                yield from rule.get("values") or ()

@@ -1,0 +1,56 @@
+"""Pricing the plans of a project: the one entry for whoever shows what a plan costs."""
+
+from collections.abc import Collection, Iterator
+from itertools import chain
+from pathlib import Path
+
+from modelyard.findings import Finding, ordered
+from modelyard.plan.cost.pods import cost_of
+from modelyard.plan.cost.prices import LIST, Prices
+from modelyard.plan.cost.values import JobsOnly, stack_cost
+from modelyard.plan.project import Planned
+from modelyard.stack import Stack
+from modelyard.workloads.facts.remote import remote_clusters
+
+
+def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Planned:
+    """The same plan, and what it costs in all of its clusters; no plan but the findings where the stack's price file
+    has mistakes.
+
+    What could not be planned stays as it is.
+
+    Args:
+        root: the project's folder, where price files lie.
+        planned: as ``plan_recorded`` or ``plan_live`` returns it.
+        earlier: the prices before, where they change with the plan.
+    """
+    if planned.stack is None or planned.plan is None or planned.state is None:
+        return planned
+    prices, findings = prices_of(root, planned.stack)
+    if prices is None:
+        return planned._replace(plan=None, findings=findings)
+    costs = {side.remote: cost_of(side, state, prices, earlier).targets for side, state in planned.sides}
+    idle = _jobs_only(planned.stack, [name for name, targets in costs.items() if not targets])
+    plan = planned.plan._replace(cost=stack_cost(chain.from_iterable(costs.values()), idle))
+    return planned._replace(plan=plan._replace(findings=ordered((*plan.findings, *findings))) if findings else plan)
+
+
+def _jobs_only(stack: Stack, names: Collection[str]) -> Iterator[JobsOnly]:
+    """Those of a stack's remote clusters, by name, in which nothing stands."""
+    for remote in remote_clusters(stack.config):
+        if remote.name in names:
+            quotas = [one.remote.cluster.quota for one in remote.resources if one.remote and one.remote.cluster]
+            limits = [quota.gpus for quota in quotas if quota is not None]
+            yield JobsOnly(remote.name, sum(limits) if len(limits) == len(quotas) else None)
+
+
+def prices_of(root: Path, stack: Stack) -> tuple[Prices | None, tuple[Finding, ...]]:
+    """The prices of a stack, with all findings about its price file; without prices when one of them is an error.
+
+    A stack that names no file has list prices alone.
+    """
+    if stack.config.prices is None:
+        return LIST, ()
+    from modelyard.plan.cost.file import load_prices  # few stacks have a file, and a cold start is short
+
+    return load_prices(root, stack.config.prices, stack)

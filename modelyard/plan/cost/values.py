@@ -1,0 +1,148 @@
+"""What a plan costs, as values. ``modelyard.plan.cost`` computes it once; whoever shows it reads it from the plan.
+
+Amounts are exact USD an hour and ranges: a pod may land on one of several machines, and an autoscaler runs some number
+of pods. An unknown amount or number is None, never zero.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+
+class Money(NamedTuple):
+    """USD an hour, from the least to the most it may be."""
+
+    low: Fraction
+    high: Fraction
+
+
+class Count(NamedTuple):
+    """A number of pods or GPUs, from the least to the most it may be."""
+
+    low: int
+    high: int
+
+
+class Price(NamedTuple):
+    """What a machine or a card costs, from when and from where."""
+
+    unit: Literal["machine", "card"]
+    name: str
+    """The machine's type as the label ``node.kubernetes.io/instance-type`` has it, or the card's name."""
+    usd: Fraction
+    """An hour of the whole machine, or of one card."""
+    region: str
+    """Empty where it holds in every region."""
+    date: str
+    """``YYYY-MM-DD``, empty where nobody knows."""
+    source: str
+    listed: bool
+    """Whether it is a cloud's public on-demand price, which a contract may undercut."""
+    discount: str = ""
+    """What makes it another price than the list's, such as ``reserved for 3 years``."""
+
+
+class TargetCost(NamedTuple):
+    """What the pods of one target cost. Pairs are before and after the plan."""
+
+    kind: str
+    name: str
+    pods: tuple[Count | None, Count | None]
+    """None where nothing says how many may run."""
+    gpus: tuple[Count | None, Count | None]
+    """GPUs that these pods hold, and so GPU-hours an hour."""
+    usd: tuple[Money | None, Money | None]
+    delta: Money | None
+    """What the plan adds or saves. Not the difference of the two ranges: ``modelyard.plan.cost.delta`` tells why."""
+    prices: tuple[Price, ...]
+    """Those that the amounts rest on."""
+    unknown: str
+    """Why an amount is unknown, empty where none is."""
+
+
+class Total(NamedTuple):
+    """A sum over targets, as far as it is known."""
+
+    usd: Money | None
+    """Of the targets whose amount is known; None where those have not one pod."""
+    unknown: Count | None
+    """Pods that the sum lacks; None where not even their number is known."""
+
+
+class JobsOnly(NamedTuple):
+    """A remote cluster in which no pod of the plan's stands: what it costs, it costs while jobs run."""
+
+    cluster: str
+    gpus: int | None
+    """GPUs that its queues let the jobs have at once; None where nothing limits them."""
+
+
+class StackCost(NamedTuple):
+    """What a plan costs."""
+
+    targets: tuple[TargetCost, ...]
+    """Those with pods, in the plan's order, the platform's first."""
+    before: Total
+    after: Total
+    delta: Total
+    gpus: tuple[Count | None, Count | None]
+    jobs_only: tuple[JobsOnly, ...] = ()
+    """Remote clusters that add nothing to the sums."""
+
+    @property
+    def prices(self) -> tuple[Price, ...]:
+        """Every price that it rests on, once, sorted."""
+        return tuple(sorted({price for target in self.targets for price in target.prices}))
+
+
+def stack_cost(targets: Iterable[TargetCost], jobs_only: Iterable[JobsOnly] = ()) -> StackCost:
+    """The sums over targets.
+
+    Lows are added to lows and highs to highs: where the pods of one Deployment land says nothing about another's.
+    """
+    every = tuple(targets)
+    return StackCost(
+        every,
+        _total([_Part(one.usd[0], one.pods[0], _some(one.pods[0])) for one in every]),
+        _total([_Part(one.usd[1], one.pods[1], _some(one.pods[1])) for one in every]),
+        _total([_Part(one.delta, _more(*one.pods), bool(one.prices)) for one in every]),
+        (_sum(one.gpus[0] for one in every), _sum(one.gpus[1] for one in every)),
+        tuple(jobs_only),
+    )
+
+
+class _Part(NamedTuple):
+    usd: Money | None
+    pods: Count | None
+    priced: bool
+    """Whether a price stands behind the amount: no pods cost nothing, whatever a pod costs."""
+
+
+def _total(parts: list[_Part]) -> Total:
+    known = [part.usd for part in parts if part.usd is not None]
+    lacks = [part.pods for part in parts if part.usd is None]
+    if lacks and not any(part.priced for part in parts if part.usd is not None):
+        return Total(None, _sum(lacks))
+    return Total(
+        Money(sum((usd.low for usd in known), Fraction(0)), sum((usd.high for usd in known), Fraction(0))), _sum(lacks)
+    )
+
+
+def _some(pods: Count | None) -> bool:
+    return pods is not None and pods.high > 0
+
+
+def _more(before: Count | None, after: Count | None) -> Count | None:
+    """The side with more pods, of low and of high."""
+    if before is None or after is None:
+        return None
+    return Count(max(before.low, after.low), max(before.high, after.high))
+
+
+def _sum(counts: Iterable[Count | None]) -> Count | None:
+    low = high = 0
+    for count in counts:
+        if count is None:
+            return None
+        low, high = low + count.low, high + count.high
+    return Count(low, high)

@@ -1,0 +1,162 @@
+"""Money, GPU-hours and where a price comes from, in words.
+
+Plain text for every report, one line a function. Amounts are rounded here and nowhere before. Texts of a price file and
+of node labels stand in it as they are: whoever prints them makes them safe for its terminal or page.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, Total
+
+if TYPE_CHECKING:
+    from modelyard.plan.cost.cards import CardPrice
+
+Span = Literal["day", "month"]
+HOURS: dict[Span, int] = {"day": 24, "month": 730}
+"""Hours of a span. A month is a twelfth of 365 days, as the clouds' own calculators have it."""
+UNKNOWN = "unknown"
+
+
+def amount(usd: Fraction) -> str:
+    """``1,234.50``, without sign and currency; ``<0.01`` is less than half a cent, ``0`` exactly nothing."""
+    cents = round(abs(usd) * 100)
+    if not cents:
+        return "<0.01" if usd else "0"
+    return f"{cents // 100:,}.{cents % 100:02}"
+
+
+def money(usd: Money | None, per: str = "/h") -> str:
+    """``USD 1.01–4.10/h``, or ``unknown``."""
+    if usd is None:
+        return UNKNOWN
+    low, high = amount(usd.low), amount(usd.high)
+    return f"USD {low if low == high else f'{low}–{high}'}{per}"
+
+
+def difference(usd: Money | None, per: str = "/h") -> str:
+    """``+USD 1.29/h``, ``−USD 3.67/h to +USD 25.71/h``, ``no change``, or ``unknown``."""
+    if usd is None:
+        return UNKNOWN
+    if not any(usd):
+        return "no change"
+    low, high = (_signed(end, per) for end in usd)
+    return low if low == high else f"{low} to {high}"
+
+
+def _signed(usd: Fraction, per: str) -> str:
+    sign = "−" if usd < 0 else "+" if usd else ""
+    return f"{sign}USD {amount(usd)}{per}"
+
+
+def over(usd: Money | None, span: Span) -> str:
+    """What goes on for a whole day or month: ``USD 941.70 a month``."""
+    return money(None if usd is None else Money(usd.low * HOURS[span], usd.high * HOURS[span]), f" a {span}")
+
+
+def number(count: Count) -> str:
+    """``4`` or ``0–8``."""
+    return f"{count.low:,}" if count.low == count.high else f"{count.low:,}–{count.high:,}"
+
+
+def gpu_hours(gpus: Count | None) -> str:
+    """Of a day: ``24 GPU-hours a day``, ``0–192 GPU-hours a day``, or ``unknown GPU-hours a day``."""
+    hours = UNKNOWN if gpus is None else number(Count(gpus.low * HOURS["day"], gpus.high * HOURS["day"]))
+    return f"{hours} GPU-hours a day"
+
+
+def origin(prices: Iterable[Price]) -> str:
+    """Where amounts come from: ``list price 2026-07-20``; ``price 2026-10-01 (reserved)``; empty without any."""
+    known = tuple(prices)
+    own: dict[str, list[Price]] = {}
+    for price in known:
+        if not price.listed:
+            own.setdefault(price.discount, []).append(price)
+    parts = [_dated("list price", [price for price in known if price.listed])]
+    parts += [_dated("price", some) + (f" ({discount})" if discount else "") for discount, some in sorted(own.items())]
+    return "; ".join(filter(None, parts))
+
+
+def _dated(what: str, prices: list[Price]) -> str:
+    """``list prices 2026-06-18 to 2026-08-03 and undated``."""
+    if not prices:
+        return ""
+    what = what if len(prices) == 1 else f"{what}s"
+    days = sorted({price.date for price in prices if price.date})
+    if not days:
+        return f"undated {what}"
+    span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return f"{what} {span}" + (" and undated" if any(not price.date for price in prices) else "")
+
+
+def side(total: Total) -> str:
+    """A sum and what it lacks: ``USD 1.29/h plus 4 pods of unknown price``; ``unknown (9 pods)``."""
+    lacks = _lacks(total)
+    if total.usd is None:
+        return f"{UNKNOWN} ({lacks})"
+    return f"{money(total.usd)} plus {lacks} of unknown price" if lacks else money(total.usd)
+
+
+def change(total: Total) -> str:
+    """A difference by the hour and the month: ``+USD 1.29/h, +USD 941.70 a month``, and which pods it leaves out."""
+    lacks = _lacks(total)
+    if total.usd is None:
+        return f"{UNKNOWN} ({lacks})"
+    parts = [difference(total.usd)]
+    if any(total.usd):
+        low, high = (usd * HOURS["month"] for usd in total.usd)
+        parts.append(difference(Money(low, high), " a month"))
+    if lacks:
+        parts.append(f"leaving out {lacks} of unknown price")
+    return ", ".join(parts)
+
+
+def _lacks(total: Total) -> str:
+    if total.unknown is None:
+        return "an unknown number of pods"
+    if not total.unknown.high:
+        return ""
+    return f"{number(total.unknown)} {'pod' if total.unknown.low == total.unknown.high == 1 else 'pods'}"
+
+
+def stack_cost(cost: StackCost) -> list[str]:
+    """A whole plan in three lines: money before and after, the difference, GPU-hours; one more for each remote cluster
+    that is in none of them.
+    """
+    was, will, source = side(cost.before), side(cost.after), origin(cost.prices)
+    hours = gpu_hours(cost.gpus[0]), gpu_hours(cost.gpus[1])
+    return [
+        (will if was == will else f"{was} → {will}") + (f", {source}" if source else ""),
+        change(cost.delta),
+        hours[1] if hours[0] == hours[1] else f"{hours[0].partition(' ')[0]} → {hours[1]}",
+        *map(jobs_only, cost.jobs_only),
+    ]
+
+
+def short_cost(cost: StackCost) -> str:
+    """A whole plan on one line: ``costs USD 2.58/h (list price 2026-07-20), +USD 1.29/h; 48 GPU-hours a day``."""
+    will, lacks = cost.after, _lacks(cost.after)
+    hours = [gpu_hours(gpus) for gpus in cost.gpus]
+    spent = hours[1] if hours[0] == hours[1] else f"{hours[0].partition(' ')[0]} → {hours[1]}"
+    idle = map(jobs_only, cost.jobs_only)
+    if will.usd is None:
+        return "; ".join([f"cost {UNKNOWN}", spent, *idle])
+    source = origin(cost.prices)
+    parts = [f"costs {money(will.usd)}" + (f" ({source})" if source else "") + f", {difference(cost.delta.usd)}"]
+    return "; ".join([*parts, *([f"{lacks} of unknown price"] if lacks else []), spent, *idle])
+
+
+def jobs_only(one: JobsOnly) -> str:
+    """``remote cluster far costs only while its jobs run, on 8 GPUs at most``."""
+    gpus = "1 GPU" if one.gpus == 1 else f"{one.gpus:,} GPUs" if one.gpus else "no GPU"
+    limit = "on any number of GPUs" if one.gpus is None else f"on {gpus} at most" if one.gpus else f"on {gpus}"
+    return f"remote cluster {one.cluster} costs only while its jobs run, {limit}"
+
+
+def card_price(price: "CardPrice | None") -> str:
+    """``USD 1.29–3.26 a GPU-hour, list prices 2026-06-18 and undated``, or ``unknown``."""
+    if price is None:
+        return UNKNOWN
+    mark = " (unverified)" if price.unverified else ""
+    return f"{money(price.usd, ' a GPU-hour')}{mark}, {origin(price.prices)}"

@@ -1,0 +1,99 @@
+"""The ledger of an object as its readers see it: field by field, with what has become of each."""
+
+from typing import Any, Literal, NamedTuple
+
+from modelyard.cluster import ClusterState, ObjectKey
+from modelyard.kube import merge
+from modelyard.kube.merge import Owner, Path
+from modelyard.kube.state import annotations_of
+from modelyard.plan.ownership import PATCHES_ANNOTATION
+from modelyard.plan.secrets import hidden_change
+from modelyard.plan.undo.ledger import (
+    Ledger,
+    LedgerError,
+    has,
+    known_ledger,
+    leaves,
+    ledger_of,
+    ledger_text,
+    ours,
+    read_or_none,
+)
+from modelyard.plan.undo.restore import at, foreign
+
+State = Literal["held", "returning", "returned", "changed"]
+"""``held``: ours. ``returning``: its earlier value is back, its owner is still to come. ``returned``: both are back.
+``changed``: somebody else has set it or taken it away since, and an undo leaves it alone.
+"""
+
+
+class Entry(NamedTuple):
+    """One field of a ledger."""
+
+    path: Path
+    before: Any
+    """What it held before we took it; ``merge.ABSENT`` where it was not there. Hidden where it is a secret, as ``now``
+    is.
+    """
+    owners: tuple[Owner, ...]
+    """Who held it before; nobody held a default."""
+    now: Any
+    state: State
+    holders: tuple[Owner, ...] = ()
+    """Who holds it now, where it has changed."""
+
+
+class Noted(NamedTuple):
+    """One object with a ledger."""
+
+    key: ObjectKey
+    patches: str
+    """The patches that it holds, ``name@version`` with commas."""
+    entries: tuple[Entry, ...]
+    """Sorted by path."""
+    problem: str = ""
+    """Why its ledger cannot be read."""
+
+
+def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
+    """Every field of an object's ledger."""
+    mine, strange = ours(body), foreign(body, ledger)
+    fields = [*ledger.held, *((path, merge.ABSENT) for path in leaves(ledger.absent))]
+    found = []
+    key = ObjectKey(str(body.get("apiVersion", "")), str(body.get("kind", "")), "", "")
+    for path, before in fields:
+        state: State = "returned"
+        if has(mine, path):
+            state = "returning" if has(ledger.returning, path) else "held"
+        elif path in strange or (before is merge.ABSENT) != (at(body, path) is merge.ABSENT):
+            state = "changed"
+        was, now = hidden_change(key, path, before, at(body, path))
+        found.append(Entry(path, was, ledger.owners_of(path), now, state, strange.get(path, ())))
+    return tuple(sorted(found, key=lambda entry: entry.path.sort_key))
+
+
+def noted_in(state: ClusterState) -> tuple[Noted, ...]:
+    """The objects that carry a ledger, or of which the engine's state has a copy, in the order of their keys.
+
+    A destroy goes by the copy for fields of ours that the object's own ledger does not know.
+    """
+    found = []
+    for key in sorted(state.objects):
+        body, copy = state.objects[key], state.copy_of(key)
+        if ledger_text(body) or (copy and ours(body)):
+            found.append(_noted(key, body, copy))
+        elif copy and state.source == "recorded":
+            found.append(
+                Noted(key, "", (), "what is recorded is from before its apply; look with --live, or record again")
+            )
+    return tuple(found)
+
+
+def _noted(key: ObjectKey, body: dict[str, Any], copy: str) -> Noted:
+    patches = str(annotations_of(body).get(PATCHES_ANNOTATION) or "")
+    try:
+        ledger_of(body)
+    except LedgerError as error:
+        if read_or_none(copy) is None:
+            return Noted(key, patches, (), str(error))
+    return Noted(key, patches, entries_of(body, known_ledger(body, copy)))

@@ -1,0 +1,134 @@
+"""What a plan says about going back: objects that are let go, and ledgers that are not what they should be."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from modelyard.findings import Finding, Severity
+from modelyard.kube.state import annotations_of
+from modelyard.plan.ownership import PATCHES_ANNOTATION
+from modelyard.plan.undo.ledger import Ledger, is_item, known_ledger, others, ours
+from modelyard.plan.undo.request import Kept
+from modelyard.plan.undo.restore import Undo, due, handed_over
+from modelyard.stack.config import Stack
+from modelyard.stack.words import few, plural
+
+
+def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
+    """The finding where no patch of the stack asks for an object any more; ``back`` is how it is put back, None where
+    it is deleted.
+    """
+    held = annotations_of(body).get(PATCHES_ANNOTATION)
+    holds = f"it holds {held}" if held else "it holds fields of ours"
+    if back is None:
+        return Finding(
+            "OWN006",
+            Severity.ADVICE,
+            f"{name} is no longer asked for; an apply deletes it",
+            target=name,
+            detail=f"{holds}; the stack made it",
+            remedy="to keep it, keep its patch",
+        )
+    return Finding(
+        "OWN006",
+        Severity.ADVICE,
+        f"{name} is no longer patched; an apply puts it back",
+        target=name,
+        detail=f"{holds}; {_back_words(body, back.ledger)}",
+        remedy="to keep the fields, keep a patch; modelyard ledger shows what each goes back to",
+    )
+
+
+def stranger(name: str, body: dict[str, Any]) -> Finding:
+    """The finding where an object has our patches, and neither the stack nor the engine's state knows of it."""
+    return Finding(
+        "OWN006",
+        Severity.WARNING,
+        f"{name} holds patches that this stack never applied; an apply leaves it as it is",
+        target=name,
+        detail=f"it holds {annotations_of(body)[PATCHES_ANNOTATION]}, and the engine's state has nothing of it",
+        remedy="destroy it with the stack and the state that applied it (PULUMI_BACKEND_URL)",
+    )
+
+
+def two_states(stack: Stack, names: Sequence[str]) -> Finding:
+    """The finding where objects were applied by this stack from another state than the one that was read."""
+    return Finding(
+        "OWN016",
+        Severity.WARNING,
+        f"the engine's state knows nothing of what {stack.name} has applied to {few(names)}",
+        stack=stack.name,
+        file=stack.file,
+        detail="another state of the same stack does, or this one was lost; an apply goes on from what the objects say "
+        "of themselves, and a destroy from either state then puts all of it back",
+        remedy="keep one state, where everybody who applies reaches it: check PULUMI_BACKEND_URL and the backend of "
+        "Pulumi.yaml",
+    )
+
+
+def unread(stack: Stack, why: str) -> Finding:
+    """The finding where a live plan cannot read what earlier applies left in the engine's state."""
+    return Finding(
+        "OWN006",
+        Severity.ADVICE,
+        f"what {stack.name} no longer asks for is told by annotations alone",
+        stack=stack.name,
+        file=stack.file,
+        detail=f"the engine's state, which has all of it, cannot be read: {why}",
+        remedy="plan where pulumi and its state can be reached (PULUMI_BACKEND_URL)",
+    )
+
+
+def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[Finding]:
+    """The finding where a live plan lacks quotas or autoscalers, because the credentials may not list them.
+
+    Args:
+        stack: the one that is planned.
+        lists: such as ``resourcequotas of ml-platform``.
+        cluster: name of the remote cluster that they are in; empty: the platform's.
+    """
+    if lists:
+        where = f" in remote cluster {cluster}" if cluster else ""
+        yield Finding(
+            "OWN017",
+            Severity.WARNING,
+            f"these credentials may not list {' or '.join(lists)}{where}; the plan does not know them",
+            stack=stack.name,
+            file=stack.file,
+            detail="a plan compares new pods with quotas, and leaves replicas alone that an autoscaler sets",
+            remedy="ask for the right to list them: docs/guides/rights.md has the roles",
+        )
+
+
+def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
+    """Who gets how many fields back, and what becomes of the others."""
+    back = [path for path in due(ledger, ours(body), others(body), {}) if not is_item(path)]
+    owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)
+    told = [
+        f"{plural(number, 'field')} back to {owner}" if owner else f"{plural(number, 'field')} back to what nobody set"
+        for owner, number in sorted(owners.items())
+    ]
+    return ", ".join(told) or "what others hold as well stays, the rest goes away"
+
+
+def doubts(name: str, live: dict[str, Any], kept: Kept) -> Iterator[Finding]:
+    """What is to be said of an object's ledger as it is now."""
+    if kept.forgotten:
+        yield Finding(
+            "OWN012",
+            Severity.WARNING,
+            f"what the fields that modelyard holds of {name} were before is not known",
+            target=name,
+            detail="its ledger is missing or cannot be read, and the engine's state does not know either; an undo "
+            "drops them, and each takes its default",
+            remedy="nothing to do where that is right; else destroy, and apply the installer's own values afterwards",
+        )
+    elif handed_over(live, known_ledger(live)) is not live:
+        yield Finding(
+            "OWN013",
+            Severity.WARNING,
+            f"fields of {name} have their earlier values and still wait for their earlier owners",
+            target=name,
+            detail="an apply was interrupted between the two",
+            remedy="apply again: it hands them over",
+        )

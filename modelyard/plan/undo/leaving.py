@@ -1,0 +1,191 @@
+"""Objects that the stack no longer asks for: an apply puts back what it patched, and deletes what it made.
+
+What an apply let go of is what the engine's state has. Where nobody could look there, as in a plan without the cluster,
+the annotations of the objects have to tell.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Any, NamedTuple
+
+from modelyard.catalog import Library
+from modelyard.catalog.library import Phase
+from modelyard.cluster import Answer, ClusterState, Deletion, ObjectKey, Question
+from modelyard.findings import Finding
+from modelyard.kube import merge
+from modelyard.kube.scheduling.pods import pods_of, replicas_of
+from modelyard.kube.state import Held, annotations_of
+from modelyard.names import STACK_NOTE
+from modelyard.plan.foresight import foresee, undeletable
+from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.plan.secrets import hidden_change
+from modelyard.plan.undo.findings import let_go, stranger, two_states
+from modelyard.plan.undo.ledger import known_ledger, ours
+from modelyard.plan.undo.request import gets_back
+from modelyard.plan.undo.restore import Undo, finished, undo
+from modelyard.plan.values import FieldChange, TargetPlan
+from modelyard.stack.config import Stack
+from modelyard.workloads import GPU_ROLES, Workload
+
+
+class Leaving(NamedTuple):
+    """One object that the stack no longer asks for."""
+
+    key: ObjectKey
+    live: dict[str, Any]
+    schema: merge.Type
+    undo: Undo | None
+    """How it is put back; None where it is deleted."""
+    role: str
+    elsewhere: bool
+
+    @property
+    def name(self) -> str:
+        """As its target is named."""
+        return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What is sent to put it back, whatever version the object has by then."""
+        if self.undo is None:
+            return {}
+        metadata = {name: value for name, value in self.undo.request["metadata"].items() if name != "resourceVersion"}
+        return {**self.undo.request, "metadata": metadata}
+
+    @property
+    def question(self) -> Question:
+        """What the API server is asked about it."""
+        return self.request if self.undo is not None else Deletion(self.key, self.live["metadata"].get("uid", ""))
+
+
+def leaving(
+    wanted: Set[ObjectKey],
+    state: ClusterState,
+    schemas: merge.MergeSchema,
+    library: Library,
+    workloads: Mapping[str, Workload],
+    namespace: str,
+) -> Iterator[Leaving]:
+    """The objects that an apply lets go.
+
+    Args:
+        wanted: the objects that the stack asks for.
+        state: what is there.
+        schemas: of the stack's Kubernetes version.
+        library: the project's patches, which tell whose object it was.
+        workloads: by name of their Deployment.
+        namespace: the stack's.
+
+    Raises:
+        LookupError: the schemas do not have the kind of such an object.
+    """
+    for key, held in sorted(_held(state).items()):
+        live = state.objects.get(key)
+        if key in wanted or live is None or (held.forgotten and not ours(live)):
+            continue
+        back = None if held.managed else undo(live, known_ledger(live, held.ledger))
+        if held.managed or back is not None:
+            there = workloads if key.namespace == namespace else {}
+            role = held.role or _role(key, live, library, there)
+            elsewhere = key.namespace not in ("", namespace)
+            yield Leaving(key, live, schemas.of(key.api_version, key.kind), back, role, elsewhere)
+
+
+def _held(state: ClusterState) -> Mapping[ObjectKey, Held]:
+    if state.held is not None:
+        return state.held
+    return {
+        key: Held(annotations_of(body).get(MODE_ANNOTATION) == "managed")
+        for key, body in state.objects.items()
+        if PATCHES_ANNOTATION in annotations_of(body)
+    }
+
+
+def _role(key: ObjectKey, live: dict[str, Any], library: Library, workloads: Mapping[str, Workload]) -> str:
+    """Whose object it was, told by its name, else by the patches that it holds; empty where nobody can tell."""
+    if key.name in workloads:
+        return workloads[key.name].role
+    for patch in str(annotations_of(live).get(PATCHES_ANNOTATION, "")).split(","):
+        name, _, version = patch.partition("@")
+        found = library.patches.get(name, {}).get(version)
+        role, _, last = (found.meta.params.get("deployment", "") if found is not None else "").partition(".")
+        if last == "deployment":
+            return role
+    return ""
+
+
+def strangers(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
+    """What is to be said of objects that carry patches and that neither the stack nor its state knows."""
+    if state.held is None:
+        return
+    for key in sorted(state.objects.keys() - wanted - state.held.keys()):
+        if PATCHES_ANNOTATION in annotations_of(state.objects[key]):
+            yield stranger(key.name, state.objects[key])
+
+
+def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
+    """The finding where the cluster has objects that this stack applied, and the state that was read knows nothing of
+    them: another state of the stack does, or did.
+    """
+    names = [
+        key.name
+        for key in sorted(wanted & state.objects.keys() - (state.held or {}).keys())
+        if annotations_of(state.objects[key]).get(STACK_NOTE) == stack.full_name and ours(state.objects[key])
+    ]
+    if state.held is not None and names:
+        yield two_states(stack, names)
+
+
+def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
+    """The plan of such an object, and the findings about it; ``answer`` is the API server's to its question."""
+    findings: tuple[Finding, ...] = ()
+    after: dict[str, Any] = {}
+    changes: tuple[FieldChange, ...] = ()
+    if one.undo is not None:
+        offline = merge.server_side(one.live, one.request, FIELD_MANAGER, one.schema, force=True)
+        foreseen, findings = foresee(one.name, one.schema, one.live, one.request, offline, answer)
+        after = finished(foreseen.after, one.undo.ledger)
+        changes = tuple(_changes(one, one.undo, after))
+    elif answer is not None and answer.refusal is not None:
+        findings = (undeletable(one.name, answer.refusal),)
+    rolls = any(change.path[:2] == ("spec", "template") for change in changes)
+    before_replicas = replicas_of(one.live)
+    after_replicas = replicas_of(after) if after or before_replicas is None else 0
+    gpus = (pods_of(one.live).gpus * (before_replicas or 0), pods_of(after).gpus * (after_replicas or 0))
+    target = TargetPlan(
+        one.key,
+        "delete" if one.undo is None else "restore",
+        _phase(one, before_replicas or 0, after_replicas or 0),
+        (),
+        one.request,
+        one.live,
+        after,
+        changes,
+        min(before_replicas or 0, after_replicas or 0) if rolls else 0,
+        (before_replicas, after_replicas),
+        gpus,
+        one.undo is None,
+        one.role,
+        elsewhere=one.elsewhere,
+    )
+    return target, (*findings, let_go(one.name, one.live, one.undo))
+
+
+def _phase(one: Leaving, before: int, after: int) -> Phase:
+    """When it has its turn: what is deleted after what takes its place, where the GPUs allow it."""
+    if one.undo is None:
+        return "down"
+    if one.role == "apiServer":
+        return "route"
+    if one.role not in GPU_ROLES:
+        return "normal"
+    return "down" if after < before else "up"
+
+
+def _changes(one: Leaving, back: Undo, after: dict[str, Any]) -> Iterable[FieldChange]:
+    gets = gets_back(back.ledger)
+    for change in merge.diff(one.live, after, one.schema):
+        if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
+            continue
+        owners = merge.owners(one.live, change.path, one.schema)
+        shown = hidden_change(one.key, change.path, change.before, change.after)
+        yield FieldChange(change.path, *shown, None, owners, False, gets.get(change.path))

@@ -1,0 +1,181 @@
+"""A request that can be undone: what it takes is noted first, and what it no longer asks for goes back."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from modelyard.kube import merge
+from modelyard.kube.merge import Owner, Path, fieldset
+from modelyard.kube.merge.fieldset import FieldSet
+from modelyard.kube.merge.managed import UNTRACKED
+from modelyard.kube.merge.typed import UnfitError, by_element, field_set
+from modelyard.kube.merge.typed import merge as laid_over
+from modelyard.names import LEDGER_NOTE
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER
+from modelyard.plan.undo.ledger import (
+    Ledger,
+    covered,
+    has,
+    in_items,
+    is_item,
+    items,
+    known_ledger,
+    leaves,
+    ledger_text,
+    others,
+    ours,
+    read_or_none,
+    with_owners,
+    write_ledger,
+)
+from modelyard.plan.undo.restore import NOTES, due, finished, partial, undo
+
+_NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in (*NOTES, *ENGINE_ANNOTATIONS)))
+
+
+class Kept(NamedTuple):
+    """What to send instead of a request, so that everything it takes can be put back."""
+
+    request: dict[str, Any]
+    """The request with its ledger, and with the earlier values of the fields that go back."""
+    ledger: Ledger
+    """That goes with it."""
+    given_back: Mapping[Path, tuple[Owner, ...]]
+    """The fields that go back, with who gets them; empty where nobody held one."""
+    forgotten: bool
+    """Whether we hold fields of which nobody knows any more what they held before."""
+
+
+def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: str = "") -> Kept:
+    """The request and the ledger of an object.
+
+    Args:
+        live: the object now.
+        asked: what the patches ask for, in the form in which the API server stores it.
+        schema: the object's type.
+        copy: the ledger by the engine's state, for fields of which the object carries none that can be read.
+    """
+    noted, mine = ledger_text(live), ours(live)
+    # A copy of an object, or one that was put back by other means, may still carry a ledger; it is of no use.
+    carried = read_or_none(noted) if mine else None
+    before = known_ledger(live, copy) if mine else Ledger()
+    try:
+        wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
+    except UnfitError:
+        # The apply itself says what is wrong with it.
+        return Kept(asked, before, {}, False)
+    back = due(before, mine, others(live), wanted)
+    ledger = _taken(_continued(before, mine, wanted, back), live, mine, wanted, schema)
+    request = _asking(asked, back, live, schema)
+    text = write_ledger(ledger)
+    if carried is not None and text != noted and _settled(live, with_note(request, noted), schema):
+        # What went back stays noted until something else changes, so that an apply that changes nothing sends nothing.
+        ledger, text = before, noted
+    given_back = {path: ledger.owners_of(path) for path in back if not is_item(path)}
+    return Kept(with_note(request, text), ledger, given_back, carried is None and bool(_unknown(live, before)))
+
+
+def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:
+    """The fields that we alone hold and of which a ledger does not say what they were."""
+    alone = fieldset.difference(fieldset.difference(ours(live), others(live)), _NOTE_FIELDS)
+    return fieldset.difference(alone, covered(ledger))
+
+
+def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[Path, Any]) -> Ledger:
+    """The entries of a ledger that still count: of what is asked for again, and of what goes back now.
+
+    What has gone back and is asked for again is as good as never taken.
+    """
+
+    def counts(path: Path) -> bool:
+        return path in back or (has(wanted, path) and (has(mine, path) or not has(before.returning, path)))
+
+    held = tuple((path, value) for path, value in before.held if counts(path))
+    there = [path for path in items(before.items) if counts(path)]
+    members = in_items([*(path for path, _ in held), *there])
+    owners = [each._replace(fields=fieldset.intersection(each.fields, members)) for each in before.owners]
+    return Ledger(
+        held,
+        fieldset.of(*there),
+        fieldset.intersection(before.absent, wanted),
+        tuple(each for each in owners if each.fields),
+        fieldset.difference(in_items(back), wanted),
+    )
+
+
+def _taken(ledger: Ledger, live: dict[str, Any], mine: FieldSet, wanted: FieldSet, schema: merge.Type) -> Ledger:
+    """The ledger with what a request takes that it did not hold yet."""
+    noted = [*(path for path, _ in ledger.held), *items(ledger.items)]
+    new = fieldset.difference(fieldset.difference(wanted, mine), fieldset.union(in_items(noted), ledger.absent))
+    values = {path: _value(schema, live, path) for path in leaves(new)}
+    there = {path: merge.value_at(schema, live, path) for path in items(new)}
+    missing = [path for path, value in (*values.items(), *there.items()) if value is merge.ABSENT]
+    held = (*ledger.held, *((path, value) for path, value in values.items() if value is not merge.ABSENT))
+    return ledger._replace(
+        held=tuple(sorted(held, key=lambda pair: pair[0].sort_key)),
+        items=fieldset.union(
+            ledger.items, fieldset.of(*(path for path, value in there.items() if value is not merge.ABSENT))
+        ),
+        absent=fieldset.union(ledger.absent, fieldset.of(*missing)),
+        owners=with_owners(ledger.owners, live, new),
+    )
+
+
+def _value(schema: merge.Type, live: dict[str, Any], path: Path) -> Any:
+    """The value of a field as it is owned: of a map or list that is owned piece by piece only that it is there."""
+    value = merge.value_at(schema, live, path)
+    if not isinstance(value, dict | list):
+        return value
+    kind: Any = schema
+    for element in path:
+        kind = kind.child[element] if isinstance(element, str) else kind.item
+    whole = not kind.separable if isinstance(value, dict) else kind.list_kind == "atomic"
+    return value if whole else type(value)()
+
+
+def _settled(live: dict[str, Any], request: dict[str, Any], schema: merge.Type) -> bool:
+    """Whether a request changes nothing but perhaps who owns what."""
+    after = merge.server_side(live, request, FIELD_MANAGER, schema, force=True).object
+    return all(change.path[:2] == ("metadata", "managedFields") for change in merge.diff(live, after, schema))
+
+
+def with_note(request: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A request that carries a ledger."""
+    metadata = request["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), LEDGER_NOTE: text}
+    return {**request, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _asking(
+    asked: dict[str, Any], values: Mapping[Path, Any], live: dict[str, Any], schema: merge.Type
+) -> dict[str, Any]:
+    """The request with more values; list items keep the order that they have now."""
+    if not values:
+        return asked
+    found: dict[str, Any] = _as_listed(live, laid_over(schema, asked, partial(values, live)), schema)
+    return found
+
+
+def _as_listed(live: Any, value: Any, kind: merge.Type) -> Any:
+    """``value`` with the items of its lists in the order that those of ``live`` have; new items keep their place."""
+    if isinstance(value, dict) and isinstance(live, dict) and kind.separable:
+        return {name: _as_listed(live.get(name), inner, kind.child[name] or kind) for name, inner in value.items()}
+    if isinstance(value, list) and isinstance(live, list) and kind.list_kind == "map":
+        there, here = by_element(kind, live), by_element(kind, value)
+        known = iter([element for element in there if element in here])
+        turns = [next(known) if element in there else element for element in here]
+        return [_as_listed(there.get(element), here[element], kind.item) for element in turns]
+    return value
+
+
+def put_back(body: dict[str, Any], schema: merge.Type) -> tuple[dict[str, Any], Mapping[Path, tuple[Owner, ...]]]:
+    """An object as an undo leaves it, and the fields that go back, with who gets them."""
+    plan = undo(body, known_ledger(body))
+    if plan is None:
+        return body, {}
+    released = merge.server_side(body, plan.request, FIELD_MANAGER, schema, force=True).object
+    return finished(released, plan.ledger), gets_back(plan.ledger)
+
+
+def gets_back(ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
+    """The fields that an undo gives back, with who gets them."""
+    return {path: ledger.owners_of(path) for path, _ in ledger.held if has(ledger.returning, path)}

@@ -1,0 +1,180 @@
+"""Giving fields back: the earlier value first, by an apply that still asks for it, then the owners, by themselves.
+
+No write can do both. An apply cannot name another owner, and the API server makes whoever writes a value its owner.
+In between the fields are ours at their earlier value, so nobody ever sees a default, and pods roll once.
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, NamedTuple
+
+from modelyard.kube import merge
+from modelyard.kube.merge import Key, Owner, Path, fieldset
+from modelyard.kube.merge.fieldset import FieldSet
+from modelyard.kube.merge.managed import entries, identity, with_entries
+from modelyard.kube.state import annotations_of
+from modelyard.names import LEDGER_NOTE, STACK_NOTE
+from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.plan.undo.ledger import Ledger, has, in_items, items, leaves, others, ours, write_ledger
+
+NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
+"""Annotations that are nobody's but ours."""
+
+
+def partial(values: Mapping[Path, Any], live: Mapping[str, Any]) -> dict[str, Any]:
+    """The object that has just these fields, and the keys of the list items that they stand in.
+
+    A path that ends at a list item asks for the item alone; its value is not looked at. Items stand in the order that
+    they have in ``live``, as an apply would turn them round otherwise.
+    """
+    out: dict[str, Any] = {}
+    for path in sorted(values, key=lambda path: _place(path, live)):
+        node: Any = out
+        for element, following in zip(path, (*path[1:], None), strict=True):
+            # A list begins where the next element leads into one.
+            empty: Any = copy(values[path]) if following is None else {} if isinstance(following, str) else []
+            if isinstance(element, str):
+                node = node.setdefault(element, empty)
+            elif isinstance(element, Key):
+                item = next((one for one in node if dict(element.fields).items() <= one.items()), None)
+                if item is None:
+                    item = dict(element.fields)
+                    node.append(item)
+                node = item
+            elif isinstance(element, merge.Value):
+                node.append(element.value)
+    return out
+
+
+def _place(path: Path, live: Any) -> tuple[tuple[int, str], ...]:
+    """Orders paths by where they lead in an object: fields by name, list items as they stand."""
+    place = []
+    for element in path:
+        if isinstance(element, str):
+            place.append((0, element))
+            live = live.get(element) if isinstance(live, Mapping) else None
+        elif isinstance(element, Key):
+            there = live if isinstance(live, list) else []
+            wanted = dict(element.fields).items()
+            found = next((n for n, one in enumerate(there) if isinstance(one, dict) and wanted <= one.items()), None)
+            place.append((len(there) if found is None else found, str(Path((element,)))))
+            live = None if found is None else there[found]
+        else:
+            place.append((0, str(Path((element,)))))
+    return tuple(place)
+
+
+def due(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> dict[Path, Any]:
+    """The fields and items of a ledger that are to go back: ours alone by now, and not wanted any more.
+
+    What somebody else holds as well is simply dropped: it stays as he has it.
+    """
+    held = {path: value for path, value in ledger.held if _due(path, mine, theirs, wanted)}
+    return {**{path: {} for path in items(ledger.items) if _due(path, mine, theirs, wanted)}, **held}
+
+
+def _due(path: Path, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> bool:
+    return has(mine, path) and not has(theirs, path) and not has(wanted, path)
+
+
+def handed_over(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+    """The object with the fields that wait for it owned by their earlier owners; the same object where none does.
+
+    Only managedFields change. Fields that are not ours by now are left alone.
+    """
+    back = fieldset.intersection(ledger.returning, ours(body))
+    return _owned_anew(body, back, back, ledger) if back else body
+
+
+def _owned_anew(body: dict[str, Any], drop: FieldSet, back: FieldSet, ledger: Ledger) -> dict[str, Any]:
+    """The object without ``drop`` of ours, and with ``back`` owned by those who held it before."""
+    left: list[dict[str, Any]] = []
+    gets = {identity(each.entry): fieldset.intersection(each.fields, back) for each in ledger.owners}
+    for entry in entries(body):
+        fields = entry.get("fieldsV1") or {}
+        if entry.get("manager") == FIELD_MANAGER and not entry.get("subresource"):
+            fields = fieldset.difference(fields, drop)
+        else:
+            fields = fieldset.union(fields, gets.pop(identity(entry), {}))
+        if fields:
+            left.append({**entry, "fieldsV1": fields})
+    gone = {identity(each.entry): each.entry for each in ledger.owners}
+    left += [{**gone[who], "fieldsV1": fields} for who, fields in gets.items() if fields]
+    return with_entries(body, left)
+
+
+class Undo(NamedTuple):
+    """How an object is put back."""
+
+    request: dict[str, Any]
+    """What to apply: what was not there before is dropped, and what was has its earlier value."""
+    ledger: Ledger
+    """To finish with: everything is returning."""
+    left: Mapping[Path, tuple[Owner, ...]]
+    """Fields that stay as they are, since somebody else holds them by now."""
+
+
+def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
+    """How to put an object back, None where nothing of it is ours.
+
+    It needs no schema, so that it works whatever becomes of the program that wrote the ledger.
+    """
+    mine = ours(body)
+    if not mine:
+        return None
+    back = due(ledger, mine, others(body), {})
+    request = partial(back, body)
+    names = ("name", "namespace", "resourceVersion")
+    metadata = {name: body["metadata"][name] for name in names if name in body["metadata"]}
+    more = request.pop("metadata", {})
+    # Until everything is back, the object says what it is that is to go back.
+    notes = {**more.pop("annotations", {}), LEDGER_NOTE: write_ledger(ledger)}
+    return Undo(
+        {
+            "apiVersion": body["apiVersion"],
+            "kind": body["kind"],
+            **request,
+            "metadata": {**more, **metadata, "annotations": notes},
+        },
+        ledger._replace(returning=in_items(back)),
+        foreign(body, ledger),
+    )
+
+
+def finished(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+    """The object without a trace of us, once the request of its undo is applied: earlier owners, and no notes."""
+    mine = ours(body)
+    after = _owned_anew(body, mine, fieldset.intersection(ledger.returning, mine), ledger)
+    annotations = {name: text for name, text in annotations_of(after).items() if name not in NOTES}
+    metadata = {name: value for name, value in after["metadata"].items() if name != "annotations"}
+    return {**after, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
+
+
+def foreign(body: Mapping[str, Any], ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
+    """Fields of a ledger that somebody else set after us, with who holds them now.
+
+    Nobody does where that was a scale to 0, which leaves no trace.
+    """
+    mine = ours(body)
+    found = {}
+    for path, value in (*ledger.held, *((path, merge.ABSENT) for path in leaves(ledger.absent))):
+        if not has(mine, path) and not has(ledger.returning, path):
+            owners = tuple(owner for owner in merge.owners(body, path) if owner.manager != FIELD_MANAGER)
+            there = at(body, path)
+            as_before = there == value and {who[:3] for who in owners} <= {who[:3] for who in ledger.owners_of(path)}
+            if not as_before and (owners or (value is not merge.ABSENT and there is not merge.ABSENT)):
+                found[path] = owners
+    return found
+
+
+def at(value: Any, path: Path) -> Any:
+    """The value at a path, told without a schema; ``ABSENT`` where nothing stands there."""
+    for element in path:
+        if isinstance(element, str) and isinstance(value, dict):
+            value = value.get(element, merge.ABSENT)
+        elif isinstance(element, Key) and isinstance(value, list):
+            wanted = dict(element.fields).items()
+            value = next((one for one in value if isinstance(one, dict) and wanted <= one.items()), merge.ABSENT)
+        else:
+            return merge.ABSENT
+    return value

@@ -1,0 +1,34 @@
+"""Asking whoever knows."""
+
+from typing import assert_never
+
+from modelyard.probes.values import Broker, Busy, Dashboard, HeadService, Numbers, Source, Unanswered, Unnamed
+
+
+def ask(source: Source) -> Busy:
+    """The jobs of a side now.
+
+    Raises:
+        Unanswered: nobody can say.
+    """
+    match source:
+        case Dashboard():
+            from modelyard.probes import ray
+
+            return ray.ask_dashboard(source)
+        case HeadService():
+            from modelyard.probes import ray
+
+            return ray.ask_service(source)
+        case Broker():
+            from modelyard.probes import celery
+
+            return celery.ask(source)
+        case Numbers():
+            from modelyard.probes import numbers
+
+            return numbers.ask(source)
+        case Unnamed(why, remedy):
+            raise Unanswered(why, remedy, lasting=True)
+        case _:
+            assert_never(source)

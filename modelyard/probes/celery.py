@@ -1,0 +1,52 @@
+"""The jobs of Celery, by its queue in RabbitMQ: messages that wait, and messages that a worker has not acknowledged.
+
+A worker that acknowledges before it runs a job (Celery's ``task_acks_late`` is off) shows nothing here while the job
+runs. The platform's own autoscaling query asks for unacknowledged messages too, so it acknowledges late.
+"""
+
+import os
+from typing import Any, Final
+from urllib.parse import quote
+
+from modelyard.probes.http import get_json
+from modelyard.probes.values import Broker, Busy, Unanswered
+from modelyard.servers import Credential, Unusable, Variables, basic, secret_for
+
+USER: Final = "MODELYARD_BROKER_USER"
+PASSWORD: Final = "MODELYARD_BROKER_PASSWORD"
+PASSWORD_FILE: Final = "MODELYARD_BROKER_PASSWORD_FILE"
+URL: Final = "MODELYARD_BROKER_URL"
+_WHAT: Final = "RabbitMQ's management API"
+_GUEST: Final = Credential("guest")
+"""RabbitMQ's own password, on every broker: where nothing is set, nothing secret is sent."""
+
+
+def jobs_of(document: Any) -> Busy:
+    """What the management API says of a queue.
+
+    Raises:
+        Unanswered: it is not about a queue, or nothing was counted yet.
+    """
+    if not isinstance(document, dict) or "name" not in document:
+        raise Unanswered(f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True)
+    ready, taken = document.get("messages_ready"), document.get("messages_unacknowledged")
+    if not isinstance(ready, int) or not isinstance(taken, int):
+        raise Unanswered(f"the broker has not counted the messages of {document['name']} yet", "look again in a moment")
+    return Busy(taken, ready)
+
+
+def ask(source: Broker) -> Busy:
+    """Asks the management API for the queue.
+
+    Raises:
+        Unanswered: there is no answer.
+    """
+    try:
+        password = secret_for(source.url, Variables(PASSWORD, PASSWORD_FILE, URL, USER), os.environ) or _GUEST
+    except Unusable as error:
+        raise Unanswered(error.summary, error.remedy, lasting=True) from None
+    user = os.environ.get(USER, "").strip() or "guest"
+    place = f"{quote(source.virtual_host, safe='')}/{quote(source.queue, safe='')}"
+    url = f"{source.url.rstrip('/')}/api/queues/{place}"
+    let_in = f"give user and password in {USER} and {PASSWORD} or {PASSWORD_FILE}, and the broker's address in {URL}"
+    return jobs_of(get_json(url, basic(user, password), _WHAT, let_in))

@@ -1,0 +1,37 @@
+"""The jobs of a side, by a query of Prometheus whose one value is their number."""
+
+import math
+import os
+
+from modelyard.probes.prometheus import Answer, BadAddress, Refused, ServerError, server
+from modelyard.probes.prometheus import ask as ask_server
+from modelyard.probes.values import Busy, Numbers, Unanswered
+
+
+def jobs_of(answer: Answer | Refused) -> Busy:
+    """What an answer says. No series is no answer: a metric that is gone looks like a side without work.
+
+    Raises:
+        Unanswered: the answer is not one number of 0 or more.
+    """
+    if isinstance(answer, Refused):
+        raise Unanswered(f"the server refuses the query: {answer.words}", "correct the query", lasting=True)
+    if answer.kind not in ("scalar", "vector") or answer.series != 1:
+        number = "many" if answer.series is None else "no" if not answer.series else str(answer.series)
+        raise Unanswered(f"the query gives {number} series, not one number", "aggregate it: sum(…) or vector(0)")
+    (value,) = answer.values
+    if math.isnan(value) or value < 0:
+        raise Unanswered(f"the query gives {value:g}, not a number of jobs", "correct the query")
+    return Busy(math.ceil(value), 0)
+
+
+def ask(source: Numbers) -> Busy:
+    """Asks the server.
+
+    Raises:
+        Unanswered: there is no answer.
+    """
+    try:
+        return jobs_of(ask_server(server(source.server, os.environ), source.query))
+    except (ServerError, BadAddress) as error:
+        raise Unanswered(error.summary, error.remedy, lasting=isinstance(error, BadAddress)) from error

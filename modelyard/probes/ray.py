@@ -1,0 +1,88 @@
+"""The jobs of Ray, by the jobs API of its dashboard (Ray 2.0 and newer).
+
+The API lists what was submitted to it, and every driver that is connected on its own. A driver that stays connected
+without work counts as a running job; a query of Ray's tasks does not see it.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from modelyard.probes.http import get_json, parsed
+from modelyard.probes.values import Busy, Dashboard, HeadService, Unanswered
+from modelyard.servers import Unusable, Variables, bearer, secret_for
+
+TOKEN: Final = "MODELYARD_RAY_TOKEN"
+TOKEN_FILE: Final = "MODELYARD_RAY_TOKEN_FILE"
+URL: Final = "MODELYARD_RAY_URL"
+PATH: Final = "/api/jobs/"
+PORT: Final = 8265
+"""Of the dashboard, unless somebody moved it."""
+_WHAT: Final = "Ray's jobs API"
+_ENDED: Final = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
+_SHOWN: Final = 60
+
+
+def jobs_of(document: Any) -> Busy:
+    """What a list of jobs says.
+
+    A state that is none of those known today is taken for running: to wait too long loses nothing.
+
+    Raises:
+        Unanswered: the document is no list of jobs.
+    """
+    try:
+        states = [(str(job["status"]), _name(job)) for job in document]
+    except (TypeError, KeyError, AttributeError):
+        raise Unanswered(f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True) from None
+    running = [name for state, name in states if state not in _ENDED and state != "PENDING"]
+    waiting = sum(state == "PENDING" for state, _ in states)
+    return Busy(len(running), waiting, tuple(sorted(running)))
+
+
+def _name(job: Mapping[str, Any]) -> str:
+    name = job.get("submission_id") or job.get("job_id") or "?"
+    what = " ".join(str(job.get("entrypoint") or "").split())
+    shown = what if len(what) <= _SHOWN else f"{what[: _SHOWN - 1]}…"
+    return f"{name} ({shown})" if shown else str(name)
+
+
+def ask_dashboard(source: Dashboard) -> Busy:
+    """Asks a dashboard at its address.
+
+    Raises:
+        Unanswered: there is no answer.
+    """
+    try:
+        token = secret_for(source.url, Variables(TOKEN, TOKEN_FILE, URL), os.environ)
+    except Unusable as error:
+        raise Unanswered(error.summary, error.remedy, lasting=True) from None
+    let_in = f"give a token in {TOKEN} or {TOKEN_FILE}, and the dashboard's address in {URL}"
+    url = f"{source.url.rstrip('/')}{PATH}"
+    return jobs_of(get_json(url, bearer(token), _WHAT, let_in))
+
+
+def ask_service(source: HeadService) -> Busy:
+    """Asks the dashboard through the API server's proxy.
+
+    The API server lets us in by the kubeconfig and hands no credentials on, so none of Ray's is sent.
+
+    Raises:
+        Unanswered: there is no answer.
+    """
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.proxy import fetch, service_of
+
+    try:
+        client = connect(source.context)
+        name = service_of(client, source.namespace, source.deployment, PORT)
+        if name is None:
+            raise Unanswered(
+                f"no Service in {source.namespace} leads to port {PORT} of {source.deployment}",
+                "name the dashboard's address in drain.ray.jobs",
+                lasting=True,
+            )
+        body = fetch(client, source.namespace, name, PORT, PATH)
+    except ClusterError as error:
+        raise Unanswered(error.summary, error.remedy) from error
+    return jobs_of(parsed(body, f"{name}:{PORT}{PATH}", _WHAT))

@@ -1,0 +1,106 @@
+"""Findings as annotations of GitHub Actions: commands in the log that GitHub shows on the lines of the change.
+
+GitHub shows ten annotations of a kind and step and drops the others. So the last of them says how many there are more,
+and those follow as plain text.
+"""
+
+import re
+from collections.abc import Iterator
+
+from modelyard.findings import Finding, Severity
+from modelyard.report.ci.checked import Checked, sentences
+from modelyard.report.finding import findings_text, tally
+from modelyard.report.style import safe
+from modelyard.report.takeovers import Told, gathered
+from modelyard.report.values import count, named
+
+MOST = 10
+"""Annotations of one kind that GitHub shows of a step."""
+MOST_ROWS = 200
+"""Rows of the summary's table. A step's summary may have 1 MiB, and nobody reads that."""
+
+_KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "notice"}
+_WORDS = {"error": "error", "warning": "warning", "notice": "note"}
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#@&])")
+
+
+def annotations_text(checked: Checked) -> list[str]:
+    """The lines for the log: commands, what there is no room for, and a last line that counts."""
+    checked = _gathered(checked)
+    lines: list[str] = []
+    rest: list[Finding] = []
+    for kind in ("error", "warning", "notice"):
+        found = [finding for finding in checked.findings if _kind(finding) == kind]
+        room = len(found) if len(found) <= MOST else MOST - 1
+        lines += [_command(finding, kind, checked) for finding in found[:room]]
+        if found[room:]:
+            rest += found[room:]
+            more = f"{count(len(found) - room, f'more {_WORDS[kind]}')}: see the log, or the summary of the run"
+            lines.append(f"::{kind} title=modelyard check::{_data(more)}")
+    lines += findings_text(rest)
+    return [*lines, _counted(checked)]
+
+
+def _gathered(checked: Checked) -> Checked:
+    """With the findings that are told as one in text: room is short."""
+    return checked._replace(findings=tuple(_alone(one) for one in gathered(checked.findings)))
+
+
+def _alone(told: Told) -> Finding:
+    """One finding that says what several say."""
+    names = "; ".join(name for name, _ in told.fields)
+    summary = f"{told.finding.summary}: {names}" if names else told.finding.summary
+    return told.finding._replace(summary=summary, stack=named(told.stacks) if told.stacks else told.finding.stack)
+
+
+def _kind(finding: Finding) -> str:
+    return "notice" if finding.waived else _KINDS[finding.severity]
+
+
+def _command(finding: Finding, kind: str, checked: Checked) -> str:
+    place = checked.place(finding)
+    title = f"{finding.code} {finding.stack}".rstrip()
+    properties = {"file": place.file, "line": str(place.line), "col": str(place.column or ""), "title": title}
+    written = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
+    told = [*sentences(finding), f"Waived: {finding.waived}" if finding.waived else ""]
+    return f"::{kind} {written}::" + "%0A".join(_data(sentence) for sentence in told if sentence)
+
+
+def _data(text: str) -> str:
+    """Text as the message of a command. It is one line already; only the sign of escapes is left."""
+    return safe(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _counted(checked: Checked) -> str:
+    return f"{count(len(checked.stacks), 'stack')} checked: {tally(checked.findings) or 'nothing is wrong'}"
+
+
+def summary_markdown(checked: Checked) -> list[str]:
+    """The findings as Markdown for the page of a run: a count and a table."""
+    checked = _gathered(checked)
+    return ["### modelyard check", "", f"{_counted(checked)}.", "", *_table(checked)]
+
+
+def _table(checked: Checked) -> Iterator[str]:
+    if not checked.findings:
+        return
+    yield "| | code | what is wrong | where |"
+    yield "|---|---|---|---|"
+    for finding in checked.findings[:MOST_ROWS]:
+        place = checked.place(finding)
+        word = "waived" if finding.waived else _WORDS[_kind(finding)]
+        what = "<br>".join(_cell(sentence) for sentence in sentences(finding))
+        where = f"{_cell(place.file)}:{place.line}"
+        yield f"| {word} | {_cell(finding.code)} | {what} | {where} |"
+    if len(checked.findings) > MOST_ROWS:
+        yield ""
+        yield f"{count(len(checked.findings) - MOST_ROWS, 'more finding')}: see the log."
+
+
+def _cell(text: str) -> str:
+    """Text that Markdown takes as it is."""
+    return _MARKDOWN.sub(r"\\\1", safe(text))

@@ -1,0 +1,147 @@
+"""Findings as SARIF 2.1.0, the form in which code scanning and editors take the results of static analysis."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from modelyard import __version__
+from modelyard.explanations import Explanation
+from modelyard.findings import Finding, Severity, about
+from modelyard.hiding import hidden_text
+from modelyard.report.ci.checked import Checked, sentences
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+ROOT = "%SRCROOT%"
+"""The name under which readers of SARIF know the root of the checked-out repository."""
+
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "note"}
+_GRAVITY = ("none", "note", "warning", "error")
+_PLACEHOLDER = re.compile(r"\{(\d+)\}")
+_WHY = re.compile(r"\*\*Why\.\*\*\s*(.+?)(?:\n\n|\Z)", re.DOTALL)
+_MARKS = re.compile(r"\*\*|`")
+MOST_CHARACTERS = 1000
+"""Of a rule's description: code scanning takes no more than 1,024."""
+
+
+def sarif_document(checked: Checked, documentation: str = "") -> dict[str, Any]:
+    """One run with a result for each finding that it is given, and a rule for each of their codes.
+
+    The same findings give the same document. A waived finding has a suppression with the waiver's reason, and the level
+    ``note``: a reader that knows no suppressions must not fail a build for it.
+
+    Args:
+        checked: the findings; whoever calls decides whether notes and waived ones are among them.
+        documentation: address of the documentation site, for links to the pages of its rules.
+    """
+    known = checked.known
+    codes = sorted({finding.code for finding in checked.findings})
+    worst = {code: _worst(f for f in checked.findings if f.code == code) for code in codes}
+    driver = {
+        "name": "modelyard",
+        "version": __version__,
+        "semanticVersion": __version__,
+        "rules": [_rule(code, known.get(code), worst[code], documentation) for code in codes],
+    }
+    index = {code: number for number, code in enumerate(codes)}
+    marks = fingerprints(checked.findings)
+    category = "/".join(part for part in ("modelyard", checked.folder) if part)
+    run = {
+        "tool": {"driver": driver},
+        # Code scanning takes what stands before the last slash as the category of the results.
+        "automationDetails": {"id": f"{category}/"},
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
+        "columnKind": "unicodeCodePoints",
+        "results": [
+            _result(finding, checked, index, mark) for finding, mark in zip(checked.findings, marks, strict=True)
+        ],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(code: str, known: Explanation | None, level: str, documentation: str) -> dict[str, Any]:
+    rule: dict[str, Any] = {"id": code, "defaultConfiguration": {"level": level}}
+    if known is not None:
+        why = _WHY.search(known.body)
+        full = _plain(why[1]) if why else known.title
+        text = f"{known.title}\n\n{known.body}\n\nmodelyard explain {code}"
+        rule["shortDescription"] = {"text": f"{known.title}."}
+        rule["fullDescription"] = {"text": full[:MOST_CHARACTERS]}
+        rule["help"] = {"text": _plain(text, lines=True), "markdown": f"# {code} {known.title}\n\n{known.body}\n"}
+        if documentation:
+            rule["helpUri"] = f"{documentation.rstrip('/')}/rules/{code}.html"
+    rule["properties"] = {"tags": ["modelyard", code[:3].lower()]}
+    return rule
+
+
+def _plain(markdown: str, *, lines: bool = False) -> str:
+    """Markdown without its marks; on one line unless its lines are wanted."""
+    text = _MARKS.sub("", re.sub(r"^```.*\n", "", markdown, flags=re.MULTILINE))
+    return text if lines else " ".join(text.split())
+
+
+def _worst(findings: Iterable[Finding]) -> str:
+    return max(map(_level, findings), key=_GRAVITY.index)
+
+
+def _level(finding: Finding) -> str:
+    return "note" if finding.waived else _LEVELS[finding.severity]
+
+
+def _result(finding: Finding, checked: Checked, index: Mapping[str, int], mark: tuple[str, int]) -> dict[str, Any]:
+    digest, number = mark
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": index[finding.code],
+        "level": _level(finding),
+        "message": {"text": _message(" ".join(sentences(finding)))},
+        "locations": [_location(finding, checked)],
+        "partialFingerprints": {
+            "modelyard/v1": f"{digest}:{number}",
+            # The name under which code scanning looks for what to recognise a result by.
+            "primaryLocationLineHash": f"{digest[:16]}:{number}",
+        },
+    }
+    if finding.waived:
+        result["suppressions"] = [{"kind": "inSource", "status": "accepted", "justification": finding.waived}]
+    properties = {"severity": finding.severity.value, "stack": finding.stack, "target": finding.target}
+    result["properties"] = {key: value for key, value in {**properties, "field": finding.field}.items() if value}
+    return result
+
+
+def _message(text: str) -> str:
+    """Text in which a reader of SARIF finds no placeholder ``{0}`` and no link ``[words](address)``."""
+    return _PLACEHOLDER.sub(r"{{\1}}", hidden_text(text)).replace("](", "] (")
+
+
+def _location(finding: Finding, checked: Checked) -> dict[str, Any]:
+    place = checked.place(finding)
+    region = {"startLine": place.line} | ({"startColumn": place.column} if place.column else {})
+    artifact = (
+        {"uri": f"file://{quote(place.file)}"}
+        if place.file.startswith("/")
+        else {"uri": quote(place.file), "uriBaseId": ROOT}
+    )
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": artifact, "region": region}}
+    names = [name for name in (finding.stack, finding.target, finding.field) if name]
+    if names:
+        location["logicalLocations"] = [{"name": names[-1], "fullyQualifiedName": "/".join(names)}]
+    return location
+
+
+def fingerprints(findings: Iterable[Finding]) -> list[tuple[str, int]]:
+    """What each finding is recognised by in a later run, however lines move: a digest and a number from 1.
+
+    The digest is of what the finding is about, not of its words: the numbers in them change with the platform. The
+    number tells findings about the same thing apart.
+    """
+    seen: Counter[str] = Counter()
+    marks = []
+    for finding in findings:
+        digest = hashlib.sha256(json.dumps(about(finding)).encode()).hexdigest()[:32]
+        seen[digest] += 1
+        marks.append((digest, seen[digest]))
+    return marks

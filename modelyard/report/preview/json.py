@@ -1,0 +1,192 @@
+"""A preview for machines, and for the pages that are made of it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from modelyard.explanations import Explanation
+from modelyard.findings import Finding, Severity
+from modelyard.kube import merge
+from modelyard.plan.cost.document import cost_to_json, total_to_json
+from modelyard.plan.store import finding_to_json
+from modelyard.preview import (
+    FieldDiff,
+    Group,
+    News,
+    Preview,
+    StackDiff,
+    SubmissionGroup,
+    TargetDiff,
+    grouped,
+    grouped_submissions,
+)
+from modelyard.preview.topology import topology_to_json
+
+FORMAT_VERSION = 1
+
+
+def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None = None) -> dict[str, Any]:
+    """The preview as plain JSON values, in the form that ``modelyard schema preview`` publishes.
+
+    A change that happens in many stacks stands once under ``changes``; the stacks point to it by its place there. What
+    differs for the next apply or submission stands once under ``submissions``, which name their stacks.
+
+    Args:
+        preview: what to tell.
+        rules: the pages of the project's own rules by code; those that findings name are in the document.
+    """
+    every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
+    codes = {finding.code for news in every for finding in _every(news)}
+    groups = grouped(preview.stacks)
+    places = {
+        (name, group.change.kind, group.change.name): at for at, group in enumerate(groups) for name in group.stacks
+    }
+    return {
+        "formatVersion": FORMAT_VERSION,
+        "base": preview.base._asdict(),
+        "head": preview.head._asdict(),
+        "summary": _summary(preview),
+        "changes": [_group(group) for group in groups],
+        "submissions": [_submission(group) for group in grouped_submissions(preview.stacks)],
+        "stacks": [_stack(stack, places) for stack in preview.stacks],
+        "unchanged": list(preview.unchanged),
+        "project": {"findings": _news(preview.project)},
+        "rules": {
+            code: {"title": rule.title, "markdown": rule.body}
+            for code, rule in sorted((rules or {}).items())
+            if code in codes
+        },
+    }
+
+
+def _summary(preview: Preview) -> dict[str, Any]:
+    stacks = preview.stacks
+    every: tuple[News | StackDiff, ...] = (preview.project, *stacks)
+    gpus = [gpus for gpus in (stack.gpus for stack in stacks) if gpus is not None]
+    return {
+        "added": sum(stack.status == "added" for stack in stacks),
+        "removed": sum(stack.status == "removed" for stack in stacks),
+        "changed": sum(stack.status == "changed" for stack in stacks),
+        "unchanged": len(preview.unchanged),
+        "unplanned": sum(stack.unplanned for stack in stacks),
+        "podsReplaced": sum(stack.replaces_pods for stack in stacks),
+        "gpusBefore": sum(before for before, _ in gpus),
+        "gpusAfter": sum(after for _, after in gpus),
+        "new": _tally(finding for news in every for finding in news.new),
+        "fixed": _tally(finding for news in every for finding in news.fixed),
+        "still": _tally(finding for news in every for finding in news.still),
+        "waived": _tally(one.finding._replace(waived="") for news in every for one in news.waived),
+        "relaxed": _tally(one.finding for news in every for one in news.relaxed),
+        "blocked": preview.blocked,
+    }
+
+
+def _tally(findings: Iterable[Finding]) -> dict[str, int]:
+    numbers = {severity.value: 0 for severity in Severity} | {"waived": 0}
+    for finding in findings:
+        numbers["waived" if finding.waived else finding.severity.value] += 1
+    return numbers
+
+
+def _group(group: Group) -> dict[str, Any]:
+    change = group.change
+    return {
+        "target": change.name,
+        "kind": change.kind,
+        "status": change.status,
+        "stacks": list(group.stacks),
+        "podsReplaced": group.replaces_pods,
+        "gpus": _pair(group.gpus),
+        "cost": None if group.cost is None else total_to_json(group.cost),
+        "findings": {name: _codes(findings) for name, findings in group.findings._asdict().items()},
+        "versions": [version._asdict() for version in change.versions],
+        "fields": [_field(field) for field in change.fields],
+    }
+
+
+def _submission(group: SubmissionGroup) -> dict[str, Any]:
+    change = group.change
+    fields = [{key: one for key, one in _field(field).items() if key != "patch"} for field in change.fields]
+    return {**change._asdict(), "stacks": list(group.stacks), "fields": fields}
+
+
+def _pair(gpus: tuple[int, int]) -> dict[str, int]:
+    return {"before": gpus[0], "after": gpus[1]}
+
+
+def _codes(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Which findings a change has, by code, the gravest first; the stacks' own lists say the rest."""
+    stacks: dict[tuple[bool, Severity, str], set[str]] = {}
+    for finding in findings:
+        stacks.setdefault((bool(finding.waived), finding.severity, finding.code), set()).add(finding.stack)
+    order = list(Severity)
+    found = sorted(stacks.items(), key=lambda pair: (pair[0][0], order.index(pair[0][1]), pair[0][2]))
+    return [
+        {"code": code, "severity": severity.value, "waived": waived, "stacks": len(names)}
+        for (waived, severity, code), names in found
+    ]
+
+
+def _field(field: FieldDiff) -> dict[str, Any]:
+    values: dict[str, Any] = {"field": str(field.path)}
+    # A missing key is a missing field; null is the value null.
+    if field.before is not merge.ABSENT:
+        values["before"] = field.before
+    if field.after is not merge.ABSENT:
+        values["after"] = field.after
+    return {**values, "patch": field.patch}
+
+
+def _stack(stack: StackDiff, places: dict[tuple[str, str, str], int]) -> dict[str, Any]:
+    return {
+        "stack": stack.stack,
+        "file": stack.file,
+        "status": stack.status,
+        "headline": stack.headline,
+        "unplanned": stack.unplanned,
+        "recordedChanged": stack.recorded,
+        "blocked": stack.blocked,
+        "podsReplaced": None if stack.unplanned else stack.replaces_pods,
+        "gpus": None if stack.gpus is None else _pair(stack.gpus),
+        "targets": [_target(target, places[stack.stack, target.kind, target.name]) for target in stack.targets],
+        "patches": [version._asdict() for version in stack.patches],
+        "topology": topology_to_json(stack.topology),
+        "cost": None if stack.cost is None else cost_to_json(stack.cost),
+        "findings": _news(stack),
+    }
+
+
+def _every(news: News | StackDiff) -> Iterable[Finding]:
+    told = (*(one.finding for one in news.waived), *(one.finding for one in news.relaxed))
+    return (*news.new, *news.fixed, *news.still, *told)
+
+
+def _news(news: News | StackDiff) -> dict[str, Any]:
+    return {
+        "new": [finding_to_json(finding) for finding in news.new],
+        "waived": [
+            {
+                "finding": finding_to_json(one.finding),
+                "reason": one.reason,
+                "by": one.by,
+                "until": one.until,
+                "was": one.was,
+                "words": one.words,
+            }
+            for one in news.waived
+        ],
+        "relaxed": [{"finding": finding_to_json(one.finding), "why": one.why} for one in news.relaxed],
+        "fixed": [finding_to_json(finding) for finding in news.fixed],
+        "still": [finding_to_json(finding) for finding in news.still],
+        "moved": [{"finding": finding_to_json(one.finding), "before": one.before} for one in news.moved],
+    }
+
+
+def _target(target: TargetDiff, place: int) -> dict[str, Any]:
+    return {
+        "target": target.name,
+        "kind": target.kind,
+        "change": place,
+        "podsReplaced": target.replaces_pods,
+        "replicas": {"before": target.replicas[0], "after": target.replicas[1]},
+        "gpus": _pair(target.gpus),
+    }

@@ -1,0 +1,271 @@
+"""What all forms of a preview say in the same words."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from modelyard.findings import Finding, Severity, loud
+from modelyard.plan import FieldChange
+from modelyard.plan.cost.values import StackCost, Total, stack_cost
+from modelyard.plan.cost.words import change as cost_change
+from modelyard.plan.cost.words import difference, gpu_hours, origin
+from modelyard.preview import (
+    Group,
+    News,
+    Preview,
+    StackDiff,
+    SubmissionDiff,
+    SubmissionGroup,
+    TargetDiff,
+    grouped_submissions,
+)
+from modelyard.preview.values import Moved, Relaxed, Waived
+from modelyard.report.fields import Row, asked_by, rows_of
+from modelyard.report.finding import tally
+from modelyard.report.style import shorten
+from modelyard.report.values import count, named, some
+
+_NAME = 60
+"""Characters of the longest name of a branch that is told in full."""
+_SOURCES = 100
+"""Characters of the longest note on where prices come from."""
+_CODES = 6
+"""Codes that a change names."""
+
+
+WAIVED = "newly waived"
+RELAXED = "no longer checked or milder"
+MOVED = "still there, changed"
+"""What became of findings, in words."""
+SUBMITTED = "for the next apply or submission"
+HAPPENS = {
+    "added": "new",
+    "removed": "no longer patched",
+    "deleted": "deleted",
+    "changed": "changed",
+    "same": "comes out alike",
+}
+"""What becomes of an object, in words."""
+_BECOMES = {"added": "new", "removed": "gone", "changed": ""}
+
+
+class Parts(NamedTuple):
+    """What somebody has to look at in all stacks and in the project, by what became of it.
+
+    Findings that are waived by the change, or relaxed, or changed, say so in their detail.
+    """
+
+    new: tuple[Finding, ...]
+    waived: tuple[Finding, ...]
+    relaxed: tuple[Finding, ...]
+    moved: tuple[Finding, ...]
+    fixed: tuple[Finding, ...]
+    still: tuple[Finding, ...]
+    """Those that say what they said before."""
+
+
+def parts_of(preview: Preview) -> Parts:
+    """The findings of a preview, those of the project as a whole first."""
+    every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
+    return Parts(
+        loud(finding for one in every for finding in one.new),
+        loud(told_waived(waived) for one in every for waived in one.waived),
+        loud(told_relaxed(relaxed) for one in every for relaxed in one.relaxed),
+        loud(told_moved(moved) for one in every for moved in one.moved),
+        loud(finding for one in every for finding in one.fixed),
+        loud(finding for one in every for finding in unmoved(one)),
+    )
+
+
+def unmoved(news: News | StackDiff) -> tuple[Finding, ...]:
+    """The findings that are still there and say what they said before."""
+    moved = {one.finding for one in news.moved}
+    return tuple(finding for finding in news.still if finding not in moved)
+
+
+def told_waived(waived: Waived) -> Finding:
+    """The finding as it would be without the waiver, which it tells: until when, by whom, why."""
+    return waived.finding._replace(waived="", detail=waived.words, remedy="")
+
+
+def told_relaxed(relaxed: Relaxed) -> Finding:
+    """The finding, and what became of its rule."""
+    return relaxed.finding._replace(detail=relaxed.why, remedy="")
+
+
+def told_moved(moved: Moved) -> Finding:
+    """The finding, and what it said before."""
+    return moved.finding._replace(detail=f"changed; before: {moved.before}")
+
+
+def headline(preview: Preview) -> str:
+    """``2 of 3 stacks change``."""
+    total = len(preview.stacks) + len(preview.unchanged)
+    if not preview.stacks and preview.project.tells:
+        return f"findings of the project change, and no stack of {total}"
+    if not preview.stacks:
+        return f"no changes in {count(total, 'stack')}"
+    return f"{len(preview.stacks)} of {count(total, 'stack')} change{'s' if len(preview.stacks) == 1 else ''}"
+
+
+def span(preview: Preview) -> str:
+    """Which commits were compared."""
+    head, base = preview.head, shorten(preview.base.name, _NAME)
+    against = shorten(head.name, _NAME) if head.name != "working tree" else f"working tree on {head.commit[:8]}"
+    return f"{against} against {base} ({preview.base.commit[:8]})"
+
+
+def effects(preview: Preview) -> list[str]:
+    """What it comes to: stacks, pods, GPUs, cost, GPU-hours, submissions, findings."""
+    stacks = preview.stacks
+    known = [stack for stack in stacks if not stack.unplanned]
+    pods = sum(stack.replaces_pods for stack in known)
+    submitted = len(grouped_submissions(stacks))
+    parts = parts_of(preview)
+    told = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
+    return [
+        *(f"{number} {word}" for word, number in _statuses(stacks) if number),
+        *([count(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
+        *_gpus(stacks),
+        *_cost(stacks),
+        *([f"{count(submitted, 'change')} {SUBMITTED}"] if submitted else []),
+        *(f"{words}: {tally(findings)}" for words, findings in told if findings),
+    ]
+
+
+def _gpus(stacks: Iterable[StackDiff]) -> list[str]:
+    """GPUs of the stacks of which they are known."""
+    found = [gpus for gpus in (stack.gpus for stack in stacks) if gpus is not None]
+    return [f"GPUs {moved(sum(one[0] for one in found), sum(one[1] for one in found), 'stay at ')}"] if found else []
+
+
+def moved(before: int, after: int, same: str = "") -> str:
+    """``3 → 4``, or what there is and stays."""
+    return f"{before} → {after}" if before != after else f"{same}{after}"
+
+
+def _cost(stacks: Iterable[StackDiff]) -> list[str]:
+    """What the changes cost an hour, from which prices, and GPU-hours; nothing where no stack could be planned."""
+    known = [stack.cost for stack in stacks if stack.cost is not None]
+    if not known:
+        return []
+    total = stack_cost(target for cost in known for target in cost.targets)
+    return [f"cost {cost_change(total.delta)}{sources(total)}", hours(total)]
+
+
+def sources(cost: StackCost) -> str:
+    """`` (list price 2026-07-20)``, empty where the difference is unknown or nothing."""
+    found = origin(cost.prices) if cost.delta.usd and any(cost.delta.usd) else ""
+    return f" ({shorten(found, _SOURCES)})" if found else ""
+
+
+def hours(cost: StackCost) -> str:
+    """``24 → 48 GPU-hours a day``."""
+    before, after = (gpu_hours(gpus) for gpus in cost.gpus)
+    return after if before == after else f"{before.partition(' ')[0]} → {after}"
+
+
+def _statuses(stacks: Iterable[StackDiff]) -> list[tuple[str, int]]:
+    stacks = tuple(stacks)
+    return [
+        ("added", sum(stack.status == "added" for stack in stacks)),
+        ("without a file any more", sum(stack.status == "removed" for stack in stacks)),
+        ("not planned (what changes there is unknown)", sum(stack.unplanned for stack in stacks)),
+    ]
+
+
+def version_words(change: TargetDiff) -> str:
+    """``model-service v1 → v2, ray-worker v1 dropped``."""
+    words = []
+    for one in change.versions:
+        if one.before is None:
+            words.append(f"{one.name} {one.after} added")
+        elif one.after is None:
+            words.append(f"{one.name} {one.before} dropped")
+        else:
+            words.append(f"{one.name} {one.before} → {one.after}")
+    return ", ".join(words)
+
+
+def submission_name(change: SubmissionDiff) -> str:
+    """``job train``; of what a stack has only one of, the kind alone."""
+    return f"{change.kind} {change.name}".rstrip()
+
+
+def submission_words(group: SubmissionGroup) -> str:
+    """Where it changes, and whether it is new or gone."""
+    return " · ".join(filter(None, (f"in {named(group.stacks)}", _BECOMES[group.change.status])))
+
+
+def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
+    """The fields of a submission in rows; of a new one, or one that is gone, in a single row."""
+    rows = rows_of(FieldChange(one.path, one.before, one.after, None, (), False) for one in change.fields)
+    if change.status == "changed":
+        return rows
+    items = (item._replace(name=" ".join(filter(None, (row.label, item.name)))) for row in rows for item in row.items)
+    return (Row("", tuple(items)),)
+
+
+def change_words(group: Group) -> str:
+    """What a change means: pods, GPUs and cost in all its stacks, and the findings about its target there."""
+    change = group.change
+    words = [HAPPENS[change.status]] if change.status != "changed" else []
+    if change.status == "deleted" and change.kind == "Namespace":
+        words[0] += " with all that is in it"
+    if group.replaces_pods:
+        words.append(f"replaces {count(group.replaces_pods, 'pod')}")
+    if group.gpus[0] != group.gpus[1]:
+        words.append(f"GPUs {group.gpus[0]} → {group.gpus[1]}")
+    before, after = change.replicas
+    if len(group.stacks) == 1 and change.status == "changed" and before != after and None not in (before, after):
+        words.append(f"pods {before} → {after}")
+    return " · ".join([*words, *_worth(group.cost), *_news(group)])
+
+
+def _worth(cost: Total | None) -> list[str]:
+    """What a change costs; nothing where it costs nothing."""
+    if cost is None or (cost.usd is not None and not any(cost.usd) and _complete(cost)):
+        return []
+    some_pods = "" if cost.usd is None or _complete(cost) else " and more of unknown price"
+    return [f"cost {difference(cost.usd)}{some_pods}"]
+
+
+def _complete(cost: Total) -> bool:
+    return cost.unknown is not None and not cost.unknown.high
+
+
+def _news(group: Group) -> list[str]:
+    found = group.findings
+    waived = tuple(finding._replace(waived="") for finding in found.waived)
+    parts = (
+        ("new", found.new),
+        (WAIVED, waived),
+        (RELAXED, found.relaxed),
+        ("fixed", found.fixed),
+        ("still there", found.still),
+    )
+    return [f"{name}: {codes}" for name, codes in ((name, codes_of(those)) for name, those in parts) if codes]
+
+
+def codes_of(findings: Iterable[Finding]) -> str:
+    """``GPU001, RES101``: the codes of what somebody has to look at, the gravest first."""
+    found = sorted({(tuple(Severity).index(one.severity), one.code) for one in loud(findings)})
+    return some(dict.fromkeys(code for _, code in found), _CODES)
+
+
+def gravest_first(stacks: Iterable[StackDiff]) -> list[StackDiff]:
+    """What cannot be planned, then what cannot be applied, then by new findings, then as they come."""
+    return sorted(stacks, key=_gravity)
+
+
+def _gravity(stack: StackDiff) -> tuple[int, ...]:
+    errors = sum(finding.blocks for finding in stack.new)
+    return not stack.unplanned, not stack.blocked, -errors, errors - len(loud(stack.new))
+
+
+def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+    """The changed fields in rows, by the patch at the head that asks for them."""
+    found: dict[str, list[FieldChange]] = {}
+    for field in change.fields:
+        one = FieldChange(field.path, field.before, field.after, field.patch, (), False, field.back)
+        found.setdefault(asked_by(one), []).append(one)
+    return tuple((patch, rows_of(fields, one_container=True)) for patch, fields in sorted(found.items()))

@@ -1,0 +1,7 @@
+"""Runs: what is submitted, and what becomes of it.
+
+Owns the objects of a submission (``jobs``, ``notebooks``, ``pipelines``) and the GPU pool that runs share (``pool``:
+who has which GPUs, what waits, and why). Pure functions over objects that ``cluster`` reads and writes. It queues and
+schedules
+nothing: Kueue does.
+"""

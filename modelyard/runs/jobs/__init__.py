@@ -1,0 +1,36 @@
+"""Jobs that run once: from a job of the stack file to the objects that a submission makes.
+
+Owns which template a job is rendered from, the name of its run, and what keeps it from being submitted. Renders by
+``catalog``; creates nothing (``cluster`` does), and queues nothing (Kueue does).
+"""
+
+from modelyard.runs.jobs.dispatch import check_dispatch
+from modelyard.runs.jobs.environment import environment_build, job_environment, notebook_environment
+from modelyard.runs.jobs.spark import check_spark
+from modelyard.runs.jobs.submission import (
+    TEMPLATES,
+    check_images,
+    errors_about,
+    job_submission,
+    job_templates,
+    run_name,
+    unfit_for_run,
+)
+from modelyard.runs.jobs.template import Submission, submission
+
+__all__ = [
+    "TEMPLATES",
+    "Submission",
+    "check_dispatch",
+    "check_images",
+    "check_spark",
+    "environment_build",
+    "errors_about",
+    "job_environment",
+    "job_submission",
+    "job_templates",
+    "notebook_environment",
+    "run_name",
+    "submission",
+    "unfit_for_run",
+]

@@ -1,0 +1,176 @@
+"""The objects that a submission makes."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import Final
+
+from modelyard.catalog import Library, Selected
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.partitions import slice_of
+from modelyard.runs.jobs.dispatch import check_dispatch
+from modelyard.runs.jobs.environment import job_environment
+from modelyard.runs.jobs.spark import check_spark
+from modelyard.runs.jobs.template import Submission, chosen_template, submission
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import Engine, Job, Resource
+from modelyard.stack.names import fresh, lasting, repeated
+from modelyard.stack.waivers import waive
+from modelyard.workloads import job_facts, stack_facts, workloads
+from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
+from modelyard.workloads.sizing import Sized, check_jobs, sized
+
+TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
+"""The patch that a job is rendered from, by who runs its workers."""
+LONGEST_RUN: Final = 54
+"""Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
+
+
+def run_name(job: str, *, shown: bool = False) -> str:
+    """A name for a new run of a job: the job's, and five characters by chance; without them where it is only shown."""
+    return lasting(job, LONGEST_RUN, "run") if shown else fresh(job, LONGEST_RUN, "run")
+
+
+def job_submission(stack: Stack, library: Library, name: str, run: str, today: date | None = None) -> Submission:
+    """What a submission of one of the stack's jobs makes.
+
+    Args:
+        stack: whose jobs they are.
+        library: the project's patches.
+        name: of one of them.
+        run: name of the run, see :func:`run_name`.
+        today: the day on which waivers are looked at; None: none counts.
+    """
+    index, job = next((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name)
+    if problem := unfit_for_run(stack, index, job):
+        return Submission((), (problem,))
+    everything = sized(stack.config)
+    found = errors_about(stack, (job,), today, everything)
+    if any(one.blocks for one in found):
+        return Submission((), found)
+    known = stack_facts(stack, workloads(stack.config), everything)
+    on = next(one for one in everything if any(other is job for other, _ in one.jobs))
+    given = job_facts(stack.config, job, on, run, stack.name)
+    resource = _resource(stack, job)
+    if resource is None or resource.remote is None:
+        environment, problems = job_environment(stack, job)
+        if problems:
+            # Nobody can waive that packages are there.
+            return Submission((), (*found, *problems))
+        made = submission(stack, library, TEMPLATES[job.engine], given, known)
+        needs = (environment,) if environment is not None else ()
+        return made._replace(environments=needs, apart=job.trials is not None)
+    from modelyard.workloads.remote.cluster import cluster_run, unfit
+
+    if (wrong := unfit(stack.config, resource, job, given["run"]["workers"])) is not None:
+        finding = stack.finding("RES214", Severity.ERROR, ("jobs", index), f"job {job.name} {wrong[0]}", wrong[1])
+        return Submission((), (finding,))
+    there = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
+    return submission(stack, library, TEMPLATES[job.engine], there, known)._replace(remote=resource.name)
+
+
+def job_templates(stack: Stack, library: Library) -> Iterator[tuple[Job, Selected]]:
+    """What a submission of each job is rendered from, the run named like the job.
+
+    Left out are jobs of which there is nothing to submit, whatever is waived.
+    """
+    config, everything = stack.config, sized(stack.config)
+    known = stack_facts(stack, workloads(config), everything)
+    places = {id(job): one for one in everything for job, _ in one.jobs}
+    # Of two resources with one name nobody knows which is meant.
+    twice = {config.resources[index].name for index in repeated(one.name for one in config.resources)}
+    for index, job in enumerate(config.jobs):
+        on = places.get(id(job))
+        if not job.command or on is None or job.resource in twice or unfit_for_run(stack, index, job) is not None:
+            continue
+        given = job_facts(config, job, on, job.name, stack.name)
+        if on.resource.remote is not None:
+            from modelyard.workloads.remote.cluster import cluster_run, unfit
+
+            if unfit(config, on.resource, job, given["run"]["workers"]) is not None:
+                continue
+            given = {"run": {**given["run"], **cluster_run(config, on.resource, job)}}
+        chosen, _ = chosen_template(stack, library, TEMPLATES[job.engine], given, known)
+        if chosen is not None:
+            yield job, chosen
+
+
+def _resource(stack: Stack, job: Job) -> Resource | None:
+    return next((one for one in stack.config.resources if one.name == job.resource), None)
+
+
+def errors_about(
+    stack: Stack, jobs: Iterable[Job], today: date | None = None, everything: Sequence[Sized] | None = None
+) -> tuple[Finding, ...]:
+    """The errors about jobs and their resources: after them a run would wait for ever, or be where it should not.
+
+    Args:
+        stack: whose jobs they are.
+        jobs: those that are to run.
+        today: the day on which waivers are looked at; None: none counts. What is wrong with waivers themselves, and
+            whether one covers anything, only a plan knows.
+        everything: the stack's resources, as ``sizing.sized`` gives them, where somebody has them already.
+    """
+    config, chosen = stack.config, tuple(jobs)
+    names, on = {job.name for job in chosen}, {job.resource for job in chosen}
+    mine = {f"jobs[{index}]" for index, one in enumerate(config.jobs) if one.name in names}
+    mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
+    known = sized(config) if everything is None else everything
+    everything_wrong = [*check_jobs(stack, known), *check_spark(stack, known), *check_dispatch(stack, known)]
+    if any(one.remote is not None for one in config.resources):
+        from modelyard.workloads.remote.cluster_rules import check_cluster
+        from modelyard.workloads.remote.unread import check_unread
+
+        for index, _ in enumerate(config.resources):
+            everything_wrong += [*check_cluster(stack, index, known[index]), *check_unread(stack, index, known[index])]
+    found = [one for one in everything_wrong if one.blocks]
+    about = [one for one in found if one.field.partition(".")[0] in mine]
+    return tuple(about if today is None else waive(about, stack, today)[0])
+
+
+def check_images(stack: Stack) -> Iterator[Finding]:
+    """The advice about jobs that nobody can submit, as nothing says what they run in.
+
+    Left out are those that have it from another finding: jobs of remote resources, of resources that there are not,
+    and of stages.
+    """
+    config = stack.config
+    staged = {name for pipeline in config.pipelines for name in pipeline.jobs}
+    # Of two with one name the first, as everywhere.
+    resources = {one.name: one for one in reversed(config.resources)}
+    for index, job in enumerate(config.jobs):
+        resource = resources.get(job.resource or "")
+        if not job.command or job.name in staged or has_image(config, job, resource):
+            continue
+        if job.resource is None or (resource is not None and resource.remote is None):
+            summary = f"job {job.name} has no image to run in, so nobody can submit it"
+            yield stack.finding("RES214", Severity.ADVICE, ("jobs", index), summary, NAME_AN_IMAGE)
+
+
+def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
+    """Why there is no run of a job to make, whatever is waived."""
+    resource = _resource(stack, job)
+    remote = resource.remote if resource is not None else None
+    where: Path = ("jobs", index)
+    if job.resource is not None and (resource is None or resource.type != job.type):
+        where = (*where, "resource")
+        summary = "is on no resource of its type"
+        remedy = f"correct it first: modelyard check {stack.name}"
+    elif resource is not None and remote is not None and remote.cluster is None:
+        # Its command is the machine's, so this comes before the question for the job's own.
+        where = (*where, "resource")
+        summary = f"is on the remote resource {resource.name}, which has a machine for each job and no cluster"
+        remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
+    elif not job.command:
+        summary = "has no command, so there is nothing to run once"
+        work = "; without one it is work for the pods of its resource" if remote is None else ""
+        remedy = f"give it a command{work}"
+    elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
+        where = (*where, "resource")
+        summary = f"is on {resource.name}, whose slices are none that a partition has"
+        remedy = f"correct it first: modelyard check {stack.name}"
+    elif not has_image(stack.config, job, resource):
+        summary = "has no image to run in"
+        remedy = NAME_AN_IMAGE
+    else:
+        return None
+    return stack.finding("RES214", Severity.ERROR, where, f"job {job.name} {summary}", remedy)

@@ -1,0 +1,36 @@
+"""Notebooks that run as jobs: is a file one, where its result will stand, and what the job's template is told.
+
+Owns reading a notebook (``reading``), the rules of the workspace that Jupyter and the job share (``place``), parameters
+(``parameters``) and the choice of flavor, card and GPUs (``choice``). Everything wrong is a ``Problem``, all at once.
+
+Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster, or render templates.
+"""
+
+from modelyard.runs.notebooks.choice import Choice, Chosen, choose
+from modelyard.runs.notebooks.facts import TEMPLATE, nodes_of, notebook_facts, products_of
+from modelyard.runs.notebooks.offer import Held, Offer, Part, offer
+from modelyard.runs.notebooks.parameters import parse_parameters
+from modelyard.runs.notebooks.place import Place, job_name, locate
+from modelyard.runs.notebooks.reading import Notebook, read_notebook
+from modelyard.runs.notebooks.values import Problem
+
+__all__ = [
+    "TEMPLATE",
+    "Choice",
+    "Chosen",
+    "Held",
+    "Notebook",
+    "Offer",
+    "Part",
+    "Place",
+    "Problem",
+    "choose",
+    "job_name",
+    "locate",
+    "nodes_of",
+    "notebook_facts",
+    "offer",
+    "parse_parameters",
+    "products_of",
+    "read_notebook",
+]

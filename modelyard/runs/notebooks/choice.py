@@ -1,0 +1,234 @@
+"""The nodes and GPUs of a submission: by flavor, card and allocation mode. A part of a GPU is a partition's slice."""
+
+from typing import NamedTuple
+
+from modelyard.hardware import near_cards, resolve
+from modelyard.hardware.partitions import Slice, partition_card, slices
+from modelyard.names import GPU_RESOURCE
+from modelyard.runs.notebooks.values import Problem
+from modelyard.stack.config import Allocation, Config
+from modelyard.stack.names import instead
+from modelyard.stack.partitions import Partition
+from modelyard.stack.pool import Flavor, Team, Toleration
+from modelyard.stack.words import plural
+from modelyard.workloads.facts.pool import gpu_flavors, teams_here
+from modelyard.workloads.facts.quotas import Quotas
+
+GPU_NODES = Toleration(GPU_RESOURCE, "Exists", effect="NoSchedule")
+"""GPU nodes usually have this taint, whatever flavors say of them."""
+
+
+class Choice(NamedTuple):
+    """What was asked for; None: nobody said."""
+
+    flavor: str | None = None
+    device: str | None = None
+    """Name of a card."""
+    allocation: Allocation | None = None
+    team: str | None = None
+    priority: str | None = None
+    partition: str | None = None
+    slice: str | None = None
+    """MIG profile."""
+
+
+class Chosen(NamedTuple):
+    """What a submission gets."""
+
+    flavor: Flavor
+    """Nameless where the stack has no flavors: any node with the stack's card."""
+    gpus: int
+    allocation: Allocation
+    team: Team | None
+    """Who queues it; None: it starts at once, or waits for a node."""
+    priority: str | None
+    part: Slice | None = None
+    """What its GPU is; None: whole ones."""
+
+
+def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
+    """The flavor, GPUs and queue of a submission, or everything that is wrong with the choice."""
+    problems: list[Problem] = []
+    team = _team(config, choice, problems)
+    gpus, allocation = _gpus(config, choice, problems)
+    flavor = _flavor(config, choice, team, None if allocation == "partial" else gpus, problems)
+    part = _part(config, choice, flavor, team, problems) if allocation == "partial" else None
+    known = [one.name for one in config.priorities]
+    if choice.priority is not None and choice.priority not in known:
+        problems.append(Problem(_no("priority", choice.priority), instead(choice.priority, known, "priorities")))
+    elif choice.priority is not None and team is None and not problems:
+        problems.append(Problem("without a team nothing is queued, so --priority says nothing", "leave it out"))
+    if problems or flavor is None:
+        return tuple(problems)
+    return Chosen(flavor, gpus, allocation, team, choice.priority, part)
+
+
+def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | None:
+    everyone = {team.name: team for team in config.teams}
+    known = {team.name: team for team in teams_here(config)}
+    if choice.team is not None and choice.team not in everyone:
+        problems.append(Problem(_no("team", choice.team), instead(choice.team, known, "teams")))
+    elif (choice.team is not None and choice.team not in known) or (everyone and not known):
+        whose = f"team {choice.team}" if choice.team is not None else "all teams"
+        summary = f"jobs of {whose} run in other clusters, where the notebook and its volume are not"
+        remedy = f"--team {' or '.join(known)}" if known else "the stack needs a team without clusters"
+        problems.append(Problem(summary, remedy))
+    elif choice.team is None and len(known) > 1:
+        problems.append(Problem("the stack has several teams and none was named", f"--team {' or '.join(known)}"))
+    if choice.team is not None:
+        return known.get(choice.team)
+    return next(iter(known.values())) if len(known) == 1 else None
+
+
+def _flavor(
+    config: Config, choice: Choice, team: Team | None, whole: int | None, problems: list[Problem]
+) -> Flavor | None:
+    """The only flavor that fits what was asked for; ``whole``: GPUs that the team can hold of it; None: any part."""
+    card = resolve(choice.device) if choice.device is not None else None
+    if choice.device is not None and card is None:
+        summary = _empty("card", choice.device) or f"{choice.device} is not the name of one card"
+        problems.append(Problem(summary, near_cards(choice.device)))
+    known = flavors(config)
+    if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
+        names = [name for name in known if name]
+        problems.append(Problem(_no("flavor", choice.flavor), instead(choice.flavor, names, "flavors")))
+        return None
+    if choice.device is not None and card is None:
+        return None
+    able = [
+        flavor
+        for flavor in known.values()
+        if choice.flavor in (None, flavor.name)
+        and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
+    ]
+    # Where nobody said whose quota, what no team has is nothing to choose.
+    teams = (team,) if team is not None else teams_here(config)
+    theirs = tuple(flavor for one in teams for flavor in _theirs(config, one, whole))
+    mine = [flavor for flavor in able if not teams or flavor in theirs]
+    if len(mine) == 1:
+        return mine[0]
+    what = " and ".join(
+        [f"flavor {choice.flavor}"] * bool(choice.flavor) + [f"the card {choice.device}"] * bool(choice.device)
+    )
+    if mine:
+        problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
+    elif able and team is None:
+        if whole is not None and any(flavor in gpu_flavors(config, one) for one in teams for flavor in able):
+            summary = f"no team can ever have {plural(whole, 'whole GPU')} of {what or 'any flavor'} at once"
+            problems.append(Problem(summary, "take another --allocation, or raise a quota"))
+            return None
+        problems.append(Problem(f"no team has GPUs of {what or 'any flavor'}", "give one a quota of them"))
+    elif able and team is not None:
+        if whole is not None and whole > 1 and any(flavor in _theirs(config, team, 1) for flavor in able):
+            summary = f"team {team.name} can never have {whole} GPUs of {what or 'any flavor'} at once"
+            problems.append(Problem(summary, "take --allocation single, or raise its quota"))
+            return None
+        have = ", ".join(one.name for one in theirs) or "none"
+        parted = whole is not None and any(flavor in gpu_flavors(config, team) for flavor in able)
+        summary = f"team {team.name} has no {'whole ' * parted}GPUs of {what or 'any flavor'}"
+        remedy = f"its quotas have {'whole ' * parted}GPUs of: {have}"
+        problems.append(Problem(summary, remedy + "; or take --allocation partial" * parted))
+    else:
+        have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no card'})" for one in known.values())
+        problems.append(Problem(f"nothing is of {what}", f"there is {have}"))
+    return None
+
+
+def _theirs(config: Config, team: Team, whole: int | None) -> tuple[Flavor, ...]:
+    """The flavors of which a team can hold so many whole GPUs at once; None: any GPUs, or parts of them."""
+    if whole is None:
+        return gpu_flavors(config, team)
+    pool = Quotas(config)
+    able = gpu_flavors(config, team, (), GPU_RESOURCE)
+    return tuple(flavor for flavor in able if pool.most(team, flavor.name, GPU_RESOURCE) >= whole)
+
+
+def _several(what: str) -> str:
+    return f"several flavors have {what}" if what else "the stack has several flavors and none was named"
+
+
+def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int, Allocation]:
+    """GPUs of the pod, whole ones or slices."""
+    named = choice.partition or choice.slice
+    allocation = choice.allocation or ("partial" if named else "single")
+    if named and allocation != "partial":
+        summary = f"a partition gives a part of a GPU, and --allocation {allocation} takes whole ones"
+        problems.append(Problem(summary, "leave one of them out"))
+    if allocation == "multi_gpu" and config.gpu.per_worker < 2:
+        summary = f"multi_gpu takes gpu.perWorker GPUs, and that is {config.gpu.per_worker}"
+        problems.append(Problem(summary, "take --allocation single, or set gpu.perWorker to 2 or more"))
+    return config.gpu.per_worker if allocation == "multi_gpu" else 1, allocation
+
+
+def _part(
+    config: Config, choice: Choice, flavor: Flavor | None, team: Team | None, problems: list[Problem]
+) -> Slice | None:
+    """The slice of a submission that takes a part of a GPU: the only one that fits what was asked for."""
+    if not config.partitions:
+        summary = "partial is half a GPU, and a pod has whole GPUs or none: no partition divides the stack's nodes"
+        problems.append(Problem(summary, "take --allocation single, or add modelyard:partitions"))
+        return None
+    names = [one.name for one in config.partitions]
+    if choice.partition is not None and choice.partition not in names:
+        remedy = instead(choice.partition, names, "partitions")
+        problems.append(Problem(f"there is no partition {choice.partition}", remedy))
+        return None
+    if flavor is None:
+        return None
+    found = [
+        (f"--partition {name}" + (f" --slice {profile}" if profile is not None else ""), part)
+        for name, profile, part in parts(config, flavor)
+        if choice.partition in (None, name) and choice.slice in (None, profile)
+    ]
+    asked = f"partition {choice.partition or 'of any name'}" + (f" with slice {choice.slice}" if choice.slice else "")
+    if len(found) != 1:
+        place = f"flavor {flavor.name}" if flavor.name else "the stack's card"
+        if found:
+            problems.append(
+                Problem(f"{place} has several slices and none was named", " or ".join(one for one, _ in found))
+            )
+        else:
+            problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
+        return None
+    part = found[0][1]
+    if team is not None and flavor not in gpu_flavors(config, team, (), part.resource):
+        where = f" of flavor {flavor.name}" if part.resource in counted(team) else ""
+        summary = f"team {team.name} has no quota of {part.resource}{where}"
+        problems.append(Problem(summary, "add one, or take a whole GPU"))
+    return part
+
+
+def flavors(config: Config) -> dict[str, Flavor]:
+    """The flavors by name: a single nameless one, of nodes with the stack's card, where the stack has none."""
+    return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (GPU_NODES,))}
+
+
+def parts(config: Config, flavor: Flavor) -> list[tuple[str, str | None, Slice]]:
+    """The slices of a flavor's nodes, each with its partition's name and, of MIG, its profile."""
+    return [
+        (one.name, name if one.mode == "mig" else None, part)
+        for one in config.partitions
+        if _divides(config, one, flavor)
+        for name, part in slices(config, one).items()
+    ]
+
+
+def counted(team: Team) -> frozenset[str]:
+    """What a team's quotas count as GPUs."""
+    return frozenset(quota.resource for quota in team.quotas)
+
+
+def _divides(config: Config, partition: Partition, flavor: Flavor) -> bool:
+    if partition.flavor is not None:
+        return partition.flavor == flavor.name
+    return flavor.gpu is not None and partition_card(config, partition) == resolve(flavor.gpu)
+
+
+def _no(kind: str, name: str) -> str:
+    """That nothing is called so."""
+    return _empty(kind, name) or f"there is no {kind} {name}"
+
+
+def _empty(kind: str, name: str) -> str:
+    """That a name has no letters: said with it, a sentence would have a hole."""
+    return "" if name.strip() else f"the name of the {kind} is empty"

@@ -1,0 +1,66 @@
+"""Where a notebook stands in the workspace, and where its result will.
+
+The workspace is one volume. Jupyter has it at ``notebooks.path`` and so has the job, so that a notebook reads its data
+by the same paths in both. Who submits from elsewhere says which folder of theirs the volume is.
+"""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from modelyard.runs.notebooks.values import Problem
+from modelyard.stack.names import fresh
+
+LONGEST_FILE: Final = 255
+"""Bytes of the longest name of a file on the usual file systems."""
+LONGEST_JOB: Final = 52
+"""Characters of the longest job name: pods add eleven to it and may have 63."""
+_PARTIAL: Final = "."
+"""Before the result's name while the job runs."""
+
+
+class Place(NamedTuple):
+    """A notebook and its result, as paths in the job's container, and the result as the one who submits sees it."""
+
+    notebook: str
+    result: str
+    seen: Path
+
+
+def job_name(notebook: Path) -> str:
+    """A fresh name for the job of a notebook: the letters and digits of its name, and five of chance."""
+    return fresh(notebook.stem, LONGEST_JOB, "notebook")
+
+
+def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) -> Place | tuple[Problem, ...]:
+    """Where a notebook and the result of ``job`` are, or why the job could not get at them.
+
+    Args:
+        notebook: as given; links in it are followed, and where they lead counts.
+        workspace: the folder that is the volume here.
+        mounted: where the volume is in the container.
+        job: name of the job.
+        shown: the notebook's path as problems name it.
+    """
+    if workspace.exists() and not workspace.is_dir():
+        return (Problem(f"the workspace {workspace} is not a folder", "name the folder that is the volume here"),)
+    if not workspace.is_dir():
+        remedy = "submit from Jupyter, or say with --workspace which folder here is the volume"
+        return (Problem(f"the workspace {workspace} is not here", remedy),)
+    try:
+        root, real = workspace.resolve(), notebook.resolve()
+    except (OSError, RuntimeError):
+        return (Problem(f"{shown} is a link in a circle", "name the notebook itself"),)
+    if real == root or not real.is_relative_to(root):
+        leads = "" if real == notebook.absolute() else f" (it is {real})"
+        remedy = f"move it below {workspace}: the job sees nothing else"
+        return (Problem(f"{shown} is outside the workspace {workspace}{leads}", remedy),)
+    strange = [part for part in real.relative_to(root).parts if any(ord(one) < 32 or ord(one) == 127 for one in part)]
+    if strange:
+        return (Problem(f"{strange[0]!r} has control characters", "rename it"),)
+    seen = real.with_name(f"{real.stem}.{job}.ipynb")
+    if len(seen.name.encode()) + len(_PARTIAL) > LONGEST_FILE:
+        return (Problem(f"the name of {shown} is too long: its result adds .{job} to it", "give it a shorter name"),)
+    if seen.exists() or seen.is_symlink():
+        return (Problem(f"{seen} is there already", "submit again: the next job has another name"),)
+    inside = Path(mounted)
+    return Place(str(inside / real.relative_to(root)), str(inside / seen.relative_to(root)), seen)

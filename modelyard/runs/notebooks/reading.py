@@ -1,0 +1,131 @@
+"""Whether a file is a notebook that papermill can run, by its JSON alone: nbformat takes longer to import than this.
+
+The form is nbformat 4's (its JSON Schema): ``nbformat``, ``metadata`` and ``cells`` with ``cell_type`` and ``source``.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from errno import EFBIG
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from modelyard.files import ReadError, parse_json, read_file
+from modelyard.runs.notebooks.values import Problem
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of the largest notebook that is read; more than that is output that was saved with it."""
+PARAMETERS: Final = "parameters"
+"""Tag of the cell behind which papermill puts the values of parameters (papermill documentation, parameterize)."""
+_SUFFIX: Final = ".ipynb"
+_CELLS: Final = ("code", "markdown", "raw")
+
+
+class Notebook(NamedTuple):
+    """What a submission needs to know of a notebook."""
+
+    kernel: str
+    """Name of the kernel that runs it."""
+    has_parameters: bool
+    """Whether a cell is tagged ``parameters``."""
+    defaults: str = ""
+    """Source of that cell, the first one where several are tagged."""
+
+
+def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
+    """The notebook of a file, or everything that keeps it from being one.
+
+    Args:
+        path: of the file.
+        shown: the path as problems name it.
+    """
+    if path.suffix != _SUFFIX:
+        return (Problem(f"{shown} is not named like a notebook", f"name a file that ends in {_SUFFIX}"),)
+    try:
+        return parse_notebook(read_file(path, limit=MAX_BYTES), shown)
+    except ReadError as error:
+        if error.missing:
+            return (Problem(f"{shown} is not there", "check the path; save the notebook first"),)
+        if error.errno == EFBIG:
+            summary = f"{shown} has more than {MAX_BYTES // (1024 * 1024)} MiB"
+            return (Problem(summary, "clear its output in Jupyter (Edit, Clear Outputs of All Cells) and save it"),)
+        return (Problem(f"{shown} cannot be read: {error.reason}", error.remedy),)
+
+
+def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]:
+    """The same for what a file holds."""
+    again = "open it in Jupyter and save it again"
+    if not content.strip():
+        return (Problem(f"{shown} is empty", again),)
+    try:
+        # By itself json would read UTF-16 too, which papermill does not.
+        document = parse_json(content)
+    except json.JSONDecodeError as error:
+        words = f"{shown}:{error.lineno}: not JSON, so not a notebook: {error.msg[:1].lower()}{error.msg[1:]}"
+        return (Problem(words, again),)
+    except UnicodeDecodeError:
+        return (Problem(f"{shown} is not UTF-8 text, so not a notebook", again),)
+    except ValueError as error:
+        # Of its nesting, or of numbers: Python reads no integer of more than some thousand digits.
+        return (Problem(f"{shown} is no notebook: {error}", again),)
+    if not isinstance(document, dict) or "nbformat" not in document:
+        return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", again),)
+    form = document["nbformat"]
+    if form != 4 or isinstance(form, bool):
+        found = json.dumps(form) if isinstance(form, str) else str(form)
+        words = f"{shown} has nbformat {found[:20]}, papermill runs nbformat 4"
+        return (Problem(words, f"convert it: jupyter nbconvert --to notebook --nbformat 4 {shown}"),)
+    cells = document.get("cells")
+    if not isinstance(cells, list):
+        return (Problem(f"{shown} is not a notebook: cells is no list", again),)
+    broken = [
+        Problem(f"{shown} is not a notebook: cell {number} {what}", again)
+        for number, cell in enumerate(cells, 1)
+        if (what := _broken(cell))
+    ]
+    return tuple(broken) or _judged(document, cells, shown)
+
+
+def _broken(cell: Any) -> str:
+    """What is wrong with the form of a cell; empty where nothing is."""
+    if not isinstance(cell, dict):
+        return "is no object"
+    if cell.get("cell_type") not in _CELLS:
+        return "is of no known type"
+    source = cell.get("source")
+    if not isinstance(source, str) and not (isinstance(source, list) and all(isinstance(one, str) for one in source)):
+        return "has no source"
+    return "" if isinstance(cell.get("metadata", {}), dict) else "has metadata that is no object"
+
+
+def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebook | tuple[Problem, ...]:
+    code = [cell for cell in cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
+    metadata = document.get("metadata")
+    problems = []
+    if not code:
+        problems.append(Problem(f"{shown} has no code cell", "a job would run nothing: write some code and save it"))
+    if not isinstance(metadata, dict):
+        problems.append(Problem(f"{shown} is not a notebook: metadata is no object", "save it again in Jupyter"))
+        return tuple(problems)
+    kernel, language = _kernel(metadata)
+    if not kernel:
+        problems.append(Problem(f"{shown} names no kernel", "open it in Jupyter, choose a Python kernel and save it"))
+    elif language not in ("", "python"):
+        words = f"{shown} is for the kernel {kernel} ({language}); jobs run Python notebooks"
+        problems.append(Problem(words, "choose a Python kernel in Jupyter and save it"))
+    if problems:
+        return tuple(problems)
+    tagged = [cell for cell in code if PARAMETERS in _tags(cell)]
+    return Notebook(kernel, bool(tagged), "".join(tagged[0]["source"]) if tagged else "")
+
+
+def _kernel(metadata: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and language of the kernel, each empty where the notebook does not say it."""
+    spec, info = (metadata.get(key) for key in ("kernelspec", "language_info"))
+    spec, info = (one if isinstance(one, dict) else {} for one in (spec, info))
+    name, language = spec.get("name"), spec.get("language") or info.get("name")
+    return (name if isinstance(name, str) else "", language.lower() if isinstance(language, str) else "")
+
+
+def _tags(cell: Mapping[str, Any]) -> Iterator[Any]:
+    tags = cell.get("metadata", {}).get("tags")
+    return iter(tags if isinstance(tags, list) else ())

@@ -1,0 +1,28 @@
+"""Pipelines: from the stages of a stack file to one run on the cluster that goes on by itself.
+
+Owns which stage comes before which, the addresses of what stages hand on, what is wrong with a pipeline, and the
+objects of a run. Renders by ``catalog``; creates nothing (``cluster`` does), and starts no stage: a pod of the run does
+(``patches/pipeline-run``), and Kueue queues what it has started.
+"""
+
+from modelyard.runs.pipelines.rules import check_pipelines
+from modelyard.runs.pipelines.submission import (
+    Since,
+    errors_of,
+    jumping,
+    pipeline_run_name,
+    pipeline_submission,
+)
+from modelyard.runs.pipelines.summary import StageSize, Summary, summary
+
+__all__ = [
+    "Since",
+    "StageSize",
+    "Summary",
+    "check_pipelines",
+    "errors_of",
+    "jumping",
+    "pipeline_run_name",
+    "pipeline_submission",
+    "summary",
+]

@@ -1,0 +1,336 @@
+"""What is wrong with the pipelines of a stack, whatever its cluster has."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from modelyard.findings import Finding, Severity
+from modelyard.runs.pipelines.graph import before, circle_through, circles
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import Job, JobType
+from modelyard.stack.names import instead, named_twice, repeated
+from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.stack.remote import PLATFORM, Place
+from modelyard.stack.words import listed, plural
+from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
+from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
+from modelyard.workloads.sizing import Sized
+
+LOADING: tuple[JobType, ...] = ("data-sink", "dataset")
+"""Jobs that load and prepare data."""
+SERVING: tuple[JobType, ...] = ("serving", "llm-serving")
+"""Jobs that a model is rolled out to."""
+
+
+def check_pipelines(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
+    """The findings about pipelines.
+
+    Args:
+        stack: whose pipelines they are.
+        everything: its resources, as ``sizing.sized`` gives them.
+    """
+    pipelines = stack.config.pipelines
+    yield from named_twice(stack, "PIP001", "pipelines")
+    if pipelines:
+        known = _Known.of(stack, everything)
+        for index, pipeline in enumerate(pipelines):
+            yield from _Judge(stack, index, pipeline, known).findings()
+
+
+class _Known(NamedTuple):
+    """What stages may name, the same for all pipelines."""
+
+    jobs: Mapping[str, Job]
+    runnable: tuple[str, ...]
+    """Names of jobs with a command."""
+    by_job: Mapping[int, Sized]
+    """The resource of each job, by the job's identity."""
+    resources: Mapping[str, Sized]
+
+    @classmethod
+    def of(cls, stack: Stack, everything: Sequence[Sized]) -> "_Known":
+        jobs = stack.config.jobs
+        return cls(
+            {job.name: job for job in jobs},
+            tuple(job.name for job in jobs if job.command),
+            {id(job): one for one in everything for job, _ in one.jobs},
+            {one.resource.name: one for one in everything if not one.own},
+        )
+
+
+class _Judge:
+    """One pipeline and what is known of its stages."""
+
+    def __init__(self, stack: Stack, index: int, pipeline: Pipeline, known: _Known) -> None:
+        self.stack, self.pipeline, self.stages = stack, pipeline, pipeline.stages
+        self.where: Path = ("pipelines", index)
+        self.jobs, self.runnable, self.by_job, self.resources = known
+
+    def findings(self) -> Iterator[Finding]:
+        """All of them, stage by stage."""
+        names = [stage.name for stage in self.stages]
+        for number in repeated(names):
+            yield self._error(
+                "PIP001",
+                Severity.ERROR,
+                ("stages", number, "name"),
+                f"has the stage {names[number]} twice",
+                "give one of them another name, or drop it",
+            )
+        for number, stage in enumerate(self.stages):
+            yield from self._runs(number, stage)
+            yield from self._needs(number, stage)
+        yield from self._circles()
+        yield from self._artifacts()
+        yield from self._one_namespace()
+        if not (self.pipeline.image or self.stack.config.runtime.image):
+            yield self._error(
+                "PIP010",
+                Severity.ERROR,
+                (),
+                "has no image for the pod that starts its stages",
+                "set its image, or that of modelyard:runtime: any with Python 3",
+            )
+
+    def _error(
+        self, code: str, severity: Severity, below: Path, summary: str, remedy: str, detail: str = ""
+    ) -> Finding:
+        words = f"pipeline {self.pipeline.name} {summary}"
+        return self.stack.finding(code, severity, (*self.where, *below), words, remedy, detail=detail)
+
+    def _stage(self, code: str, severity: Severity, number: int, key: str, summary: str, remedy: str) -> Finding:
+        at: Path = ("stages", number, key) if key else ("stages", number)
+        return self._error(code, severity, at, f"has the stage {self.stages[number].name}, which {summary}", remedy)
+
+    def _runs(self, number: int, stage: Stage) -> Iterator[Finding]:
+        """Whether there is something that the stage can run on this cluster."""
+        if (stage.job is None) == (stage.rollout is None):
+            what = "neither a job nor a rollout" if stage.job is None else "both a job and a rollout"
+            yield self._stage("PIP002", Severity.ERROR, number, "", f"has {what}", "give one of the two")
+        elif stage.job is not None:
+            yield from self._runs_job(number, stage, stage.job)
+        elif stage.rollout is not None:
+            yield from self._rolls_out(number, stage, stage.rollout)
+
+    def _runs_job(self, number: int, stage: Stage, name: str) -> Iterator[Finding]:
+        job = self.jobs.get(name)
+        if job is None:
+            remedy = instead(name, self.runnable, "jobs with a command")
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which there is not", remedy
+            )
+            return
+        if not job.command:
+            remedy = "give the job a command, or roll out its resource: rollout"
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which has no command", remedy
+            )
+        one = self.by_job.get(id(job))
+        if one is None:
+            remedy = f"correct it first: modelyard check {self.stack.name}"
+            yield self._stage(
+                "PIP002",
+                Severity.ERROR,
+                number,
+                "job",
+                f"runs the job {name}, which is on no resource of its type",
+                remedy,
+            )
+            return
+        if one.resource.remote is not None:
+            verb = "job submit" if one.resource.remote.cluster is not None else "remote"
+            yield self._stage(
+                "PIP003",
+                Severity.ERROR,
+                number,
+                "job",
+                f"runs the job {name} on the remote resource {one.resource.name}, not on this cluster",
+                f"put the job on a resource without remote, and start the remote one by itself: modelyard {verb}",
+            )
+        elif not has_image(self.stack.config, job, one.resource):
+            summary = f"runs the job {name}, which has no image"
+            yield self._stage("PIP002", Severity.ERROR, number, "job", summary, NAME_AN_IMAGE)
+        if not stage.needs and job.type in LOADING and one.size.gpus:
+            yield self.stack.finding(
+                "PIP009",
+                Severity.WARNING,
+                (*self.where, "stages", number),
+                f"pipeline {self.pipeline.name} begins with {stage.name}, which loads data and asks for {_gpus(one)}",
+                f"put the job {name} on a resource without gpus; GPUs are for the stages behind it",
+                detail="loading waits for storage and the network; the GPUs would be idle and their queue longer",
+            )
+
+    def _rolls_out(self, number: int, stage: Stage, name: str) -> Iterator[Finding]:
+        one = self.resources.get(name)
+        served = [known for known, found in self.resources.items() if found.resource.type in SERVING]
+        if one is None:
+            remedy = instead(name, served, "resources that serve")
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which is no resource", remedy
+            )
+        elif one.resource.type not in SERVING:
+            remedy = f"name a resource of type {' or '.join(SERVING)}"
+            kind = one.resource.type
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which is for {kind} jobs", remedy
+            )
+        elif one.resource.remote is not None:
+            summary = f"rolls out to the remote resource {name}, not on this cluster"
+            yield self._stage("PIP003", Severity.ERROR, number, "rollout", summary, "name a resource without remote")
+        elif not is_deployed(self.stack.config, one):
+            remedy = "give it an image and a job without a command"
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which has no pods", remedy
+            )
+        if len(stage.reads) != 1:
+            remedy = "reads: the one artefact that is the model"
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "reads", f"rolls out {len(stage.reads)} artefacts", remedy
+            )
+        if stage.writes:
+            yield self._stage("PIP002", Severity.ERROR, number, "writes", "rolls out and writes", "drop writes")
+
+    def _needs(self, number: int, stage: Stage) -> Iterator[Finding]:
+        names = [one.name for one in self.stages]
+        for place, name in enumerate(stage.needs):
+            at: Path = ("stages", number, "needs", place)
+            told = f"has the stage {stage.name}, which needs "
+            if name == stage.name:
+                yield self._error("PIP004", Severity.ERROR, at, told + "itself", "drop it from needs")
+            elif name not in names:
+                remedy = instead(name, [one for one in names if one != stage.name], "stages")
+                yield self._error("PIP004", Severity.ERROR, at, told + f"the stage {name}, which there is not", remedy)
+
+    def _circles(self) -> Iterator[Finding]:
+        for found in circles(self.stages):
+            number = next(index for index, stage in enumerate(self.stages) if stage.name == found[0])
+            yield self._error(
+                "PIP005",
+                Severity.ERROR,
+                ("stages", number, "needs"),
+                f"can never run: {' needs '.join((*found, found[0]))}",
+                "drop one of these needs",
+            )
+
+    def _artifacts(self) -> Iterator[Finding]:
+        """Whether what is read is written before, by one stage, and in a bucket that pods reach."""
+        pipeline = self.pipeline
+        writers: dict[str, str] = {}
+        for number, stage in enumerate(self.stages):
+            for place, name in enumerate(stage.writes):
+                other = "the inputs" if name in pipeline.inputs else writers.get(name)
+                if other is not None and other != stage.name:
+                    yield self._error(
+                        "PIP007",
+                        Severity.ERROR,
+                        ("stages", number, "writes", place),
+                        f"has {name} from {other} and from the stage {stage.name}: one would overwrite the other",
+                        "give one of them another name",
+                    )
+                writers.setdefault(name, stage.name)
+        known = before(self.stages)
+        for number, stage in enumerate(self.stages):
+            for place, name in enumerate(stage.reads):
+                if name in pipeline.inputs or writers.get(name) in known[stage.name]:
+                    continue
+                writer = writers.get(name)
+                if writer == stage.name:
+                    why, remedy = ", and only itself writes it", "drop it from reads, or write another"
+                elif writer is not None and (circle := circle_through(self._reading(writers), stage.name, writer)):
+                    words, remedy = self._told(circle, name, writers)
+                    why = f" in a circle: {words}"
+                elif writer is not None:
+                    why, remedy = f", and does not need {writer}, which writes it", f"add {writer} to its needs"
+                else:
+                    why = ", and no stage writes it"
+                    remedy = instead(name, [*writers, *pipeline.inputs], "artefacts")
+                at: Path = ("stages", number, "reads", place)
+                yield self._error(
+                    "PIP006", Severity.ERROR, at, f"has the stage {stage.name}, which reads {name}{why}", remedy
+                )
+        if writers and pipeline.artifacts is None:
+            yield self._error(
+                "PIP008",
+                Severity.ERROR,
+                (),
+                f"writes {', '.join(sorted(writers))}, and says nowhere where to",
+                "set artifacts: a bucket and a prefix",
+            )
+        if pipeline.artifacts is not None:
+            yield from self._reached(("artifacts",), "its artifacts", pipeline.artifacts)
+        for name, place_of in pipeline.inputs.items():
+            yield from self._reached(("inputs", name), f"the input {name}", place_of)
+
+    def _reading(self, writers: Mapping[str, str]) -> list[Stage]:
+        """The stages as they would need one another if each needed those whose work it reads."""
+        return [
+            stage._replace(needs=(*stage.needs, *(writers[name] for name in self._read(stage) if name in writers)))
+            for stage in self.stages
+        ]
+
+    def _read(self, stage: Stage) -> list[str]:
+        return [name for name in stage.reads if name not in self.pipeline.inputs]
+
+    def _told(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> tuple[str, str]:
+        """Why each stage of a circle waits for the next, the first for the artefact of the second; and the ways out."""
+        stages = {stage.name: stage for stage in self.stages}
+        words, readers, others = [f"{circle[0]} reads {artifact} from {circle[1]}"], [circle[0]], list[str]()
+        for name, following in pairwise((*circle[1:], circle[0])):
+            read = [one for one in self._read(stages[name]) if writers.get(one) == following]
+            needs = following in stages[name].needs
+            words.append(f"{name} {'needs' if needs else f'reads {read[0]} from'} {following}")
+            (readers if read else others).append(name)
+        remedy = f"let {listed(readers)} read something else"
+        if others:
+            remedy += f", or drop what {listed(others)} needs"
+        return ", ".join(words), remedy
+
+    def _reached(self, at: Path, what: str, place: Place) -> Iterator[Finding]:
+        buckets = {bucket.name: bucket for bucket in self.stack.config.buckets}
+        bucket = buckets.get(place.bucket)
+        if bucket is None:
+            remedy = instead(place.bucket, buckets, "buckets")
+            yield self._error(
+                "PIP008", Severity.ERROR, at, f"has {what} in the bucket {place.bucket}, which there is not", remedy
+            )
+        elif PLATFORM not in bucket.reached_by:
+            yield self._error(
+                "PIP008",
+                Severity.ERROR,
+                at,
+                f"has {what} in the bucket {bucket.name}, which the platform does not reach",
+                f"add {PLATFORM} to its reachedBy once pods here can read and write it, or name another",
+            )
+
+    def _one_namespace(self) -> Iterator[Finding]:
+        """Whether one pod can start them all."""
+        places: dict[str, list[str]] = {}
+        for stage in self.stages:
+            place = self._namespace(stage)
+            if place is not None:
+                places.setdefault(place, []).append(stage.name)
+        if len(places) > 1:
+            yield self._error(
+                "PIP011",
+                Severity.ERROR,
+                ("stages",),
+                f"has its stages in {len(places)} namespaces, and a run is in one",
+                "name the same team in all of their jobs and resources",
+                "; ".join(f"{place}: {', '.join(names)}" for place, names in places.items()),
+            )
+
+    def _namespace(self, stage: Stage) -> str | None:
+        """Where a stage runs, None where it is not known what it runs, or it is told that it is not on this cluster."""
+        config = self.stack.config
+        if stage.job is not None:
+            job: Job | None = self.jobs.get(stage.job)
+            one = self.by_job.get(id(job)) if job is not None else None
+            if job is None or one is None or one.resource.remote is not None:
+                return None
+            return namespace_of_job(config, job, one.resource)
+        found = self.resources.get(stage.rollout or "")
+        return namespace_of_resource(config, found) if found is not None and found.resource.remote is None else None
+
+
+def _gpus(one: Sized) -> str:
+    return plural(one.size.gpus * one.size.workers, "GPU")

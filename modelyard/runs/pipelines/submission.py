@@ -1,0 +1,289 @@
+"""The objects of a run: every stage of it, held back, and the pod that starts one after another."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any, Final, NamedTuple
+
+from modelyard.catalog import Library
+from modelyard.cluster.gathered import HELD, LATER, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STAGE
+from modelyard.findings import Finding, Severity
+from modelyard.kube.kinds import KINDS, RAY, SPARK
+from modelyard.runs.jobs import TEMPLATES, Submission, errors_about, job_environment, submission, unfit_for_run
+from modelyard.runs.pipelines.artifacts import Run, artifact, variables
+from modelyard.runs.pipelines.graph import behind, in_order
+from modelyard.runs.pipelines.rules import check_pipelines
+from modelyard.stack.config import Config, Stack
+from modelyard.stack.environments import Environment
+from modelyard.stack.names import fresh, lasting
+from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.workloads import (
+    Facts,
+    deployment_of,
+    job_facts,
+    namespace_of_job,
+    namespace_of_resource,
+    stack_facts,
+    workloads,
+)
+from modelyard.workloads.sizing import Sized, sized
+
+TEMPLATE: Final = "pipeline-run"
+"""The patch that the pod which starts the stages is rendered from."""
+MODEL: Final = "modelyard.dev/model"
+"""Annotation of the pods that serve a model: its address."""
+_LONGEST: Final = 54
+"""Characters of the longest name of a stage's run, as of every job's."""
+_STARTED: Final = (("batch/v1", "Job"), (RAY, "RayJob"), (SPARK, "SparkApplication"), ("apps/v1", "Deployment"))
+_PLURALS: Final[Mapping[str, tuple[str, str]]] = {one[1]: (one[0], KINDS[one].plural) for one in _STARTED}
+"""API version and plural of what is started or rolled out, by kind."""
+
+
+class Since(NamedTuple):
+    """Where a run begins that goes on from an earlier one."""
+
+    stage: str
+    """One of the pipeline's: it and all that need it are run again."""
+    run: str
+    """Name of the earlier run, whose artefacts the others are taken from."""
+
+
+def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:
+    """A name for a new run, short enough for a stage's name behind it; one that lasts where it is only shown."""
+    longest = _LONGEST - 1 - max(len(stage.name) for stage in pipeline.stages)
+    return (lasting if shown else fresh)(pipeline.name, longest, "run")
+
+
+def errors_of(
+    stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...], today: date | None = None
+) -> tuple[Finding, ...]:
+    """What keeps a pipeline from being submitted: its own errors, and whatever keeps back a job of its stages.
+
+    Args:
+        stack: whose pipeline it is.
+        pipeline: one of the stack's.
+        everything: the stack's resources, as ``sizing.sized`` gives them.
+        today: the day on which waivers of findings about jobs are looked at; None: none counts.
+    """
+    place = f"pipelines[{stack.config.pipelines.index(pipeline)}]"
+    own = [one for one in check_pipelines(stack, everything) if one.blocks]
+    own = [one for one in own if one.field == place or one.field.startswith(f"{place}.")]
+    names = pipeline.jobs
+    jobs = [(index, job) for index, job in enumerate(stack.config.jobs) if job.name in names]
+    about = [one for one in errors_about(stack, (job for _, job in jobs), today, everything) if one.blocks]
+    # What else a run cannot do without is told where nothing else says it.
+    unfit = () if own or about else (unfit_for_run(stack, index, job) for index, job in jobs)
+    return (*own, *about, *(one for one in unfit if one is not None))
+
+
+def pipeline_submission(
+    stack: Stack,
+    library: Library,
+    pipeline: Pipeline,
+    run: str,
+    since: Since | None = None,
+    today: date | None = None,
+) -> Submission:
+    """What a submission of a pipeline makes: all of it is owned by the first object, and goes with it.
+
+    Args:
+        stack: whose pipeline it is.
+        library: the project's patches.
+        pipeline: one of the stack's.
+        run: name of the run, see :func:`pipeline_run_name`.
+        since: where it begins, if not with the first stages.
+        today: the day on which waivers are looked at; None: none counts.
+    """
+    config = stack.config
+    everything = sized(config)
+    facts = stack_facts(stack, workloads(config), everything)
+    if errors := errors_of(stack, pipeline, everything, today):
+        return Submission((), errors)
+    wanted, whole = in_order(pipeline.stages), Run(run)
+    if since is not None:
+        wanted = behind(wanted, since.stage)
+        again = {stage.name for stage in wanted}
+        kept = frozenset(name for stage in pipeline.stages if stage.name not in again for name in stage.writes)
+        whole = Run(run, since.run, kept)
+    made = [
+        _rollout(config, pipeline, stage, everything, whole)
+        if stage.rollout is not None
+        else _job_run(stack, library, pipeline, stage, everything, whole, facts)
+        for stage in wanted
+    ]
+    findings = [finding for one in made for finding in one.findings]
+    if any(one.blocks for one in findings):
+        return Submission((), tuple(dict.fromkeys(findings)))
+    steps = [_step(stage, one) for stage, one in zip(wanted, made, strict=True)]
+    pipeline_facts = {
+        "run": run,
+        "pipeline": pipeline.name,
+        "stack": stack.name,
+        "namespace": made[-1].namespace,
+        "image": pipeline.image or config.runtime.image,
+        "keep": pipeline.keep,
+        "rules": _rules(steps),
+        "steps": steps,
+    }
+    leader = submission(stack, library, TEMPLATE, {"pipelineRun": pipeline_facts}, facts)
+    found = tuple(dict.fromkeys((*findings, *leader.findings)))
+    if not leader.objects:
+        return Submission((), found)
+    used = dict.fromkeys((leader.template, *(one.template for one in made if one.template)))
+    environments = {one.environment.name: one.environment for one in made if one.environment is not None}
+    objects = (_held(body) for one in made for body in one.objects)
+    return Submission((*leader.objects, *objects), found, ", ".join(used), tuple(environments.values()))
+
+
+class _Made(NamedTuple):
+    """What a submission makes of one stage."""
+
+    namespace: str
+    started: list[tuple[str, str]]
+    """Kind and name of what starts, or is rolled out, when it is the stage's turn."""
+    release: dict[str, Any]
+    """The merge patch that does it."""
+    objects: tuple[dict[str, Any], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    template: str = ""
+    """The patch version that the objects were rendered from; empty without objects."""
+    environment: Environment | None = None
+
+
+def _rollout(config: Config, pipeline: Pipeline, stage: Stage, everything: Sequence[Sized], whole: Run) -> _Made:
+    """Of a stage that hands a model to the pods of a resource."""
+    one = next(each for each in everything if not each.own and each.resource.name == stage.rollout)
+    model = artifact(config, pipeline, stage.reads[0], whole)
+    return _Made(
+        namespace_of_resource(config, one), [("Deployment", deployment_of(one))], _rolled_out(model, whole.name)
+    )
+
+
+def _job_run(
+    stack: Stack,
+    library: Library,
+    pipeline: Pipeline,
+    stage: Stage,
+    everything: Sequence[Sized],
+    whole: Run,
+    facts: Facts,
+) -> _Made:
+    """Of a stage that runs a job; ``facts`` are the stack's own."""
+    config = stack.config
+    job, one = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
+    known = job_facts(config, job, one, f"{whole.name}-{stage.name}", stack.name)
+    known["run"]["env"] |= variables(config, pipeline, stage, whole)
+    environment, wrong = job_environment(stack, job)
+    rendered = submission(stack, library, TEMPLATES[job.engine], known, facts)
+    objects = tuple(_of_run(body, pipeline, stage, whole.name) for body in rendered.objects)
+    return _Made(
+        namespace_of_job(config, job, one.resource),
+        [(body["kind"], body["metadata"]["name"]) for body in objects if body["kind"] in _PLURALS],
+        _started(known["run"]["queue"], whole.name),
+        objects,
+        (*wrong, *rendered.findings),
+        rendered.template,
+        environment,
+    )
+
+
+def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:
+    """What is told where the cluster would start a stage too early, or never the pod that starts them.
+
+    Args:
+        asked: objects of a submission.
+        answers: the same as the API server would make them.
+    """
+    for body, answer in zip(asked, answers, strict=True):
+        there, wanted = (one["metadata"].get("labels", {}).get(QUEUE) for one in (answer, body))
+        if there != wanted and STAGE in body["metadata"].get("labels", {}):
+            return Finding(
+                "PIP013",
+                Severity.ERROR,
+                f"the cluster puts {body['kind']} {body['metadata']['name']} into the queue {there}, "
+                "which would start it before the stages that it needs",
+                remedy="name a team in the jobs of the pipeline, so that they wait for its queue",
+            )
+    if answers[0]["spec"].get("suspend") and not answers[0]["metadata"].get("labels", {}).get(QUEUE):
+        return Finding(
+            "PIP013",
+            Severity.ERROR,
+            "the cluster holds jobs without a queue, and with them the pod that starts the stages",
+            remedy="make a LocalQueue named default in the namespace; Kueue is set to manageJobsWithoutQueueName",
+        )
+    return None
+
+
+def _of_run(body: dict[str, Any], pipeline: Pipeline, stage: Stage, run: str) -> dict[str, Any]:
+    """An object of a stage, which says whose it is; so do its pods, of which the pool knows nothing else."""
+    more = {PIPELINE: pipeline.name, PIPELINE_RUN: run, STAGE: stage.name}
+    metadata = {**body["metadata"], "labels": {**body["metadata"].get("labels", {}), **more}}
+    return {**{key: _labelled(value, more) for key, value in body.items()}, "metadata": metadata}
+
+
+def _labelled(part: Any, more: Mapping[str, str]) -> Any:
+    """The same with more labels wherever labels name a job's run: those of the pods of every engine."""
+    if isinstance(part, list):
+        return [_labelled(one, more) for one in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: {**value, **more} if key == "labels" and RUN in (value or ()) else _labelled(value, more)
+        for key, value in part.items()
+    }
+
+
+def _held(body: dict[str, Any]) -> dict[str, Any]:
+    """A stage's object as it waits: suspended, in no queue that is there, and kept as long as the run is."""
+    if body["kind"] not in _PLURALS:
+        return body
+    metadata, spec = body["metadata"], {**body["spec"], "suspend": True}
+    if body["kind"] != "RayJob":
+        # Gone before the stages behind it, nobody could tell that it had succeeded. Of a RayJob only its cluster goes.
+        spec.pop("ttlSecondsAfterFinished", None)
+        spec.pop("timeToLiveSeconds", None)
+    if queue := metadata["labels"].get(QUEUE):
+        metadata = {
+            **metadata,
+            "labels": {**metadata["labels"], QUEUE: HELD},
+            "annotations": {**metadata.get("annotations", {}), LATER: queue},
+        }
+    return {**body, "metadata": metadata, "spec": spec}
+
+
+def _started(queue: str | None, run: str) -> dict[str, Any]:
+    """The merge patch that starts a stage: into its team's queue, or at once where it has none."""
+    metadata: dict[str, Any] = {"annotations": {RELEASED: run}}
+    if queue is None:
+        return {"metadata": metadata, "spec": {"suspend": False}}
+    return {"metadata": {**metadata, "labels": {QUEUE: queue}}}
+
+
+def _rolled_out(model: str | None, run: str) -> dict[str, Any]:
+    """The merge patch that replaces the pods which serve a model."""
+    annotations = {MODEL: model, "modelyard.dev/model-run": run}
+    return {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+
+
+def _step(stage: Stage, made: _Made) -> dict[str, Any]:
+    """A stage as the pod reads it that starts them."""
+    kind = made.started[0][0] if made.started else "Job"
+    version, plural = _PLURALS[kind]
+    return {
+        "name": stage.name,
+        "needs": list(dict.fromkeys(stage.needs)),
+        "kind": kind,
+        "path": f"/apis/{version}/namespaces/{made.namespace}/{plural}",
+        "objects": [name for _, name in made.started],
+        "release": made.release,
+    }
+
+
+def _rules(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What the pod may do that starts the stages: read and patch these objects, nothing else."""
+    names: dict[str, list[str]] = {}
+    for step in steps:
+        names.setdefault(step["kind"], []).extend(step["objects"])
+    return [
+        {"group": _PLURALS[kind][0].partition("/")[0], "resource": _PLURALS[kind][1], "names": sorted(set(found))}
+        for kind, found in sorted(names.items())
+    ]

@@ -1,0 +1,98 @@
+"""What a pipeline takes: each stage with its pods, and the most GPUs that it ever holds at a time.
+
+A slice is not counted as a GPU.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from modelyard.runs.pipelines.graph import before, in_order, most_at_once
+from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.workloads.facts.heads import Head, head_of
+from modelyard.workloads.sizing import Sized
+
+
+class StageSize(NamedTuple):
+    """One stage and what it takes while it runs; a roll-out takes nothing that its resource does not have already."""
+
+    stage: Stage
+    workers: int
+    """Pods that run at a time, at most."""
+    cpu: Fraction
+    """Cores of one worker."""
+    memory: Fraction
+    """Bytes of one worker."""
+    gpus: int
+    """Whole ones of all its workers that run at a time."""
+    time_limit: int | None
+    """Seconds that it runs at most; None for a roll-out."""
+    team: str | None
+    slices: int = 0
+    """Parts of GPUs, of all its workers that run at a time."""
+    slice: str | None = None
+    """By which name pods ask for such a part; None where it has none."""
+    head: Head | None = None
+    """The pod beside the workers; None where there is none."""
+
+
+class Summary(NamedTuple):
+    """A pipeline in the order in which it runs."""
+
+    name: str
+    stages: tuple[StageSize, ...]
+    most_gpus: int
+    """The most that stages side by side hold at a time."""
+    most_by: tuple[str, ...]
+    """The stages that hold them."""
+    gpu_seconds: int
+    """The most that a run holds: each stage's GPUs for as long as it may run."""
+    longest: int
+    """Seconds of the longest way through the stages at their time limits; time in queues does not count."""
+
+
+def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
+    """What a pipeline without errors takes.
+
+    Args:
+        pipeline: whose jobs and resources are there.
+        everything: the stack's resources, as ``sizing.sized`` gives them.
+    """
+    jobs = {job.name: (job, one) for one in everything for job, _ in one.jobs}
+    sizes = []
+    for stage in in_order(pipeline.stages):
+        if stage.job is None:
+            sizes.append(StageSize(stage, 0, Fraction(0), Fraction(0), 0, None, None))
+            continue
+        job, one = jobs[stage.job]
+        # Trials are as many runs of one worker each, side by side where there is room; executors may come and go.
+        workers = job.trials or max(one.size.workers, job.spark.most_executors or 0)
+        gpus = one.size.gpus * workers
+        sizes.append(
+            StageSize(
+                stage,
+                workers,
+                one.size.cpu,
+                one.size.memory,
+                gpus if one.part is None else 0,
+                job.time_limit,
+                job.team or one.resource.team,
+                gpus if one.part is not None else 0,
+                one.part.resource if one.part is not None else None,
+                head_of(job),
+            )
+        )
+    most, by = most_at_once([size.stage for size in sizes], {size.stage.name: size.gpus for size in sizes})
+    ends: dict[str, int] = {}
+    known = before(pipeline.stages)
+    for size in sizes:
+        start = max((ends[name] for name in known[size.stage.name]), default=0)
+        ends[size.stage.name] = start + (size.time_limit or 0)
+    return Summary(
+        pipeline.name,
+        tuple(sizes),
+        most,
+        by,
+        sum(size.gpus * (size.time_limit or 0) for size in sizes),
+        max(ends.values()),
+    )

@@ -1,0 +1,159 @@
+"""In which other clusters Kueue runs work, or wants to: a Workload says it by the names of MultiKueueClusters.
+
+What Kueue does is read from its source, version 0.19.2 (pkg/controller/admissionchecks/multikueue): as soon as a run
+has ended, its copy in the worker cluster is deleted, with its pods and their logs.
+"""
+
+from collections.abc import Iterable, Mapping
+from shlex import quote
+from typing import Any, Final
+
+from modelyard.runs.pool.kueue import Queues, Work, reason_of
+from modelyard.runs.pool.objects import NOTHING, condition
+from modelyard.runs.pool.runs import Part, Run
+from modelyard.runs.pool.told import Known, Told
+from modelyard.stack.config import Config
+from modelyard.stack.words import few
+
+_PREFIX: Final = "cluster-"
+"""Of the MultiKueueCluster of a stack's worker cluster, as patch team-queues names it."""
+_NO_COPY: Final = "it has no copy yet"
+_NO_QUEUE: Final = "doesn't exist"
+"""In what Kueue says of a workload without its LocalQueue (Kueue 0.19.2, workload_controller.go)."""
+
+
+def located(runs: Iterable[Run], workloads: Iterable[Mapping[str, Any]], config: Config) -> tuple[Run, ...]:
+    """The same runs, each with the clusters that run it, or ran it.
+
+    Args:
+        runs: of a stack.
+        workloads: Kueue's, of their namespaces.
+        config: of the stack, which has names for its clusters.
+    """
+    there: dict[str, str] = {}
+    for body in workloads:
+        if cluster := (body.get("status") or NOTHING).get("clusterName"):
+            uids = (str(one.get("uid")) for one in body["metadata"].get("ownerReferences") or ())
+            there |= dict.fromkeys(uids, cluster_name(str(cluster), config))
+    return tuple(
+        run._replace(clusters=tuple(dict.fromkeys(there[part.uid] for part in run.parts if part.uid in there)))
+        for run in runs
+    )
+
+
+def cluster_name(cluster: str, config: Config) -> str:
+    """A MultiKueueCluster as the stack calls it, where it is one of the stack's."""
+    name = cluster.removeprefix(_PREFIX)
+    return name if any(one.name == name for one in config.worker_clusters) else cluster
+
+
+def taken_in(work: Work, config: Config) -> str | None:
+    """The worker cluster that runs work; None where none does."""
+    name = (work.body.get("status") or NOTHING).get("clusterName")
+    return cluster_name(str(name), config) if name else None
+
+
+def asked_of(work: Work, config: Config) -> list[str]:
+    """The worker clusters that have been asked to take work."""
+    names = (work.body.get("status") or NOTHING).get("nominatedClusterNames") or ()
+    return [cluster_name(str(name), config) for name in names]
+
+
+def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
+    """Where a run is: the clusters that have it, and while something of it waits, those to which its team's jobs go."""
+    if run.clusters and not run.count("queued"):
+        return run.clusters
+    theirs = next((team.clusters for team in config.teams if team.name == run.team), ())
+    return tuple(dict.fromkeys((*run.clusters, *theirs)))
+
+
+def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
+    """Whether a part of a run is for other clusters, so that nobody here has to have room for it."""
+    return part.dispatched or bool(clusters_for(run, config))
+
+
+def tell_unreached(run: Run, told: Told, known: Known) -> bool:
+    """Which of the clusters for a run Kueue does not reach, in its own words; returns whether there is one."""
+    found = False
+    if "multikueueclusters" in known.objects.unread or not known.queues.there:
+        return found
+    bodies = {str(body["metadata"]["name"]): body for body in known.objects.worker_clusters}
+    for name in clusters_for(run, known.config):
+        # One that the stack has dropped goes by its own name.
+        body = bodies.get(_PREFIX + name) or bodies.get(name)
+        active = condition(body, "Active") if body is not None else NOTHING
+        if body is None:
+            told.cause("queue", f"Kueue knows no worker cluster {name}")
+            told.helps.append(f"make it known: modelyard apply {run.stack}")
+        elif active.get("status") == "False":
+            told.cause("queue", f"Kueue does not reach worker cluster {name}", active.get("message"))
+            told.helps.append(_what_to_correct(name, body, str(active.get("reason") or "")))
+        else:
+            continue
+        found = True
+    return found
+
+
+def tell_asked(work: Work, told: Told, known: Known) -> None:
+    """That work has its quota here, and which clusters have been asked and have not taken it."""
+    status = work.body.get("status") or NOTHING
+    asked = asked_of(work, known.config)
+    words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
+    if not asked:
+        told.cause("queue", "it has its quota here, and Kueue has asked no other cluster yet", *words)
+        return
+    who = f"{asked[0]} has not" if len(asked) == 1 else f"none of {few(asked)} has"
+    reasons = {name: _reason_there(name, work, known) for name in asked}
+    lines = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
+    told.cause("queue", f"it has its quota here, and {who} taken it yet", *words, *lines)
+    told.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
+
+
+def tell_there(run: Run, told: Told) -> None:
+    """In which clusters a run is, and what is to be found there."""
+    if run.clusters and run.over:
+        told.cause(
+            "pods",
+            f"it ran in {few(run.clusters)}, where Kueue deletes a run's pods as soon as it has ended, "
+            "and their logs with them",
+        )
+    elif run.clusters and run.stages:
+        told.cause("pods", f"stages of it run in {few(run.clusters)}: their pods and logs are there")
+    elif run.clusters:
+        told.cause("pods", f"it runs in {few(run.clusters)}: its pods and their logs are there")
+
+
+def _reason_there(name: str, work: Work, known: Known) -> str:
+    """Why a cluster has not taken work, in the words of its Kueue; empty where nobody looked, or it says nothing."""
+    far = known.far.get(name)
+    if far is None or far.workloads is None:
+        return ""
+    copies = [body for body in far.workloads if str(body["metadata"]["name"]) == work.name]
+    if not copies:
+        return _NO_COPY
+    (copy,) = Queues(known.objects._replace(workloads=tuple(copies[:1])), known.config).works
+    return reason_of(copy) if not copy.reserved else ""
+
+
+def _what_helps_there(name: str, reason: str, work: Work, config: Config) -> str:
+    if reason == _NO_COPY:
+        return f"see that {name} has the namespace {work.namespace}, without which Kueue can make no copy there"
+    if _NO_QUEUE in reason:
+        return f"make the team's queue in {name}: LocalQueue {work.local_queue} in namespace {work.namespace}"
+    if reason:
+        return f"it starts when quota comes free in {name}, or raise the team's there"
+    context = next(
+        (f" --context {quote(one.context)}" for one in config.worker_clusters if one.name == name and one.context), ""
+    )
+    return f"ask {name} what it lacks: kubectl{context} --namespace {work.namespace} describe workload {work.name}"
+
+
+def _what_to_correct(name: str, body: Mapping[str, Any], reason: str) -> str:
+    source = (body["spec"].get("clusterSource") or NOTHING).get("kubeConfig") or NOTHING
+    secret = source.get("location") or "its kubeconfig"
+    if reason == "ClientConnectionFailed":
+        return (
+            f"correct the address of {name} in Secret {secret} of Kueue's namespace, or the rights of its account "
+            "there; Kueue tries again within 5 min 20 s, and at once when the kubeconfig changes"
+        )
+    return f"put a kubeconfig for {name} that Kueue takes into Secret {secret} of its namespace, key kubeconfig"

@@ -1,0 +1,289 @@
+"""What Kueue's objects say: whose queue is which, what is used of each quota, what waits and at which place."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from modelyard.cluster.gathered import HELD, RUN, STAGE, PoolObjects
+from modelyard.kube.state import amounts
+from modelyard.names import is_gpu
+from modelyard.runs.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by, written_at
+from modelyard.runs.pool.values import QueueUse, QuotaUse
+from modelyard.stack.config import Config
+
+
+class Work(NamedTuple):
+    """A Workload: what Kueue queues for one Job, RayJob, SparkApplication or pod group."""
+
+    body: Mapping[str, Any]
+    name: str
+    namespace: str
+    uids: tuple[str, ...]
+    """Of the objects that it stands for."""
+    local_queue: str
+    queue: str | None
+    """The ClusterQueue; None where the local queue leads nowhere."""
+    reserved: bool
+    """Whether it has its quota."""
+    admitted: bool
+    """Whether it also passed the checks of its queue, so that it may start."""
+    over: bool
+    """Finished, or set aside so that nothing admits it."""
+    gpus: tuple[tuple[str, int], ...]
+    """What it asks for, by resource; what it got, where that is less."""
+    flavors: tuple[tuple[str, str], ...]
+    """The flavor of each GPU resource that it has quota of."""
+    priority: int
+    order: str
+    """From when its place in the queue counts."""
+    since: str
+    """Since when it waits, or waited."""
+
+    @property
+    def parts(self) -> list[Mapping[str, Any]]:
+        """What it got quota for, one for each of its sets of pods."""
+        admission = (self.body.get("status") or NOTHING).get("admission") or NOTHING
+        return list(admission.get("podSetAssignments") or ())
+
+    @property
+    def total(self) -> int:
+        """GPUs of every resource together."""
+        return sum(count for _, count in self.gpus)
+
+
+class Queues:
+    """Kueue's queues in a cluster, and what stands in them."""
+
+    def __init__(self, objects: PoolObjects, config: Config) -> None:
+        self.there = objects.kueue
+        self._cohorts = {body["metadata"]["name"] for body in objects.cohorts}
+        self._unread = "localqueues" in objects.unread
+        self.teams = {f"team-{team.name}": team for team in config.teams}
+        self.bodies = {str(body["metadata"]["name"]): body for body in objects.queues}
+        self.local = {
+            (str(body["metadata"]["namespace"]), str(body["metadata"]["name"])): body for body in objects.local_queues
+        }
+        self.flavors = {str(body["metadata"]["name"]): body for body in objects.flavors}
+        self._shared: dict[tuple[str | None, str, str], int] = {}
+        """Quotas of a cohort's queues together, by cohort, flavor and resource."""
+        for name, body in self.bodies.items():
+            for flavor, one in _gpu_quotas(body):
+                key = (self._cohort_name(name), flavor, one["name"])
+                self._shared[key] = self._shared.get(key, 0) + _count(one.get("nominalQuota"))
+        self._namespaces: dict[str, set[str]] = {}
+        for team in config.teams:
+            self._namespaces.setdefault(team.namespace or team.name, set()).add(team.name)
+        # A pipeline's stage that waits for others asks for no quota yet.
+        asking = (body for body in objects.workloads if (body.get("spec") or NOTHING).get("queueName") != HELD)
+        self.works = tuple(map(self._work, asking))
+        self.by_uid = {uid: work for work in self.works for uid in work.uids}
+        self.by_run = {
+            (work.namespace, run): work
+            for work in self.works
+            for part in (work.body.get("spec") or NOTHING).get("podSets") or ()
+            if (run := labels_of(part.get("template") or NOTHING).get(RUN))
+        }
+        """By namespace and run: pods of a Ray cluster are not made by what the workload stands for."""
+
+    def queue_of(self, namespace: str, local: str) -> str | None:
+        """The ClusterQueue that a local queue leads to."""
+        body = self.local.get((namespace, local))
+        if body is not None:
+            return str(body["spec"].get("clusterQueue") or "") or None
+        # Who may not read local queues knows the stack's own.
+        return f"team-{local}" if self._unread and f"team-{local}" in self.teams else None
+
+    def team_of(self, queue: str | None) -> str | None:
+        """The team whose queue it is: the stack's name for it, else the queue's."""
+        if queue is None:
+            return None
+        return self.teams[queue].name if queue in self.teams else queue
+
+    def team_in(self, namespace: str) -> str | None:
+        """The only team that has a namespace."""
+        teams = self._namespaces.get(namespace, set())
+        return next(iter(teams)) if len(teams) == 1 else None
+
+    def waiting(self, queue: str) -> list[Work]:
+        """What waits in a ClusterQueue for quota, in the order in which Kueue looks at it."""
+        found = [work for work in self.works if work.queue == queue and not (work.reserved or work.over)]
+        return sorted(found, key=lambda work: (-work.priority, work.order, work.namespace, work.name))
+
+    def holding(self, queues: Iterable[str]) -> list[Work]:
+        """What has quota in any of the ClusterQueues and has not ended."""
+        names = set(queues)
+        return [work for work in self.works if work.reserved and not work.over and work.queue in names]
+
+    def cohort(self, queue: str) -> list[str]:
+        """The ClusterQueues that share with one, itself among them."""
+        name = self._cohort_name(queue)
+        if name is None:
+            return [queue]
+        return sorted(other for other in self.bodies if self._cohort_name(other) == name)
+
+    def nested(self, queue: str) -> bool:
+        """Whether its cohort has quotas of its own, or stands in another: then it is an object."""
+        return self._cohort_name(queue) in self._cohorts
+
+    def stopped(self, queue: str) -> str:
+        """Why a ClusterQueue admits nothing; empty where it does."""
+        body = self.bodies.get(queue)
+        if body is None:
+            return "there is no such ClusterQueue"
+        active = condition(body, "Active")
+        return str(active.get("message") or active.get("reason") or "") if active.get("status") == "False" else ""
+
+    def quotas(self, queue: str) -> tuple[QuotaUse, ...]:
+        """A ClusterQueue's quotas of GPUs, in the order in which its flavors are tried.
+
+        Kueue wants a line of every flavor for every resource: those by which it can never have a GPU are left out.
+        """
+        body = self.bodies.get(queue)
+        if body is None:
+            return ()
+        used = {
+            (flavor["name"], one["name"]): one
+            for flavor in (body.get("status") or NOTHING).get("flavorsReservation") or ()
+            for one in flavor.get("resources") or ()
+        }
+        cohort = self._cohort_name(queue)
+        found = []
+        for flavor, one in _gpu_quotas(body):
+            state = used.get((flavor, one["name"]), NOTHING)
+            limit = one.get("borrowingLimit")
+            use = QuotaUse(
+                flavor,
+                one["name"],
+                _count(one.get("nominalQuota")),
+                _count(state.get("total")),
+                _count(state.get("borrowed")),
+                0 if cohort is None else None if limit is None else _count(limit),
+            )
+            shared = self._shared[cohort, flavor, use.resource] if use.borrow != 0 else 0
+            if use.nominal or use.used or shared or self.nested(queue):
+                found.append(use)
+        return tuple(found)
+
+    def use(self, queue: str) -> QueueUse:
+        """A ClusterQueue as it is now."""
+        waiting = self.waiting(queue)
+        return QueueUse(
+            queue,
+            self.team_of(queue) if queue in self.teams else None,
+            self._cohort_name(queue),
+            self.stopped(queue),
+            self.quotas(queue),
+            len(waiting),
+            sum(work.total for work in waiting),
+        )
+
+    def _cohort_name(self, queue: str) -> str | None:
+        return str((self.bodies.get(queue) or {"spec": {}})["spec"].get("cohortName") or "") or None
+
+    def _work(self, body: Mapping[str, Any]) -> Work:
+        metadata, spec, status = body["metadata"], body.get("spec") or NOTHING, body.get("status") or NOTHING
+        namespace, local = metadata["namespace"], spec.get("queueName") or ""
+        admission = status.get("admission") or NOTHING
+        reserved = is_true(body, "QuotaReserved")
+        gpus, flavors = _got(admission) if reserved else (_asked(spec), {})
+        uids = tuple(str(one["uid"]) for one in metadata.get("ownerReferences") or () if "uid" in one)
+        return Work(
+            body,
+            str(metadata["name"]),
+            namespace,
+            uids,
+            local,
+            str(admission.get("clusterQueue") or "") or self.queue_of(namespace, local),
+            reserved,
+            is_true(body, "Admitted"),
+            is_true(body, "Finished") or spec.get("active") is False,
+            tuple(sorted(gpus.items())),
+            tuple(sorted(flavors.items())),
+            int(spec.get("priority") or 0),
+            _order(body),
+            _since(body),
+        )
+
+
+def _gpu_quotas(queue: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A ClusterQueue's lines about GPUs, each with the name of its flavor."""
+    for group in queue["spec"].get("resourceGroups") or ():
+        for flavor in group.get("flavors") or ():
+            for one in flavor.get("resources") or ():
+                if is_gpu(one["name"]):
+                    yield str(flavor["name"]), one
+
+
+def owner_name(work: Work) -> str:
+    """What a workload stands for, as its maker calls it."""
+    return str(made_by(work.body).get("name") or work.name)
+
+
+def reason_of(work: Work) -> str:
+    """Why it has no quota, in Kueue's words; empty where it has not said so yet."""
+    return str(condition(work.body, "QuotaReserved").get("message") or "")
+
+
+def next_try(work: Work) -> str:
+    """The moment before which Kueue does not look at it again, as after a start that took too long; empty: at once."""
+    return str(((work.body.get("status") or NOTHING).get("requeueState") or NOTHING).get("requeueAt") or "")
+
+
+def least_gpus(work: Work) -> dict[str, int]:
+    """What a workload has to have of each resource to start: less than it asks for, where fewer pods will do."""
+    return _asked(work.body.get("spec") or NOTHING, least=True)
+
+
+def _asked(spec: Mapping[str, Any], *, least: bool = False) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in spec.get("podSets") or ():
+        pods = int((part.get("minCount") if least else None) or part.get("count", 1))
+        for name, count in asks_for((part.get("template") or NOTHING).get("spec") or NOTHING).items():
+            total[name] = total.get(name, 0) + count * pods
+    return total
+
+
+def _got(admission: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, str]]:
+    total: dict[str, int] = {}
+    flavors: dict[str, str] = {}
+    for part in admission.get("podSetAssignments") or ():
+        for name, value in amounts(part.get("resourceUsage") or {}).items():
+            if is_gpu(name):
+                total[name] = total.get(name, 0) + int(value)
+        flavors |= {name: flavor for name, flavor in (part.get("flavors") or {}).items() if is_gpu(name)}
+    return total, flavors
+
+
+def _order(body: Mapping[str, Any]) -> str:
+    """From when its place counts: since it was made, or since it was sent back for not starting."""
+    evicted = condition(body, "Evicted")
+    if evicted.get("status") == "True" and evicted.get("reason") in ("PodsReadyTimeout", "AdmissionCheck"):
+        return str(evicted.get("lastTransitionTime"))
+    return str(body["metadata"].get("creationTimestamp") or "")
+
+
+def _since(body: Mapping[str, Any]) -> str:
+    """Since when it waits: since it was made, since the turn of its stage came, or since it lost its quota.
+
+    Kueue makes a stage's Workload with the run, and no condition of it changes its status at the stage's turn. But the
+    name of its queue does then, and the API server notes when Kueue wrote that.
+    """
+    evicted = condition(body, "Evicted")
+    parts = (body.get("spec") or NOTHING).get("podSets") or ()
+    staged = any(STAGE in labels_of(part.get("template") or NOTHING) for part in parts)
+    return max(
+        str(body["metadata"].get("creationTimestamp") or ""),
+        written_at(body, "spec", "queueName") if staged else "",
+        str(evicted.get("lastTransitionTime") or "") if evicted.get("status") == "True" else "",
+    )
+
+
+def quota_of(body: Mapping[str, Any]) -> int:
+    """The GPUs that a Workload has quota of: none before it was given some, and after its end."""
+    admission = (body.get("status") or NOTHING).get("admission") or NOTHING
+    lasts = is_true(body, "QuotaReserved") and not is_true(body, "Finished")
+    return sum(_got(admission)[0].values()) if lasts else 0
+
+
+def _count(value: str | int | None) -> int:
+    return int(amounts({"": value}).get("", Fraction(0))) if value is not None else 0

@@ -1,0 +1,70 @@
+"""Which pods of a run have logs: of each worker the last one, and of each pod the container that does the work."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from modelyard.cluster.gathered import JOB_NAME, RUN
+from modelyard.runs.pool.objects import INDEX, NOTHING, labels_of
+from modelyard.runs.pool.runs import Run
+
+_RAY_TYPE: Final = "ray.io/node-type"
+_SPARK_ROLE: Final = "spark-role"
+_EXECUTOR: Final = "spark-exec-id"
+"""Spark's own labels: ``driver`` or ``executor``, and the executor's number, from 1."""
+
+
+class Source(NamedTuple):
+    """Where one worker's lines come from."""
+
+    worker: int | None
+    """Its number, or its trial's; None: it is beside them, like what submits to Ray, Ray's head, Spark's driver."""
+    mark: str
+    """What its lines begin with, where there are several."""
+    pod: str
+    container: str
+
+
+def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
+    """The sources of a run's log, those beside the workers first."""
+    trials = {part.name: number for number, part in enumerate(run.parts)} if len(run.parts) > 1 else {}
+    stages = {part.name: part.stage or "stages" for part in run.parts} if run.stages else {}
+    latest: dict[tuple[int, str], Source] = {}
+    numbers = 0
+    for pod in sorted(pods, key=lambda one: (str(one["metadata"].get("creationTimestamp") or ""), _name(one))):
+        containers = (pod.get("spec") or NOTHING).get("containers") or ()
+        if not containers:
+            continue
+        labels = labels_of(pod)
+        index = labels.get(INDEX) or (pod["metadata"].get("annotations") or NOTHING).get(INDEX)
+        job = labels.get(JOB_NAME, "")
+        kind, executor = labels.get(_RAY_TYPE) or labels.get(_SPARK_ROLE), labels.get(_EXECUTOR)
+        if executor is not None:
+            kind, index = None, executor
+        if stages:
+            # Several stages have a worker of the same number.
+            worker, mark = None, stages.get(job or labels.get(RUN, ""), "stages")
+            mark += f"/{kind or index}" if kind or index else ""
+        elif kind == "worker":
+            # Ray does not number its workers: in the order in which they were made.
+            worker, mark, numbers = numbers, str(numbers), numbers + 1
+        elif kind in ("head", "driver"):
+            worker, mark = None, kind
+        elif job in trials:
+            worker, mark = trials[job], str(trials[job])
+        elif run.parts[0].kind == "RayJob":
+            worker, mark = None, "submitter"
+        else:
+            worker = int(index) if index is not None and index.isdigit() else 0
+            mark = str(worker)
+        latest[-1 if worker is None else worker, mark] = Source(worker, mark, _name(pod), str(containers[0]["name"]))
+    return [latest[key] for key in sorted(latest)]
+
+
+def of_part(run: Run, name: str, pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pods of one stage or trial, by the name of its object, or of the run that a stage is to its pods."""
+    jobs = {part.name for part in run.work if name in (part.name, labels_of(part.body).get(RUN))}
+    return [pod for pod in pods if labels_of(pod).get(JOB_NAME) in jobs or labels_of(pod).get(RUN) == name]
+
+
+def _name(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"]["name"])

@@ -1,0 +1,76 @@
+"""Reading Kubernetes objects: conditions, owners, and the GPUs that pods ask for."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from modelyard.kube.scheduling.pods import pods_of
+from modelyard.names import is_gpu
+
+LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
+"""Label by which Kueue says the same of the pods that it starts."""
+INDEX: Final = "batch.kubernetes.io/job-completion-index"
+NOTHING: Final[Mapping[str, Any]] = {}
+"""A part that an object does not have."""
+
+
+def gpus_of(amounts: Mapping[str, Fraction]) -> dict[str, int]:
+    """The GPUs among amounts of resources."""
+    return {name: int(value) for name, value in amounts.items() if is_gpu(name) and value > 0}
+
+
+def asks_for(spec: Mapping[str, Any]) -> dict[str, int]:
+    """The GPUs that one pod of a spec asks for, by resource."""
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    if not any(
+        is_gpu(name)
+        for one in containers
+        for part in ("limits", "requests")
+        for name in (one.get("resources") or NOTHING).get(part) or ()
+    ):
+        # Most pods of a cluster have no GPU.
+        return {}
+    return gpus_of(pods_of({"spec": {"template": {"spec": spec}}}).requests)
+
+
+def condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """The condition of that type, empty where there is none."""
+    found = (body.get("status") or NOTHING).get("conditions") or ()
+    return next((one for one in found if one.get("type") == kind), NOTHING)
+
+
+def written_at(body: Mapping[str, Any], *path: str) -> str:
+    """When whoever owns a field last wrote to the object, as its managedFields say; empty where nobody owns it."""
+    found = ""
+    for entry in body["metadata"].get("managedFields") or ():
+        fields = entry.get("fieldsV1") or NOTHING
+        for step in path:
+            fields = fields.get(f"f:{step}")
+            if fields is None:
+                break
+        else:
+            found = max(found, str(entry.get("time") or ""))
+    return found
+
+
+def is_true(body: Mapping[str, Any], kind: str) -> bool:
+    """Whether a condition holds."""
+    return bool(condition(body, kind).get("status") == "True")
+
+
+def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
+    """The labels of an object."""
+    return (body.get("metadata") or NOTHING).get("labels") or NOTHING
+
+
+def made_by(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The reference to the controller that made an object, empty where nobody did."""
+    references: Iterable[Mapping[str, Any]] = body["metadata"].get("ownerReferences") or ()
+    return next((one for one in references if one.get("controller")), next(iter(references), NOTHING))
+
+
+def workload_name(body: Mapping[str, Any]) -> str:
+    """What a pod belongs to: the Deployment of its ReplicaSet, else its owner, else itself."""
+    owner = made_by(body)
+    name = str(owner.get("name") or body["metadata"]["name"])
+    return name.rpartition("-")[0] or name if owner.get("kind") == "ReplicaSet" else name

@@ -1,0 +1,43 @@
+"""Whose pods and workloads they are: a team's run, where labels say so, else the workload that made them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from modelyard.cluster.gathered import JOB, JOB_NAME, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE
+from modelyard.runs.pool.kueue import Queues, Work, owner_name
+from modelyard.runs.pool.objects import LOCAL_QUEUE, labels_of, made_by, workload_name
+from modelyard.runs.pool.values import Owner
+
+
+def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
+    """Whose pod it is."""
+    labels, namespace = labels_of(pod), str(pod["metadata"].get("namespace") or "")
+    job = labels.get(JOB)
+    # A notebook's pods have no label for the run, which is called as its Job is.
+    name = _run(labels) or (labels.get(JOB_NAME) if job else None) or workload_name(pod)
+    return Owner(_team(pod, namespace, queues), namespace, name, job, labels.get(STACK), labels.get(STAGE))
+
+
+def owner_of_work(work: Work, queues: Queues) -> Owner:
+    """Whose workload it is: Kueue gives it no labels of its job, but they are those of its pods."""
+    for part in (work.body.get("spec") or {}).get("podSets") or ():
+        labels = labels_of(part.get("template") or {})
+        if RUN in labels or JOB in labels:
+            name, team = _run(labels) or owner_name(work), queues.team_of(work.queue)
+            return Owner(team, work.namespace, name, labels.get(JOB), labels.get(STACK), labels.get(STAGE))
+    return Owner(queues.team_of(work.queue), work.namespace, owner_name(work))
+
+
+def _run(labels: Mapping[str, str]) -> str | None:
+    """The run that the verbs of runs know: of a stage that of its pipeline."""
+    return labels.get(PIPELINE_RUN) or labels.get(RUN)
+
+
+def _team(pod: Mapping[str, Any], namespace: str, queues: Queues) -> str | None:
+    labels = labels_of(pod)
+    local = labels.get(QUEUE) or labels.get(LOCAL_QUEUE)
+    queue = queues.queue_of(namespace, local) if local else None
+    work = queues.by_uid.get(str(made_by(pod).get("uid") or "")) or queues.by_run.get((namespace, labels.get(RUN, "")))
+    if queue is None and work is not None:
+        queue = work.queue
+    return queues.team_of(queue) or queues.team_in(namespace)

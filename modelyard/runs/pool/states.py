@@ -1,0 +1,129 @@
+"""What the object of a part says of itself, by its kind: its state, its pods, when it started and ended.
+
+The states of a SparkApplication are those of the Spark operator (ApplicationStateType of its API v1beta2).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from modelyard.cluster.gathered import QUEUE, RELEASED, STAGE
+from modelyard.kube.state import annotations_of
+from modelyard.runs.pool.objects import NOTHING, condition, labels_of
+
+State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "held", "suspended"]
+"""``held``: a stage of a pipeline that waits for those that it needs."""
+ENDED: Final = ("succeeded", "failed")
+_SPARK_RUNS: Final = ("RUNNING", "SUCCEEDING", "FAILING", "UNKNOWN")
+"""States of an application whose driver has been seen, and of which nothing final is known."""
+_SPARK_LIVES: Final = ("PENDING", "RUNNING", "UNKNOWN")
+"""States of an executor that is there."""
+
+
+def state_of(body: Mapping[str, Any]) -> tuple[State, str, str]:
+    """The state of a Job, RayJob or SparkApplication; of a failure the reason in one word, and a message."""
+    status = body.get("status") or NOTHING
+    match body["kind"]:
+        case "RayJob":
+            over, runs = _ray(status)
+        case "SparkApplication":
+            over, runs = _spark(status)
+        case _:
+            over, runs = _job(body), bool(status.get("ready"))
+    if over is not None:
+        return over
+    if "deletionTimestamp" in body["metadata"]:
+        return "cancelled", "", ""
+    if (body.get("spec") or NOTHING).get("suspend"):
+        return _held_back(body), "", ""
+    return ("running" if runs else "starting"), "", ""
+
+
+def times_of(body: Mapping[str, Any], state: State) -> tuple[str, str]:
+    """When it started, and ended; empty where it has not."""
+    status = body.get("status") or NOTHING
+    started = status.get("startTime") or status.get("lastSubmissionAttemptTime")
+    ended = status.get("completionTime") or status.get("endTime") or status.get("terminationTime")
+    if state == "failed" and not ended:
+        ended = condition(body, "Failed").get("lastTransitionTime")
+    return (
+        str(started or "") if state not in ("queued", "suspended") else "",
+        str(ended or "") if state in ENDED else "",
+    )
+
+
+def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
+    """The pod specs, each with how many pods of it there are to be; Ray's head and Spark's driver first."""
+    spec = body.get("spec") or NOTHING
+    if body["kind"] == "SparkApplication":
+        return [(_spark_spec(spec.get("driver") or NOTHING), 1), (_spark_spec(_executor(body)), _executors(body))]
+    if body["kind"] != "RayJob":
+        return [(_spec(spec), int(spec.get("parallelism", 1)))]
+    cluster = spec.get("rayClusterSpec") or NOTHING
+    head = _spec(cluster.get("headGroupSpec") or NOTHING)
+    groups = cluster.get("workerGroupSpecs") or ()
+    return [(head, 1), *((_spec(group), int(group.get("replicas", 1))) for group in groups)]
+
+
+def _spec(holder: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = (holder.get("template") or NOTHING).get("spec") or NOTHING
+    return found
+
+
+def _executor(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = (body.get("spec") or NOTHING).get("executor") or NOTHING
+    return found
+
+
+def _executors(body: Mapping[str, Any]) -> int:
+    """How many executors there are to be; where they come and go, how many there are, or it starts with."""
+    dynamic = (body.get("spec") or NOTHING).get("dynamicAllocation") or NOTHING
+    if not dynamic.get("enabled"):
+        return int(_executor(body).get("instances", 1))
+    states = ((body.get("status") or NOTHING).get("executorState") or NOTHING).values()
+    least = dynamic.get("initialExecutors") or dynamic.get("minExecutors") or 0
+    return sum(state in _SPARK_LIVES for state in states) if states else int(least)
+
+
+def _spark_spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A pod of Spark with the GPUs that it asks for, which stand beside its template."""
+    gpu = pod.get("gpu") or NOTHING
+    amounts = {str(gpu["name"]): str(gpu["quantity"])} if gpu.get("quantity") else {}
+    container = {"name": "spark", "resources": {"limits": amounts, "requests": amounts}}
+    return {"containers": [container]}
+
+
+def _job(body: Mapping[str, Any]) -> tuple[State, str, str] | None:
+    """How a Job ended; None: it has not."""
+    if condition(body, "Complete").get("status") == "True":
+        return "succeeded", "", ""
+    failed = condition(body, "Failed")
+    if failed.get("status") == "True":
+        return "failed", str(failed.get("reason") or ""), str(failed.get("message") or "")
+    return None
+
+
+def _ray(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool]:
+    """The same of a RayJob, and whether it runs."""
+    deployment, job = status.get("jobDeploymentStatus") or "", status.get("jobStatus") or ""
+    if deployment == "Complete" and job == "SUCCEEDED":
+        return ("succeeded", "", ""), False
+    if deployment in ("Complete", "Failed"):
+        return ("failed", str(status.get("reason") or "") or job, str(status.get("message") or "")), False
+    return None, deployment == "Running"
+
+
+def _spark(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool]:
+    """The same of a SparkApplication. A submission that failed is tried again, or the application fails with it."""
+    found = status.get("applicationState") or NOTHING
+    state = found.get("state") or ""
+    if state == "COMPLETED":
+        return ("succeeded", "", ""), False
+    if state == "FAILED":
+        return ("failed", "", str(found.get("errorMessage") or "")), False
+    return None, state in _SPARK_RUNS
+
+
+def _held_back(body: Mapping[str, Any]) -> State:
+    if STAGE in labels_of(body) and RELEASED not in annotations_of(body):
+        return "held"
+    return "queued" if labels_of(body).get(QUEUE) else "suspended"

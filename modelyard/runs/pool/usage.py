@@ -1,0 +1,85 @@
+"""How busy GPUs were and which did nothing, from what NVIDIA's DCGM exporter tells a Prometheus server."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from modelyard.probes.prometheus import Answer, Refused, Server, ask
+
+METRIC: Final = "DCGM_FI_DEV_GPU_UTIL"
+"""Per cent of the time in which a kernel ran on a GPU."""
+_PODS: Final = ("exported_namespace", "exported_pod", "namespace", "pod")
+"""Labels that name a GPU's pod: the first two where the scrape gives the others to the exporter's own pod."""
+_GPU: Final = ("UUID", "Hostname", "gpu", "GPU_I_ID")
+
+
+class Known(NamedTuple):
+    """What is known of one pod's GPUs."""
+
+    gpus: int
+    idle: int
+    """Of them, those that did nothing the whole time."""
+    load: float = 0.0
+    """Sum of what each of them had on average, in per cent."""
+
+
+class Usage(NamedTuple):
+    """What a server knows of GPUs that pods have."""
+
+    pods: Mapping[tuple[str, str], Known]
+    """By namespace and name of the pod."""
+    minutes: int
+    """Length of the time that was looked at."""
+    problem: str = ""
+    """Why nothing is known; empty where something is."""
+
+
+def busy_gpus(server: Server, minutes: int) -> Usage:
+    """Asks a server how many GPUs of each pod it knows, how many of them did nothing, and how busy they were.
+
+    Args:
+        server: to ask.
+        minutes: the time that is looked at; a GPU that did nothing in it is idle.
+
+    Raises:
+        ServerError: the server is out of reach.
+    """
+    gpus, idle, load = (_counted(server, query) for query in queries(minutes))
+    for one in (gpus, idle, load):
+        if isinstance(one, str):
+            return Usage({}, minutes, one)
+    assert isinstance(gpus, dict)
+    assert isinstance(idle, dict)
+    assert isinstance(load, dict)
+    if not gpus:
+        return Usage({}, minutes, f"the server has no {METRIC} with the name of a pod")
+    pods = {pod: Known(int(count), int(idle.get(pod, 0)), load.get(pod, 0.0)) for pod, count in gpus.items()}
+    return Usage(pods, minutes)
+
+
+def queries(minutes: int) -> tuple[str, str, str]:
+    """What asks for the GPUs of each pod, for those of them that did nothing, and for the sum of their averages."""
+    # Counted by the server: an answer for each GPU of a large cluster would be too long.
+    each = f"max by ({', '.join((*_PODS, *_GPU))}) (max_over_time({METRIC}[{minutes}m]))"
+    average = each.replace("max_over_time", "avg_over_time")
+    pods = ", ".join(_PODS)
+    return f"count by ({pods}) ({each})", f"count by ({pods}) ({each} == 0)", f"sum by ({pods}) ({average})"
+
+
+def _counted(server: Server, query: str) -> dict[tuple[str, str], float] | str:
+    """The numbers of an answer by pod, or why there are none."""
+    answer = ask(server, query)
+    if isinstance(answer, Refused):
+        return f"the server refuses the query: {answer.words}"
+    if answer.series is None:
+        return "the server answers more than can be read"
+    return _by_pod(answer)
+
+
+def _by_pod(answer: Answer) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
+    for labels, value in zip(answer.labels, answer.values, strict=False):
+        own = "exported_" if labels.get("exported_pod") else ""
+        pod = (labels.get(f"{own}namespace", ""), labels.get(f"{own}pod", ""))
+        if all(pod):
+            found[pod] = found.get(pod, 0.0) + value
+    return found

@@ -1,0 +1,347 @@
+"""The pool at one moment: taken, free, idle and queued GPUs, by product, node, owner and queue."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from modelyard.cluster import Node
+from modelyard.cluster.gathered import PoolObjects
+from modelyard.kube.scheduling.capacity import obstacle
+from modelyard.kube.scheduling.pods import Pods
+from modelyard.kube.state import node_of
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL, REPLICAS_LABEL
+from modelyard.runs.pool.dispatch import asked_of, taken_in
+from modelyard.runs.pool.kueue import Queues, Work, reason_of
+from modelyard.runs.pool.objects import NOTHING, asks_for, condition, gpus_of, is_true
+from modelyard.runs.pool.owners import owner_of_pod, owner_of_work
+from modelyard.runs.pool.times import moment
+from modelyard.runs.pool.usage import Known, Usage
+from modelyard.runs.pool.values import Idle, NodeState, NodeUse, Owner, ProductUse, QueueUse, Taker, Waiter
+from modelyard.stack.config import Config
+
+_KUEUE_GATE = "kueue.x-k8s.io/"
+_MIG = "-MIG-"
+"""In the product of nodes whose GPUs are all cut into slices of one profile, which have the name of whole ones."""
+
+
+class PoolView(NamedTuple):
+    """The pool, sorted in every part."""
+
+    products: tuple[ProductUse, ...]
+    nodes: tuple[NodeUse, ...]
+    """Those with GPUs; one for each of their resources."""
+    takers: tuple[Taker, ...]
+    waiters: tuple[Waiter, ...]
+    queued: int
+    """GPUs that everything that waits asks for."""
+    queues: tuple[QueueUse, ...]
+    """Those with a quota of GPUs."""
+    kueue: bool
+    """Whether the cluster has Kueue."""
+    unread: tuple[str, ...]
+    """Lists that these credentials may not read."""
+
+    def of_team(self, team: str) -> "PoolView":
+        """The same, with what one team has and waits for, and the nodes where it has something; products stay whole."""
+        return self._replace(
+            nodes=tuple(one for one in self.nodes if any(owner.team == team for owner in one.owners)),
+            takers=tuple(one for one in self.takers if one.owner.team == team),
+            waiters=tuple(one for one in self.waiters if one.owner.team == team),
+            queues=tuple(one for one in self.queues if team in (one.team, one.name)),
+        )
+
+    def of_node(self, name: str) -> "PoolView":
+        """The same, with one node and who is there; products stay whole."""
+        return self._replace(
+            nodes=tuple(one for one in self.nodes if one.name == name),
+            takers=tuple(one for one in self.takers if name in one.nodes),
+            waiters=(),
+            queues=(),
+        )
+
+    @property
+    def teams(self) -> tuple[str, ...]:
+        """The teams that have something, wait for something, or have a quota."""
+        owners = (*(one.owner for one in self.takers), *(one.owner for one in self.waiters))
+        named = {owner.team for owner in owners if owner.team is not None}
+        return tuple(sorted(named | {one.team or one.name for one in self.queues}))
+
+
+class _Held(NamedTuple):
+    """The GPUs of one resource that one pod has."""
+
+    owner: Owner
+    node: str
+    resource: str
+    gpus: int
+    idle: Idle
+    since: str
+
+
+def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: datetime) -> PoolView:
+    """What is known of the pool.
+
+    Args:
+        objects: what the API server has.
+        config: of the stack, whose teams have their names from it.
+        usage: what GPUs did; None: nobody was asked.
+        now: the present, with a time zone.
+    """
+    queues = Queues(objects, config)
+    nodes = [node_of(body) for body in objects.nodes]
+    ready = {str(body["metadata"]["name"]): is_true(body, "Ready") for body in objects.nodes}
+    shared = {node.name for node in nodes if _is_shared(node)}
+    held = [
+        one
+        for pod in objects.pods
+        if (pod.get("spec") or NOTHING).get("nodeName")
+        for one in _held(pod, queues, None if pod["spec"]["nodeName"] in shared else usage, now)
+    ]
+    uses = _node_uses(nodes, ready, held)
+    waiters = tuple(_waiters(objects.pods, queues, config))
+    return PoolView(
+        _products(uses, _queued(objects, queues, nodes)),
+        uses,
+        _takers(held, {node.name: node.labels.get(PRODUCT_LABEL, "") for node in nodes}, _far(queues, config)),
+        waiters,
+        sum(one.total for one in waiters),
+        tuple(use for use in map(queues.use, sorted(queues.bodies)) if use.quotas),
+        objects.kueue,
+        objects.unread,
+    )
+
+
+def _held(pod: Mapping[str, Any], queues: Queues, usage: Usage | None, now: datetime) -> list[_Held]:
+    gpus = asks_for(pod["spec"])
+    if not gpus:
+        return []
+    metadata = pod["metadata"]
+    owner = owner_of_pod(pod, queues)
+    since = str((pod.get("status") or NOTHING).get("startTime") or metadata.get("creationTimestamp") or "")
+    known = None
+    if usage is not None and _long_there(since, usage.minutes, now):
+        known = usage.pods.get((str(metadata.get("namespace") or ""), str(metadata["name"])))
+    return [
+        _Held(owner, pod["spec"]["nodeName"], resource, count, _idle(resource, count, known), since)
+        for resource, count in gpus.items()
+    ]
+
+
+def _is_shared(node: Node) -> bool:
+    """Whether ``nvidia.com/gpu`` is a share there, so that a GPU's number is of several pods."""
+    shares = node.labels.get(REPLICAS_LABEL, "1") not in ("0", "1")
+    return shares or node.labels.get(PRODUCT_LABEL, "").endswith("-SHARED")
+
+
+def _long_there(since: str, minutes: int, now: datetime) -> bool:
+    """Whether a pod was there all the time that was looked at: one that has just begun is not idle."""
+    began = moment(since)
+    return began is not None and now - began >= timedelta(minutes=minutes)
+
+
+def _idle(resource: str, count: int, known: Known | None) -> Idle:
+    # The exporter's number is of a whole GPU: what several pods share, and a slice, has none of its own.
+    if known is None or resource != GPU_RESOURCE:
+        return Idle(0, count)
+    measured = min(known.gpus, count)
+    return Idle(min(known.idle, count), count - measured, known.load * measured / known.gpus if known.gpus else 0.0)
+
+
+def _node_uses(nodes: Iterable[Node], ready: Mapping[str, bool], held: Iterable[_Held]) -> tuple[NodeUse, ...]:
+    there: dict[str, dict[str, list[_Held]]] = {}
+    for one in held:
+        there.setdefault(one.node, {}).setdefault(one.resource, []).append(one)
+    found = []
+    for node in nodes:
+        offered = gpus_of(node.allocatable)
+        here = there.get(node.name, {})
+        state: NodeState = "ready" if node.schedulable else "cordoned"
+        if not ready.get(node.name, False):
+            state = "not ready"
+        # Pods may still hold what their node offers no longer.
+        for resource in sorted({*offered, *here}):
+            ours = here.get(resource, [])
+            found.append(
+                NodeUse(
+                    node.name,
+                    node.labels.get(PRODUCT_LABEL, ""),
+                    resource,
+                    state,
+                    offered.get(resource, 0),
+                    sum(one.gpus for one in ours),
+                    _together(one.idle for one in ours),
+                    tuple(sorted({one.owner for one in ours}, key=_by_name)),
+                    resource != GPU_RESOURCE or _is_shared(node) or _MIG in node.labels.get(PRODUCT_LABEL, ""),
+                )
+            )
+    return tuple(sorted(found, key=lambda use: (use.name, use.resource)))
+
+
+def _products(uses: Iterable[NodeUse], queued: Mapping[tuple[str, str], int]) -> tuple[ProductUse, ...]:
+    groups: dict[tuple[str, str], list[NodeUse]] = {}
+    for use in uses:
+        groups.setdefault((use.product, use.resource), []).append(use)
+    return tuple(
+        ProductUse(
+            product,
+            resource,
+            len(ours),
+            sum(use.gpus for use in ours),
+            sum(use.taken for use in ours),
+            sum(use.free for use in ours),
+            sum(max(0, use.gpus - use.taken) - use.free for use in ours),
+            _together(use.idle for use in ours),
+            queued.get((product, resource), 0),
+            all(use.slices for use in ours),
+        )
+        for (product, resource), ours in sorted(groups.items())
+    )
+
+
+def _far(queues: Queues, config: Config) -> list[Taker]:
+    """Those whose pods run in worker clusters: Kueue says where, and how many GPUs they have."""
+    return [
+        Taker(
+            owner_of_work(work, queues),
+            "",
+            resource,
+            gpus,
+            Idle(0, gpus),
+            sum(int(part.get("count", 0)) for part in work.parts if resource in part.get("resourceUsage", ())),
+            (),
+            str(condition(work.body, "Admitted").get("lastTransitionTime") or ""),
+            cluster,
+        )
+        for work in queues.works
+        if work.admitted and not work.over and (cluster := taken_in(work, config)) is not None
+        for resource, gpus in work.gpus
+    ]
+
+
+def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Taker]) -> tuple[Taker, ...]:
+    """The largest of each team first."""
+    groups: dict[tuple[Owner, str, str], list[_Held]] = {}
+    for one in held:
+        groups.setdefault((one.owner, products.get(one.node, ""), one.resource), []).append(one)
+    takers = [
+        Taker(
+            owner,
+            product,
+            resource,
+            sum(one.gpus for one in ours),
+            _together(one.idle for one in ours),
+            len(ours),
+            tuple(sorted({one.node for one in ours})),
+            min((one.since for one in ours if one.since), default=""),
+        )
+        for (owner, product, resource), ours in groups.items()
+    ]
+    return tuple(
+        sorted(
+            (*takers, *far),
+            key=lambda one: (one.owner.team or "~", -one.gpus, _by_name(one.owner), one.product, one.resource),
+        )
+    )
+
+
+def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) -> Iterable[Waiter]:
+    """What waits for quota, queue by queue in its order, then for a check of its queue, then for a node."""
+    places = {
+        (work.namespace, work.name): place
+        for queue in sorted({work.queue for work in queues.works if work.queue is not None})
+        for place, work in enumerate(queues.waiting(queue), 1)
+    }
+    waiting = [work for work in queues.works if work.gpus and not (work.reserved or work.over)]
+    for work in sorted(waiting, key=lambda one: (one.queue or "", places.get((one.namespace, one.name), 0), one.name)):
+        yield Waiter(
+            owner_of_work(work, queues),
+            work.queue,
+            places.get((work.namespace, work.name)),
+            "quota",
+            work.gpus,
+            work.since,
+            reason_of(work),
+        )
+    for work in sorted(queues.works, key=lambda one: (one.queue or "", one.order, one.name)):
+        if work.gpus and work.reserved and not (work.admitted or work.over):
+            owner, clusters = owner_of_work(work, queues), asked_of(work, config)
+            words = "; ".join(_pending(work)) + (f"; {', '.join(clusters)} asked" if clusters else "")
+            yield Waiter(owner, work.queue, None, "check", work.gpus, work.since, words)
+    groups: dict[Owner, list[Mapping[str, Any]]] = {}
+    for pod in pods:
+        if _looks_for_a_node(pod) and asks_for(pod["spec"]):
+            groups.setdefault(owner_of_pod(pod, queues), []).append(pod)
+    for owner in sorted(groups, key=_by_name):
+        total: dict[str, int] = {}
+        for pod in groups[owner]:
+            for name, count in asks_for(pod["spec"]).items():
+                total[name] = total.get(name, 0) + count
+        since = min(str(pod["metadata"].get("creationTimestamp") or "") for pod in groups[owner])
+        words = str(condition(groups[owner][0], "PodScheduled").get("message") or "")
+        yield Waiter(owner, None, None, "node", tuple(sorted(total.items())), since, words)
+
+
+def _pending(work: Work) -> Iterable[str]:
+    """The checks that work has not passed, each with Kueue's words about it."""
+    for check in (work.body.get("status") or NOTHING).get("admissionChecks") or ():
+        if check.get("state") != "Ready":
+            yield str(check["name"]) + (f": {check['message']}" if check.get("message") else "")
+
+
+def _looks_for_a_node(pod: Mapping[str, Any]) -> bool:
+    """Whether a scheduler looks for a node for it; one that Kueue holds back is counted with its workload."""
+    spec = pod.get("spec") or NOTHING
+    gated = any(str(gate.get("name", "")).startswith(_KUEUE_GATE) for gate in spec.get("schedulingGates") or ())
+    return not spec.get("nodeName") and not gated and "deletionTimestamp" not in pod["metadata"]
+
+
+def _queued(objects: PoolObjects, queues: Queues, nodes: Iterable[Node]) -> dict[tuple[str, str], int]:
+    """GPUs that waiting work asks for, by the products that it could get them of."""
+    kinds: dict[str, Node] = {}
+    for node in nodes:
+        if gpus_of(node.allocatable):
+            kinds.setdefault(node.labels.get(PRODUCT_LABEL, ""), node)
+    found: dict[tuple[str, str], int] = {}
+
+    def count(gpus: Mapping[str, int], specs: list[Mapping[str, Any]]) -> None:
+        for product, node in kinds.items():
+            if any(not obstacle(Pods(spec, {}, 0), node._replace(taints=(), schedulable=True)) for spec in specs):
+                for resource, number in gpus.items():
+                    found[product, resource] = found.get((product, resource), 0) + number
+
+    for work in queues.works:
+        if work.gpus and not (work.reserved or work.over):
+            for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
+                spec = (part.get("template") or NOTHING).get("spec") or NOTHING
+                gpus = {name: one * int(part.get("count", 1)) for name, one in asks_for(spec).items()}
+                count(gpus, with_flavors(spec, work, queues))
+    for pod in objects.pods:
+        if _looks_for_a_node(pod):
+            count(asks_for(pod["spec"]), [pod["spec"]])
+    return found
+
+
+def with_flavors(spec: Mapping[str, Any], work: Work, queues: Queues) -> list[Mapping[str, Any]]:
+    """A pod's spec as it would be with each flavor of its queue that has a quota of GPUs; as it is without any."""
+    specs: list[Mapping[str, Any]] = []
+    for name in dict.fromkeys(quota.flavor for quota in queues.quotas(work.queue or "")):
+        flavor = (queues.flavors.get(name) or NOTHING).get("spec") or NOTHING
+        specs.append(
+            {
+                **spec,
+                "nodeSelector": {**(spec.get("nodeSelector") or {}), **(flavor.get("nodeLabels") or {})},
+                "tolerations": [*(spec.get("tolerations") or ()), *(flavor.get("tolerations") or ())],
+            }
+        )
+    return specs or [spec]
+
+
+def _together(parts: Iterable[Idle]) -> Idle:
+    total = Idle()
+    for part in parts:
+        total = total.and_(part)
+    return total
+
+
+def _by_name(owner: Owner) -> tuple[str, str]:
+    return owner.namespace, owner.name

@@ -1,0 +1,210 @@
+"""Why a part of a run has no quota yet, or lost it: Kueue, its queue, the quotas, and the room on nodes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from modelyard.kube.scheduling.capacity import obstacle
+from modelyard.kube.scheduling.pods import Pods
+from modelyard.kube.state import Node
+from modelyard.names import GPU_RESOURCE
+from modelyard.runs.pool.dispatch import goes_elsewhere, tell_asked, tell_unreached
+from modelyard.runs.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
+from modelyard.runs.pool.objects import NOTHING, asks_for, condition
+from modelyard.runs.pool.owners import owner_of_work
+from modelyard.runs.pool.room import tell_room
+from modelyard.runs.pool.runs import Part, Run
+from modelyard.runs.pool.times import moment, seconds_since
+from modelyard.runs.pool.told import Known, Told
+from modelyard.runs.pool.values import Owner, QuotaUse
+from modelyard.runs.pool.words import span
+from modelyard.stack.words import few, plural
+
+_JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
+
+
+def tell_waiting(run: Run, part: Part, told: Told, known: Known) -> None:
+    """Why a part has no quota yet."""
+    queues = known.queues
+    if "workloads" in known.objects.unread:
+        told.cause("queue", "these credentials may not read workloads of Kueue")
+        told.helps.append("ask for the right to get and list them in kueue.x-k8s.io")
+    elif not queues.there:
+        told.cause("queue", "it waits for Kueue, and the cluster has none")
+        told.helps.append("install Kueue 0.19 or later, which admits what waits in queues")
+    elif (work := queues.by_uid.get(part.uid)) is None:
+        told.cause("queue", "Kueue has not taken notice of it yet")
+        told.helps.append(
+            "wait some seconds; where it stays so, see whether Kueue runs: kubectl -n kueue-system get pods"
+        )
+    else:
+        tell_evicted(part, told, known)
+        elsewhere = goes_elsewhere(run, part, known.config)
+        unreached = elsewhere and tell_unreached(run, told, known)
+        if elsewhere and work.reserved:
+            tell_asked(work, told, known)
+        else:
+            _in_queue(run, work, told, known, told_why_stopped=unreached)
+        if not elsewhere:
+            tell_room(work, told, known)
+
+
+def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stopped: bool) -> None:
+    queues = known.queues
+    if work.queue is None:
+        told.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
+        queues_of = "queues there" if run.remote else "team's queues"
+        told.helps.append(f"make the {queues_of}: modelyard apply {run.stack}")
+        return
+    if (work.body.get("spec") or NOTHING).get("active") is False:
+        words = str(condition(work.body, "Evicted").get("message") or "")
+        told.cause("queue", "Kueue has set it aside and does not try it again", words)
+        told.helps.append(f"correct what kept it from starting, and submit it again: {run.again}")
+        return
+    if "clusterqueues" in known.objects.unread:
+        told.cause("queue", "these credentials may not read clusterqueues of Kueue: quotas are not known")
+    elif stopped := queues.stopped(work.queue):
+        told.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
+        if not told_why_stopped:
+            told.helps.append(f"see what it lacks: kubectl describe clusterqueue {work.queue}")
+    waiting = queues.waiting(work.queue)
+    if work in waiting:
+        place = waiting.index(work) + 1
+        ahead = Counter(_named(one, queues) for one in waiting[: place - 1])
+        names = [f"{name} ({many} workloads)" if many > 1 else name for name, many in ahead.items()]
+        before = f", behind {few(names)}" if names else ""
+        told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
+    words = reason_of(work)
+    # Right after it has taken quota away Kueue says here why it did, which has been told.
+    said = str(condition(work.body, "Evicted").get("message") or "")
+    told.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None)
+    _quota_helps(run, work, told, known)
+
+
+def _quota_lines(work: Work, known: Known) -> Iterator[str]:
+    for quota in known.queues.quotas(work.queue or ""):
+        if quota.resource in dict(work.gpus):
+            borrowed = f", {quota.borrowed} of them borrowed" if quota.borrowed else ""
+            if quota.borrow is None:
+                more = "may borrow what its cohort has free"
+            else:
+                more = f"may borrow {max(0, quota.borrow - quota.borrowed)} more" if quota.borrow else "may not borrow"
+            yield f"{quota.flavor}: {quota.used} used of {quota.nominal}{borrowed}; {more}"
+
+
+def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
+    queues = known.queues
+    for resource, least in least_gpus(work).items():
+        limits = (_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource)
+        most = max(limits, default=0)
+        # In a tree of cohorts more can be lent than their members say.
+        if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
+            less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
+            whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
+            told.helps.append(f"{less}raise the quota of {whose}: it can never have {least}")
+            return
+    cohort = queues.cohort(work.queue or "")
+    holders: dict[Owner, list[Work]] = {}
+    wanted = _could_take(work, queues)
+    for one in queues.holding(cohort):
+        # Who may not read quotas knows the names of resources alone.
+        same = wanted.intersection(one.flavors) if wanted else dict(one.gpus).keys() & dict(work.gpus).keys()
+        if one.total and same:
+            holders.setdefault(owner_of_work(one, queues), []).append(one)
+    # Those of its own queue first, then those who have the most.
+    order = sorted(
+        holders, key=lambda owner: (holders[owner][0].queue != work.queue, -_held(holders[owner]), owner.name)
+    )
+    if order:
+        told.helps.append(
+            f"it starts when quota comes free; {'its cohort' if len(cohort) > 1 else 'its queue'} is held by "
+            + few([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
+        )
+    own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
+    if own:
+        those = "those in its queue" if run.remote else "the team's own"
+        told.helps.append(f"or end one of {those}: modelyard job cancel {run._replace(name=own[0].name).words}")
+
+
+def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
+    """The resources with the flavors that would do for it: whoever holds others does not keep it waiting."""
+    # Of a cohort's quotas too: what its own queue has none of, it could borrow.
+    quotas = {
+        (quota.resource, quota.flavor)
+        for name in queues.cohort(work.queue or "")
+        for quota in queues.quotas(name)
+        if quota.resource in dict(work.gpus)
+    }
+    parts = (work.body.get("spec") or NOTHING).get("podSets") or ()
+    specs = [spec for part in parts if asks_for(spec := (part.get("template") or NOTHING).get("spec") or NOTHING)]
+
+    def takes(flavor: str) -> bool:
+        labels = ((queues.flavors.get(flavor) or NOTHING).get("spec") or NOTHING).get("nodeLabels") or {}
+        return not any(obstacle(Pods(spec, {}, 0), Node(flavor, labels, (), {})) for spec in specs)
+
+    # Pods may ask for labels that no flavor knows of, of which Kueue thinks nothing.
+    return {one for one in quotas if takes(one[1])} or quotas
+
+
+def _held(works: Iterable[Work]) -> int:
+    return sum(work.total for work in works)
+
+
+def _holds(works: Iterable[Work], known: Known) -> str:
+    """How many GPUs somebody holds, and since when."""
+    ours = list(works)
+    since = [str(condition(work.body, "QuotaReserved").get("lastTransitionTime") or "") for work in ours]
+    seconds = seconds_since(min(since), known.now)
+    total: dict[str, int] = {}
+    for work in ours:
+        for name, count in work.gpus:
+            total[name] = total.get(name, 0) + count
+    return _counted(total) + ("" if seconds is None else f" for {span(seconds)}")
+
+
+def _most(quota: QuotaUse, work: Work, known: Known) -> int:
+    """The GPUs that a queue can ever have of a flavor."""
+    lent = sum(
+        other.nominal
+        for name in known.queues.cohort(work.queue or "")
+        if name != work.queue
+        for other in known.queues.quotas(name)
+        if other[:2] == quota[:2]
+    )
+    return quota.nominal + (lent if quota.borrow is None else min(quota.borrow, lent))
+
+
+def _named(work: Work, queues: Queues) -> str:
+    owner = owner_of_work(work, queues)
+    if work.queue is not None and work.queue not in queues.teams:
+        return f"{owner.words} of queue {work.queue}"
+    return f"{owner.words} of {owner.team}" if owner.team else owner.words or owner_name(work)
+
+
+def _gpus(work: Work) -> str:
+    return _counted(dict(work.gpus)) or "no GPU"
+
+
+def _counted(gpus: Mapping[str, int]) -> str:
+    """Whole GPUs, and slices by their names."""
+    return ", ".join(
+        plural(count, "GPU") if name == GPU_RESOURCE else f"{count} {name}" for name, count in gpus.items()
+    )
+
+
+def tell_evicted(part: Part, told: Told, known: Known) -> None:
+    """That Kueue took a part's quota away again, and for whom."""
+    work = known.queues.by_uid.get(part.uid)
+    evicted = condition(work.body, "Evicted") if work is not None else NOTHING
+    if evicted.get("status") != "True":
+        return
+    words = str(evicted.get("message") or "")
+    found = _JOB_UID.search(words)
+    other = known.queues.by_uid.get(found[1]) if found is not None else None
+    if evicted.get("reason") == "Preempted" and other is not None:
+        told.cause("queue", f"it was stopped in favour of {_named(other, known.queues)}", words)
+    else:
+        told.cause("queue", f"Kueue took its quota away: {evicted.get('reason')}", words)
+    again = moment(next_try(work)) if work is not None else None
+    if again is not None and again > known.now:
+        told.cause("queue", f"Kueue tries it again in {span(int((again - known.now).total_seconds()))}, and not before")

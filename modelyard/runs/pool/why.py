@@ -1,0 +1,187 @@
+"""Why a run waits, or why it failed: quota, queue, nodes, pods, in this order, and what would help."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from modelyard.cluster.gathered import RELEASED, FarObjects, PoolObjects
+from modelyard.cluster.pods import held_up
+from modelyard.runs.pool.dispatch import located, tell_there, tell_unreached
+from modelyard.runs.pool.ended import WORDS, failed_pods, what_would_help
+from modelyard.runs.pool.kueue import Queues
+from modelyard.runs.pool.objects import NOTHING, condition, written_at
+from modelyard.runs.pool.room import floor_of, tell_places
+from modelyard.runs.pool.runs import Part, Run
+from modelyard.runs.pool.states import pod_sets
+from modelyard.runs.pool.times import seconds_since
+from modelyard.runs.pool.told import Known, Told, Why
+from modelyard.runs.pool.waiting import tell_evicted, tell_waiting
+from modelyard.runs.pool.words import span
+from modelyard.stack.config import Config
+from modelyard.stack.words import few, plural
+
+_NO_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
+
+
+def why(
+    run: Run,
+    pods: Iterable[Mapping[str, Any]],
+    objects: PoolObjects,
+    config: Config,
+    now: datetime,
+    far: Mapping[str, FarObjects] = MappingProxyType({}),
+) -> Why:
+    """Why a run waits or has failed; of one that runs or has succeeded, since when.
+
+    Args:
+        run: the run.
+        pods: its own, ended ones too.
+        objects: the pool, with everything that runs there.
+        config: of the stack.
+        now: the present, with a time zone.
+        far: what worker clusters have of it, by the stack's names for them; those that nobody looked at are left out.
+    """
+    told, known = Told(), Known(objects, Queues(objects, config), now, config, far)
+    (run,) = located((run,), objects.workloads, config)
+    ours = [*pods, *(pod for name in run.clusters if name in far for pod in far[name].pods)]
+    match run.state:
+        case "succeeded":
+            return told.why(run, f"has succeeded{_lasted(run, now)}")
+        case "failed":
+            return _failed(run, ours, told, known)
+        case "cancelled":
+            living = [pod for pod in ours if (pod.get("status") or NOTHING).get("phase") in ("Pending", "Running")]
+            return told.why(
+                run, f"was cancelled; {plural(len(living), 'pod')} of it still stop{'s' * (len(living) == 1)}"
+            )
+        case "held":
+            _given_up(run, told)
+            return told.why(run, "waits for ever")
+        case "suspended":
+            told.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
+            first = "" if run.remote else "give its job or resource a team, and "
+            told.helps.append(f"{first}submit it again: {run.again}")
+            return told.why(run, "is suspended")
+        case "queued":
+            waiting = [part for part in run.parts if part.state == "queued"]
+            tell_waiting(run, waiting[0], told, known)
+            _given_up(run, told)
+            more = f" ({plural(len(waiting), run.noun)})" if len(run.parts) > 1 else ""
+            return told.why(run, f"waits for its GPUs{_waited(waiting, known)}{more}")
+        case _:
+            _started(run, ours, told, known)
+            queued = any(part.queue for part in run.parts if part.state == "starting")
+            state = "runs" if run.state == "running" else f"{'has its quota and ' * queued}does not run yet"
+            waiting = [part for part in run.parts if part.state == "queued"]
+            if waiting:
+                tell_waiting(run, waiting[0], told, known)
+                state = f"runs in part: {run.count('running')} of {plural(len(run.work), run.noun)}"
+            _given_up(run, told)
+            return told.why(run, state + (_lasted(run, now) if run.state == "running" else ""))
+
+
+def _lasted(run: Run, now: datetime) -> str:
+    start, end = seconds_since(run.started, now), seconds_since(run.ended, now)
+    return "" if start is None else f" after {span(start - end)}" if end is not None else f" for {span(start)}"
+
+
+def _waited(waiting: Iterable[Part], known: Known) -> str:
+    seconds = seconds_since(min(_waits_since(part, known) for part in waiting), known.now)
+    return "" if seconds is None else f" for {span(seconds)}"
+
+
+def _waits_since(part: Part, known: Known) -> str:
+    """Since when a part waits: a stage since its turn came, not since the run was submitted."""
+    if (work := known.queues.by_uid.get(part.uid)) is not None:
+        return work.since
+    return written_at(part.body, "metadata", "annotations", RELEASED) if part.stage else part.created
+
+
+def _given_up(run: Run, told: Told) -> None:
+    """That nothing starts the stages any more that wait for others."""
+    leader, held = run.leader, run.count("held")
+    if not held or (leader is not None and not leader.over):
+        return
+    end = "is gone" if leader is None else f"has {leader.state}"
+    stages = "them" if held == len(run.stages) else plural(held, "stage")
+    told.cause(
+        "queue", f"the Job that starts its stages {end}, so nothing starts {stages}", leader.message if leader else None
+    )
+    told.helps.append(f"submit it again: {run.again}")
+
+
+def _failed(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -> Why:
+    for part in run.parts:
+        if part.state == "failed":
+            name = f"{part.name}: " if len(run.parts) > 1 else ""
+            told.cause("end", name + WORDS.get(part.reason, part.reason or "it failed"), part.message)
+    ends = failed_pods(pods)
+    if ends:
+        first = f"{plural(len(ends), 'pod')} failed, the first of them {ends[0]}"
+        told.cause("pods", first, *(str(end) for end in ends[1:5]))
+    elif run.clusters:
+        tell_there(run, told)
+        told.helps.append(
+            f"submit it again and read along while it runs: {run.again}, then modelyard job logs with --follow"
+        )
+    elif not pods and run.reason != "DeadlineExceeded":
+        told.cause("pods", "its pods are gone, and with them what they ended with")
+    for part in run.parts:
+        tell_evicted(part, told, known)
+    told.helps += what_would_help(run, ends, logs=bool(pods))
+    return told.why(run, f"has failed{_lasted(run, known.now)}")
+
+
+def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -> None:
+    """What keeps pods that may run from running."""
+    tell_there(run, told)
+    # What of it waits says so too.
+    if run.dispatched and not run.count("queued"):
+        tell_unreached(run, told, known)
+    for part in run.parts:
+        work = known.queues.by_uid.get(part.uid)
+        admitted = condition(work.body, "Admitted") if work is not None and part.state == "starting" else NOTHING
+        if admitted.get("status") == "False":
+            told.cause("queue", "it has its quota and is not admitted yet", admitted.get("message"))
+    living = [pod for pod in pods if (pod.get("status") or NOTHING).get("phase") == "Pending"]
+    homeless = [pod for pod in living if not pod["spec"].get("nodeName")]
+    if homeless:
+        told.cause(
+            "pods",
+            f"{plural(len(homeless), 'pod')} of it {'has' if len(homeless) == 1 else 'have'} no node",
+            str(condition(homeless[0], "PodScheduled").get("message") or ""),
+        )
+        # The nodes of other clusters are not known here.
+        floor = floor_of(told, known) if not run.clusters else None
+        found = floor.places(homeless[0]["spec"], len(homeless)) if floor is not None else None
+        if found is not None:
+            tell_places(found, len(homeless), told)
+        if missing := _claims(homeless):
+            where = f" of {few(run.clusters)}" if run.clusters else ""
+            told.helps.append(f"make the PersistentVolumeClaim {few(missing)} in namespace {run.namespace}{where}")
+        elif not (run.clusters or run.remote) and (found is None or found.room < len(homeless)):
+            told.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
+    for pod in living:
+        _not_started(pod, told)
+    if run.state == "starting" and not (pods or told.causes):
+        sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body)]
+        told.cause("pods", f"none of its {plural(sum(sets), 'pod')} has been made yet")
+        told.helps.append(
+            "wait some seconds; where it stays so, its controller does not run or a quota of the namespace is full"
+        )
+
+
+def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The claims without which pods get no node."""
+    words = (str(condition(pod, "PodScheduled").get("message") or "") for pod in pods)
+    return [*dict.fromkeys(name for one in words for name in _NO_CLAIM.findall(one))]
+
+
+def _not_started(pod: Mapping[str, Any], told: Told) -> None:
+    """The containers of a pod that cannot start."""
+    for reason, message in held_up(pod):
+        told.cause("pods", f"{pod['metadata']['name']}: {reason}", message)
+        if "Image" in reason:
+            told.helps.append("correct the image's name, or the right to pull it")

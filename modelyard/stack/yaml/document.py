@@ -1,0 +1,301 @@
+"""From the bytes of a YAML file to plain values, and where each of them stands.
+
+The C parser's events are read one by one, so nothing recurses and every limit is checked before memory is spent. Text
+is refused that two readers would read differently: duplicate keys, several documents, tags.
+"""
+
+from typing import Any, NamedTuple
+
+from yaml._yaml import CParser
+from yaml.error import YAMLError
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from modelyard.findings import MOST_COUNTED
+from modelyard.stack import codes
+from modelyard.stack.config import Path
+from modelyard.stack.words import plain, quoted
+from modelyard.stack.yaml.scalars import resolve
+from modelyard.stack.yaml.source import Place, Problem, Refused, checked, syntax
+
+MAX_DEPTH = 64
+MAX_NODES = 1_000_000
+"""Values of one file, scalars and containers. 20,000 jobs have about 200,000."""
+MAX_ALIASED = 50_000
+"""Values that aliases stand for, counted as often as they are used."""
+
+
+_TEXT_TAG = "tag:yaml.org,2002:str"
+
+
+class Document(NamedTuple):
+    """One YAML document."""
+
+    value: Any
+    keys: dict[Path, Place]
+    """Where each key and each list item stands."""
+    values: dict[Path, Place]
+    """Where the value of each key or item starts."""
+    texts: dict[Path, str]
+    """Source text of every number: ``23.10`` is the number 23.1 and the text ``23.10``."""
+    secrets: tuple[Path, ...]
+    """Where Pulumi's encrypted values stand: mappings whose only key is ``secure``."""
+
+
+def parse(content: bytes) -> tuple[Document | None, tuple[Problem, ...]]:
+    """The document with its positions. Not every problem stops the reading: of a duplicate key, the last holds."""
+    problems: list[Problem] = []
+    try:
+        text = checked(content, problems)
+        builder = _Builder(text, problems)
+        value = builder.build()
+    except Refused as refused:
+        return None, (*problems, refused.problem)
+    secrets = tuple(path for path in builder.secrets if "<<" not in path)
+    return Document(value, builder.keys, builder.values, builder.texts, secrets), tuple(problems)
+
+
+def parse_plain(content: bytes) -> tuple[Any, Problem | None]:
+    """The value of a small YAML file alone, None when it is empty, with the first thing that is wrong with it."""
+    document, problems = parse(content)
+    serious = next((problem for problem in problems if not problem.harmless), None)
+    return (None, serious) if document is None or serious is not None else (document.value, None)
+
+
+class _Frame:
+    """A mapping or list that is being read."""
+
+    __slots__ = ("anchor", "key", "merges", "nodes", "path", "value")
+
+    def __init__(self, value: dict[str, Any] | list[Any], path: Path, anchor: str | None, nodes: int) -> None:
+        self.value: Any = value
+        self.path = path
+        self.anchor = anchor
+        self.nodes = nodes
+        """Nodes read before this one."""
+        self.key: str | None = None
+        """Of a mapping: the key whose value comes next."""
+        self.merges = False
+
+
+class _Anchored(NamedTuple):
+    value: Any
+    path: Path
+    nodes: int
+
+
+class _Builder:
+    """Values and positions from parser events."""
+
+    def __init__(self, content: bytes, problems: list[Problem]) -> None:
+        self._content = content
+        self._parser = CParser(content)
+        self._problems = problems
+        self._anchors: dict[str, _Anchored] = {}
+        self._frames: list[_Frame] = []
+        self._nodes = 0
+        self._aliased = 0
+        self.keys: dict[Path, Place] = {}
+        self.values: dict[Path, Place] = {}
+        self.texts: dict[Path, str] = {}
+        self.secrets: list[Path] = []
+        self._tables: tuple[dict[Path, Any], ...] = (self.keys, self.values, self.texts)
+
+    def build(self) -> Any:
+        """The value of the only document, None when there is none."""
+        try:
+            self._parser.get_event()
+            event = self._parser.get_event()
+            if isinstance(event, StreamEndEvent):
+                return None
+            value = self._node()
+            self._parser.get_event()
+            event = self._parser.get_event()
+        except YAMLError as error:
+            raise Refused(syntax(error, self._content)) from None
+        if isinstance(event, DocumentStartEvent):
+            raise _at(event, codes.FEATURE, "the text has a second document", "keep one document: a file is one stack")
+        return value
+
+    def _node(self) -> Any:
+        """One node with everything in it: the walk. What an event means is decided in the methods below."""
+        frames, next_event = self._frames, self._parser.get_event
+        frame: _Frame | None = None
+        while True:
+            event: Any = next_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                if frame is not None and frame.key is None and frame.value.__class__ is dict:
+                    self._key(frame, event)
+                    continue
+                path = self._enter(frame, event)
+                value = self._scalar(event, path)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                path = self._enter(frame, event)
+                frame = self._open(event, path)
+                frames.append(frame)
+                continue
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                assert frame is not None
+                value, path = self._close(frame), frame.path
+                frames.pop()
+                frame = frames[-1] if frames else None
+            else:
+                path = self._enter(frame, event)
+                value = self._alias(event, path)
+            if frame is None:
+                return value
+            if frame.value.__class__ is dict:
+                frame.value[frame.key or ""] = value
+                frame.key = None
+            else:
+                frame.value.append(value)
+
+    def _enter(self, frame: _Frame | None, event: Any) -> Path:
+        """Counts the node and notes where it starts."""
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise _at(event, codes.LIMIT, f"the text has more than {MAX_NODES:,} values", "make the file smaller")
+        mark = event.start_mark
+        place = (mark.line + 1, mark.column + 1)
+        if frame is None:
+            path: Path = ()
+        elif frame.value.__class__ is dict:
+            if frame.key is None:
+                what = (
+                    "the mapping has an alias as a key"
+                    if isinstance(event, AliasEvent)
+                    else "the mapping has a list or mapping as a key"
+                )
+                raise _at(event, codes.FEATURE, what, "write keys as plain text")
+            path = (*frame.path, frame.key)
+        else:
+            path = (*frame.path, len(frame.value))
+            self.keys[path] = place
+        self.values[path] = place
+        return path
+
+    def _key(self, frame: _Frame, event: Any) -> None:
+        key: str = event.value
+        mark = event.start_mark
+        path = (*frame.path, key)
+        if key == "<<" and event.implicit[0]:
+            frame.merges = True
+        frame.key = key
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(key, path, 1)
+        place = (mark.line + 1, mark.column + 1)
+        if key in frame.value and len(self._problems) <= MOST_COUNTED:
+            what = f"{quoted(key)} is given twice, first on line {self.keys[path][0]}"
+            remedy = "keep one of them; readers disagree which counts"
+            self._problems.append(Problem(codes.DUPLICATE_KEY, what, *place, remedy))
+        self.keys[path] = place
+
+    def _scalar(self, event: Any, path: Path) -> Any:
+        text: str = event.value
+        value: Any = text
+        if event.implicit[0]:
+            value = resolve(text)
+            if value.__class__ is int or value.__class__ is float:
+                self.texts[path] = text
+        elif event.tag is not None and event.tag != _TEXT_TAG:
+            raise _tagged(event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = _Anchored(value, path, 1)
+        return value
+
+    def _open(self, event: Any, path: Path) -> _Frame:
+        if event.tag is not None and not event.implicit:
+            raise _tagged(event)
+        if len(self._frames) >= MAX_DEPTH:
+            what = f"the text is nested deeper than {MAX_DEPTH} levels"
+            raise _at(event, codes.LIMIT, what, "flatten it: stack files need six levels")
+        value: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
+        # Until it is closed, an alias to this anchor would be an alias to itself.
+        self._anchors.pop(event.anchor, None) if event.anchor is not None else None
+        return _Frame(value, path, event.anchor, self._nodes - 1)
+
+    def _close(self, frame: _Frame) -> Any:
+        value = frame.value
+        if isinstance(value, dict):
+            if frame.merges:
+                self._merge(value, frame.path)
+            if _is_secret(value):
+                self.secrets.append(frame.path)
+        if frame.anchor is not None:
+            self._anchors[frame.anchor] = _Anchored(value, frame.path, self._nodes - frame.nodes)
+        return value
+
+    def _alias(self, event: Any, path: Path) -> Any:
+        anchored = self._anchors.get(event.anchor or "")
+        if anchored is None:
+            what = f"the alias *{plain(event.anchor or '')} has no anchor before it, or stands inside it"
+            raise _at(event, codes.FEATURE, what, "anchor the value first, or write it out")
+        self._nodes += anchored.nodes
+        self._aliased += anchored.nodes
+        if self._aliased > MAX_ALIASED:
+            what = f"the text has aliases that expand to more than {MAX_ALIASED:,} values"
+            raise _at(event, codes.LIMIT, what, "write the values out instead of aliasing aliases")
+        if anchored.nodes > 1:
+            self._copy_places(anchored.value, anchored.path, path)
+        elif anchored.path in self.texts:
+            self.texts[path] = self.texts[anchored.path]
+        return anchored.value
+
+    def _copy_places(self, value: Any, source: Path, target: Path) -> None:
+        """What stands below ``source`` now also stands below ``target``: errors point at the anchored lines."""
+        waiting: list[tuple[Any, Path]] = [(value, ())]
+        while waiting:
+            outer, inside = waiting.pop()
+            if _is_secret(outer):
+                self.secrets.append((*target, *inside))
+            items = outer.items() if isinstance(outer, dict) else enumerate(outer) if isinstance(outer, list) else ()
+            for key, inner in items:
+                path = (*inside, key)
+                waiting.append((inner, path))
+                for table in self._tables:
+                    if (at := table.get((*source, *path))) is not None:
+                        table[(*target, *path)] = at
+
+    def _merge(self, value: dict[str, Any], path: Path) -> None:
+        """``<<``: keys of the merged mappings that this one has not itself; the first of several wins."""
+        merged = value.pop("<<")
+        place = (*path, "<<")
+        several = isinstance(merged, list)
+        for index, source in enumerate(merged if several else (merged,)):
+            if not isinstance(source, dict):
+                line, column = self.values[place]
+                what = "`<<` merges something other than a mapping"
+                raise Refused(Problem(codes.FEATURE, what, line, column, "merge an alias of a mapping: `<<: *name`"))
+            origin = (*place, index) if several else place
+            for key, inner in source.items():
+                if key in value:
+                    continue
+                value[key] = inner
+                for table in self._tables:
+                    if (*origin, key) in table:
+                        table[(*path, key)] = table[(*origin, key)]
+                self._copy_places(inner, (*origin, key), (*path, key))
+
+
+def _at(event: Any, code: str, message: str, remedy: str) -> Refused:
+    mark = event.start_mark
+    return Refused(Problem(code, message, mark.line + 1, mark.column + 1, remedy))
+
+
+def _is_secret(value: Any) -> bool:
+    """Whether a value is one that Pulumi has encrypted."""
+    return isinstance(value, dict) and len(value) == 1 and isinstance(value.get("secure"), str)
+
+
+def _tagged(event: Any) -> Refused:
+    tag = plain(getattr(event, "tag", ""))
+    return _at(event, codes.FEATURE, f"the value has the tag {tag}", "remove the tag; for text, use quotes")

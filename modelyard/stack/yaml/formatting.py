@@ -1,0 +1,88 @@
+"""One layout for YAML files: order of keys, indentation, space. What a value is and how it is written stays as it was.
+
+The text of every key and value is copied, never written anew, so quotes, numbers, encrypted values and long texts come
+out as they went in. Comments go where their key goes: those above it, and the one behind it. (Round-trip libraries hang
+a comment on the value before it, and a key that moves leaves its comment behind.)
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import yaml
+
+from modelyard.stack.config import Path
+from modelyard.stack.schema import schema_text
+from modelyard.stack.yaml.document import Document, parse
+from modelyard.stack.yaml.layout import Layout, Order, Unknown, in_file_order
+from modelyard.stack.yaml.source import Problem
+
+_LINE_BREAKS = ("\r", "\x85", "\u2028", "\u2029")
+"""What YAML 1.1 ends a line with beside the line feed."""
+
+
+class Formatted(NamedTuple):
+    """A text in its layout, or as it was with the reason."""
+
+    text: str
+    problem: Problem | None = None
+    """Why it is as it was; harmless where the file is sound and only its layout is beyond this module."""
+
+
+def formatted(text: str, order: Order = in_file_order) -> Formatted:
+    """The text in the layout: blocks indented by two, one space behind a colon, at most one blank line in a row.
+
+    It is the same YAML: a text that would read differently afterwards is left as it was. Formatting twice changes
+    nothing more. In a file with anchors, keys are not moved: an alias has to come after its anchor.
+    """
+    content = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    before, problems = parse(content.encode(errors="surrogatepass"))
+    serious = next((problem for problem in problems if not problem.harmless), None)
+    if serious is not None:
+        return Formatted(text, serious)
+    if any(character in content for character in _LINE_BREAKS):
+        return _left(text, 0, "its lines end in a way that only YAML knows")
+    try:
+        made = Layout(content, order).text()
+    except Unknown as unknown:
+        return _left(text, unknown.line, unknown.what)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        return _left(text, mark.line + 1 if mark else 0, "not every YAML parser can read it")
+    if _meaning(parse(made.encode())[0]) != _meaning(before):
+        return _left(text, 0, "a value would change with its layout")
+    return Formatted(made)
+
+
+def _left(text: str, line: int, what: str) -> Formatted:
+    return Formatted(text, Problem("", what, line, harmless=True))
+
+
+def _meaning(document: Document | None) -> Any:
+    """Everything that a reader makes of a document but the places in it."""
+    return None if document is None else (document.value, document.texts, frozenset(document.secrets))
+
+
+def stack_order(path: Path) -> Sequence[str]:
+    """The order of keys in a stack file: that of its schema. Pulumi's own keys stay where they are."""
+    found = _schema_at(path)
+    return tuple(found.get("properties", ())) if path else ()
+
+
+def _schema_at(path: Path) -> dict[str, Any]:
+    root = _schema()
+    found: dict[str, Any] = root
+    for part in path:
+        below = found.get("items") if isinstance(part, int) else found.get("properties", {}).get(part)
+        if below is None:
+            return {}
+        found = {**root["$defs"][below["$ref"].rpartition("/")[2]], **below} if "$ref" in below else below
+    return found
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    import json
+
+    made: dict[str, Any] = json.loads(schema_text())
+    return made

@@ -1,0 +1,267 @@
+"""The lines of a YAML document put together anew: every key and value copied, only the space between them made."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import yaml
+
+from modelyard.stack.config import Path
+from modelyard.stack.schema import PREFIX
+from modelyard.stack.yaml.lines import GAP, Line, joined, note, shifted
+from modelyard.stack.yaml.nodes import Node, composed
+
+Order = Callable[[Path], Sequence[str]]
+"""The keys of the mapping at a path in the order wanted; keys that it does not name come behind, as they stood."""
+Part = TypeVar("Part")
+
+INDENT = 2
+
+
+def in_file_order(_path: Path) -> Sequence[str]:
+    """The order that leaves every key where it is."""
+    return ()
+
+
+class Unknown(Exception):
+    """The text has a form that this module does not lay out."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(line, what)
+        self.line = line
+        self.what = what
+
+
+class Layout:
+    """Walks a document in the order of its text and puts its lines together anew."""
+
+    def __init__(self, text: str, order: Order) -> None:
+        self._text = text
+        self._lines = text.split("\n")
+        self._next = 0
+        """The first line that nothing has taken yet."""
+        self._root, anchored = composed(text)
+        # An alias has to come after its anchor.
+        self._order = in_file_order if anchored else order
+
+    def text(self) -> str:
+        """The whole result."""
+        lines: list[Line] = []
+        if self._root is not None:
+            first = self._root.start.line
+            lines += self._between(first)
+            if self._lines[first].startswith(("---", "%")):
+                raise Unknown(first + 1, "a value stands behind ---")
+            if self._root.flow or self._root.kind == "scalar":
+                lines += self._leaf("", self._root, 0, 0, ())
+            elif self._root.start.index != self._root.children[0].start.index and self._root.kind == "mapping":
+                raise Unknown(first + 1, "an anchor stands before the first key")
+            else:
+                lines += self._block(self._root, 0, ())
+        lines += self._between(len(self._lines))
+        return joined(lines)
+
+    # Comments and blank lines
+
+    def _between(self, line: int) -> list[Line]:
+        """The comments, blank lines and document marks from here up to a line."""
+        found = [self._lines[number].strip() for number in range(self._next, line)]
+        for number, text in enumerate(found, self._next):
+            if text and not text.startswith(("#", "---", "...", "%")):
+                raise Unknown(number + 1, "its layout is not known here")
+        self._next = max(line, self._next)
+        return [Line(text) for text in found]
+
+    def _foot(self, column: int) -> list[Line]:
+        """The comments below the last line of a block that are indented like it, or deeper."""
+        end = self._next
+        for number in range(self._next, len(self._lines)):
+            stripped = self._lines[number].lstrip()
+            if stripped and (not stripped.startswith("#") or len(self._lines[number]) - len(stripped) < column):
+                break
+            if stripped:
+                end = number + 1
+        return self._between(end)
+
+    def _behind(self, end: Any) -> str:
+        """What stands behind a value on its last line: a comment with the space before it, or nothing."""
+        line = self._lines[end.line]
+        rest = line[end.column :]
+        comment = rest.strip()
+        if comment and not comment.startswith("#"):
+            raise Unknown(end.line + 1, "something stands behind a value")
+        self._next = end.line + 1
+        gap = max(GAP, len(rest) - len(rest.lstrip()))
+        return " " * gap + comment if comment else ""
+
+    # Blocks
+
+    def _block(self, node: Node, indent: int, path: Path) -> list[Line]:
+        """The lines of a block mapping or list, with the comments that end it."""
+        column = node.children[0].start.column if node.kind == "mapping" else self._dash(node)
+        entries = self._entries if node.kind == "mapping" else self._items
+        lines = entries(node, indent, path)
+        while lines and not lines[0].text and not lines[0].raw:
+            del lines[0]
+        foot = [Line(" " * indent + line.text if line.text else "") for line in self._foot(column)]
+        return lines + foot
+
+    def _dash(self, node: Node) -> int:
+        """The column of a block list's dashes."""
+        for number in range(self._next, len(self._lines)):
+            stripped = self._lines[number].lstrip()
+            if stripped and not stripped.startswith("#"):
+                at = self._lines[number].find("-", self._dash_from(number, node))
+                if at >= 0:
+                    return at
+                break
+        raise Unknown(node.start.line + 1, "a list's dashes were not found")
+
+    def _dash_from(self, number: int, node: Node) -> int:
+        # A list may begin on the line of the dash before it: `- - one`.
+        return node.start.column if node.start.line == number else 0
+
+    def _entries(self, node: Node, indent: int, path: Path) -> list[Line]:
+        made: list[tuple[str, list[Line]]] = []
+        pad = " " * indent
+        for key, value in node.pairs:
+            if key.start.line != key.end.line or key.kind != "scalar" or self._slice(key).startswith("?"):
+                raise Unknown(key.start.line + 1, "a key is written over several lines")
+            head = [Line(pad + line.text if line.text else "") for line in self._between(key.start.line)]
+            name = self._name(key)
+            before = _Before(f"{pad}{self._slice(key)}:", key.end.line, key.end.column, key.start.column)
+            made.append((name, head + self._value(before, value, indent, (*path, name))))
+        return [line for _, lines in self._sorted(made, path) for line in lines]
+
+    def _items(self, node: Node, indent: int, path: Path) -> list[Line]:
+        lines: list[Line] = []
+        pad = " " * indent
+        column = self._dash(node)
+        for index, item in enumerate(node.children):
+            head = self._between(self._line_with_dash())
+            number = self._next
+            lines += [Line(pad + line.text if line.text else "") for line in head]
+            if item.flow or item.kind == "scalar":
+                before = _Before(f"{pad}-", number, column + 1, column)
+                lines += self._value(before, item, indent, (*path, index))
+                continue
+            rest = self._lines[number][column + 1 : item.start.column if item.start.line == number else None]
+            whole = item.kind == "sequence" or item.start.index == item.children[0].start.index
+            if item.start.line == number and not rest.strip() and whole:
+                below = self._block(item, indent + INDENT, (*path, index))
+                # A key that came to the top may have comments: they go above the dash.
+                first = next(at for at, line in enumerate(below) if not line.text.lstrip().startswith("#"))
+                lines += [Line(pad + line.text.lstrip()) for line in below[:first]]
+                lines += [Line(f"{pad}- {below[first].text.lstrip()}"), *below[first + 1 :]]
+            elif item.start.line > number:
+                self._next = number + 1
+                below = self._block(item, indent + INDENT, (*path, index))
+                lines += [Line(f"{pad}-{note(rest)}"), *below]
+            else:
+                raise Unknown(number + 1, "an item's layout is not known here")
+        return lines
+
+    def _line_with_dash(self) -> int:
+        for number in range(self._next, len(self._lines)):
+            stripped = self._lines[number].strip()
+            if stripped and not stripped.startswith("#"):
+                return number
+        raise Unknown(self._next, "a list's dashes were not found")
+
+    def _value(self, before: "_Before", value: Node, indent: int, path: Path) -> list[Line]:
+        """A key or dash with what belongs to it."""
+        if value.flow or value.kind == "scalar":
+            self._nothing_between(before, value)
+            return self._leaf(before.lead, value, indent, before.indent, path)
+        rest = self._lines[before.line][before.column :].lstrip().removeprefix(":")
+        self._next = before.line + 1
+        if value.start.line == before.line and not rest.lstrip().startswith("&"):
+            raise Unknown(before.line + 1, "a block begins behind its key")
+        return [Line(before.lead + note(rest)), *self._block(value, indent + INDENT, path)]
+
+    def _nothing_between(self, before: "_Before", value: Node) -> None:
+        """Comments between a key and its value on a later line would have no place."""
+        if value.start.line == before.line:
+            return
+        found = [self._lines[before.line][before.column :].strip().removeprefix(":")]
+        found += self._lines[before.line + 1 : value.start.line]
+        found.append(self._lines[value.start.line][: value.start.column])
+        if any(text.strip() for text in found):
+            raise Unknown(before.line + 1, "something stands between a key and its value")
+
+    def _leaf(self, lead: str, node: Node, indent: int, old: int, path: Path) -> list[Line]:
+        """A value that is copied, behind its key or dash. ``old``: how far the key or dash was indented."""
+        if node.style in ("|", ">"):
+            text, behind = self._block_scalar(node), ""
+        else:
+            text, behind = self._slice(node), self._behind(node.end)
+        if node.flow and "\n" not in text:
+            text = self._flow(node, path)
+        first, *rest = text.split("\n")
+        space = " " if lead and first else ""
+        made = Line(f"{lead}{space}{first}{'' if rest else behind}".rstrip())
+        more = [Line(shifted(line, indent - old), raw=True) for line in rest]
+        if more and behind:
+            more[-1] = Line(more[-1].text + behind, raw=True)
+        return [made, *more]
+
+    def _block_scalar(self, node: Node) -> str:
+        """A text behind ``|`` or ``>``, without the blank lines below it where they are no part of it."""
+        text = self._slice(node)
+        keeps = "+" in text.partition("\n")[0].partition("#")[0]
+        text = text.removesuffix("\n") if keeps else text.rstrip("\n")
+        self._next = node.start.line + text.count("\n") + 1
+        return text
+
+    # Flow style, and the text itself
+
+    def _flow(self, node: Node, path: Path) -> str:
+        """A mapping or list in brackets on one line; as it was where it has an anchor, a tag, or a rare form."""
+        text = self._slice(node)
+        if node.kind == "scalar":
+            return text
+        if node.kind == "sequence":
+            if not text.startswith("["):
+                return text
+            return "[" + ", ".join(self._flow(item, (*path, at)) for at, item in enumerate(node.children)) + "]"
+        if not text.startswith("{"):
+            return text
+        made: list[tuple[str, str]] = []
+        for key, value in node.pairs:
+            between = self._text[key.end.index : value.start.index]
+            if key.kind != "scalar" or ":" not in between or between.strip() != ":":
+                return text
+            name = self._name(key)
+            made.append((name, f"{self._slice(key)}: {self._flow(value, (*path, name))}".rstrip()))
+        return "{" + ", ".join(part for _, part in self._sorted(made, path)) + "}"
+
+    def _slice(self, node: Node) -> str:
+        return self._text[node.start.index : node.end.index]
+
+    def _name(self, key: Node) -> str:
+        value = yaml.safe_load(self._slice(key)) if key.style else self._slice(key)
+        return str(value)
+
+    def _sorted(self, entries: list[tuple[str, Part]], path: Path) -> list[tuple[str, Part]]:
+        """Keys in their order: those of other packages first, ours by the order, and then what it does not name."""
+        rank = {name: number for number, name in enumerate(self._order(path))}
+        if not rank:
+            return entries
+        ours = any(name.startswith(PREFIX) for name in rank)
+
+        def place(entry: tuple[str, Part]) -> tuple[int, int]:
+            if ours and not entry[0].startswith(PREFIX):
+                return 0, 0
+            return (1, rank[entry[0]]) if entry[0] in rank else (2, 0)
+
+        return sorted(entries, key=place)
+
+
+class _Before(NamedTuple):
+    """A key with its colon, or a dash."""
+
+    lead: str
+    """As it is written anew, indented."""
+    line: int
+    """Where it ends in the text, and how far it was indented there."""
+    column: int
+    indent: int

@@ -1,0 +1,169 @@
+"""Making a lock: the resolvers themselves say which files they would install, and nothing is installed.
+
+Conda's list is solved first; pip then resolves its own, held to the versions of Python packages that conda brings.
+
+Only wheels are taken, so no package's code runs while its lock is made or while it is built. They are those for the
+platform of GPU nodes, whatever the machine has; but markers such as ``python_version < "3.11"`` pip reads for the
+Python that runs it, so that one has to be the environment's.
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from shutil import which
+from typing import Any, Final
+
+from modelyard.hiding import hidden_text
+from modelyard.stack.environments import Environment, Files
+from modelyard.temporary import temporary_folder, write_private
+from modelyard.workloads.environments.conda import Solved, channels_of, constraints
+from modelyard.workloads.environments.locks import MAX_BYTES, locked
+from modelyard.workloads.environments.solving import SolvingError, solved
+
+GLIBC: Final = ("2_28", "2_27", "2_26", "2_24", "2_17")
+"""Newest C library that wheels may ask for, and older ones: 2.28 is that of Debian 10 and RHEL 8 (PEP 600 tags)."""
+PLATFORMS: Final = (
+    *(f"manylinux_{one}_x86_64" for one in GLIBC),
+    *("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"),
+)
+_PIP: Final = (
+    "import sys; sys.path[:] = filter(None, sys.path); import runpy; runpy.run_module('pip', run_name='__main__')"
+)
+"""Runs pip as ``-m pip`` does, without the present folder among those of modules: a project may have a ``pip.py``."""
+LONGEST: Final = 900
+"""Seconds after which pip is given up."""
+TOLD: Final = 12
+"""Last lines of pip's that an error repeats."""
+
+
+_RETRYING: Final = "WARNING: Retrying "
+"""How pip begins the lines about an index that does not answer; each attempt has one."""
+_SOME: Final = re.compile(r"\(from versions: (?!none\))")
+"""What pip says of a package of which an index has versions: so the index did answer in the end."""
+_CONFLICT: Final = re.compile(r"^The conflict is caused by:\n(?:[ \t]+\S.*\n?)+", re.MULTILINE)
+_OUT_OF_REACH: Final = "see that pip reaches its index from this machine: pip config list says which it is"
+
+
+class LockingError(Exception):
+    """Says why there is no lock, and what to do; ``out_of_reach``: a tool or an index, not the list, is why."""
+
+    def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.remedy = remedy
+        self.out_of_reach = out_of_reach
+
+
+def resolved(environment: Environment, files: Files, cuda: str) -> str:
+    """The text of a lock of the environment's lists.
+
+    pip's packages come from where pip is set up to look: its configuration and its variables, as for ``pip install``.
+
+    Args:
+        environment: whose lists they are.
+        files: what the project's files say of it.
+        cuda: of the platform, as ``11.7``: for conda's builds for GPUs.
+
+    Raises:
+        LockingError: there is no such Python here, or there are no versions that go together.
+    """
+    chosen: tuple[Solved, ...] = ()
+    if environment.conda:
+        try:
+            chosen = solved(environment.name, environment.python, environment.conda, channels_of(environment), cuda)
+        except SolvingError as error:
+            raise LockingError(error.summary, error.remedy, out_of_reach=error.out_of_reach) from error
+    wheels = _wheels(environment, files, tuple(constraints(chosen))) if files.requirements else {}
+    made = locked(environment.python, files.made_of, wheels, chosen)
+    if len(made.encode()) > MAX_BYTES:
+        remedy = "split the environment; a build takes one that is smaller"
+        raise LockingError(f"the lock has {len(made.encode()):,} bytes; the limit is {MAX_BYTES:,}", remedy)
+    return made
+
+
+def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Version and SHA-256 of pip's files, by name of the package.
+
+    Args:
+        environment: whose Python it is.
+        files: with the list.
+        held: versions that pip may not choose others than.
+    """
+    interpreter = _interpreter(environment.python)
+    with temporary_folder() as folder:
+        listed, report, fixed = (folder / name for name in ("requirements.txt", "report.json", "held.txt"))
+        write_private(listed, "".join(f"{one}\n" for one in files.requirements))
+        write_private(fixed, "".join(f"{one}\n" for one in held))
+        command = [
+            *(interpreter, "-c", _PIP, "install", "--dry-run", "--ignore-installed", "--no-input"),
+            *("--disable-pip-version-check", "--only-binary", ":all:", "--implementation", "cp"),
+            *("--python-version", environment.python, *(f"--platform={one}" for one in PLATFORMS)),
+            *("--target", str(folder / "target"), "--report", str(report), "--requirement", str(listed)),
+            *("--constraint", str(fixed)),
+        ]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise LockingError(f"pip did not end within {LONGEST // 60} minutes", "ask for fewer versions") from None
+        if done.returncode:
+            # pip tells the packages that disagree among its progress, and that it failed among its errors.
+            why = _CONFLICT.search(done.stdout)
+            said = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
+            said = hidden_text(_told(said, str(listed), environment.requirements))
+            summary = f"pip finds no lock for environment {environment.name}:\n{said}"
+            if _RETRYING in done.stderr and why is None and _SOME.search(done.stderr) is None:
+                raise LockingError(summary, _OUT_OF_REACH, out_of_reach=True)
+            raise LockingError(summary, "correct its list")
+        return _files(json.loads(report.read_text(encoding="utf-8")))
+
+
+def _interpreter(version: str) -> str:
+    """A Python of the version that has pip, on the platform that locks are for."""
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        here = f"{platform.system()} {platform.machine()}"
+        raise LockingError(
+            f"a lock for Linux x86_64 cannot be made on {here}: pip would leave out what only Linux needs",
+            "lock it in CI, or in a container of the environment's image",
+            out_of_reach=True,
+        )
+    own = "{}.{}".format(*sys.version_info[:2]) == version
+    for found in (sys.executable if own else None, which(f"python{version}")):
+        if found and _has_pip(found):
+            return found
+    remedy = f"install Python {version} with pip, or lock it in CI or in a container of the environment's image"
+    summary = f"a lock for Python {version} takes that Python with pip, and there is none on PATH"
+    raise LockingError(summary, remedy, out_of_reach=True)
+
+
+def _has_pip(interpreter: str) -> bool:
+    command = [interpreter, "-c", "import pip"]
+    done = subprocess.run(command, cwd=os.sep, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    return done.returncode == 0
+
+
+def _files(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Version and SHA-256 of each package's file in pip's report (pip documentation, installation report)."""
+    found = {}
+    for one in report["install"]:
+        metadata, archive = one["metadata"], one["download_info"].get("archive_info", {})
+        sha = archive.get("hashes", {}).get("sha256", "")
+        if not sha:
+            summary = f"{metadata['name']} {metadata['version']} comes without a SHA-256"
+            raise LockingError(summary, "take it from an index that tells hashes, as PyPI does")
+        found[metadata["name"]] = metadata["version"], sha
+    return found
+
+
+def _told(text: str, path: str, name: str | None) -> str:
+    """The end of what pip says, without the name of our own file."""
+    text = text.replace(path, name) if name is not None else text.replace(f"-r {path}", "the list")
+    lines = [line for line in text.splitlines() if line.strip()]
+    # One attempt says what all say.
+    again = [line for line in lines if line.startswith(_RETRYING)][1:]
+    return "\n".join([line for line in lines if line not in again][-TOLD:])

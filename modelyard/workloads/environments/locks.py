@@ -1,0 +1,112 @@
+"""Lock files: every package of an environment with its version and the hash of its file.
+
+A lock is a requirements file that pip takes with ``--require-hashes``; two comments above say what it was made of, and
+the files of conda stand before pip's, one a line, each address with its hash.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from modelyard.stack.environments import Lock, Pinned
+from modelyard.workloads.environments.conda import Solved, pinned
+from modelyard.workloads.environments.lists import canonical
+
+FOLDER: Final = "environments"
+"""Of the project: locks, and lists that are files."""
+PLATFORM: Final = "linux x86_64"
+"""What GPU nodes are; wheels are for one platform."""
+MAX_BYTES: Final = 96 * 1024
+"""Of the largest lock, about 900 packages. The build gets it as an argument, which Linux lets have 128 KiB."""
+_PIN: Final = re.compile(
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9.+!_-]*)(?: --hash=sha256:[0-9a-f]{64})+"
+)
+_HEAD: Final = re.compile(r"# python (3\.\d+), linux x86_64\n# list sha256:([0-9a-f]{64})\n")
+
+
+class LockError(ValueError):
+    """Says why a text is no lock."""
+
+
+def lock_file(name: str) -> str:
+    """Where the lock of an environment is, from the project's folder on. Stacks with one name and list share it."""
+    return f"{FOLDER}/{name}.lock"
+
+
+def made_of(
+    python: str, requirements: Iterable[str], conda: Iterable[str] = (), channels: Iterable[str] = (), cuda: str = ""
+) -> str:
+    """SHA-256 of what a lock is resolved from; order and blanks of lists do not count, the order of channels does.
+
+    Args:
+        python: minor version.
+        requirements: for pip.
+        conda: packages from channels.
+        channels: names or addresses.
+        cuda: of the platform, which says which builds conda takes.
+    """
+    made = {"python": python, "requirements": _plain(requirements)}
+    if wanted := _plain(conda):
+        return _sha256({**made, "conda": wanted, "channels": list(channels), "cuda": cuda})
+    return _sha256(made)
+
+
+def digest(lock: Lock, image: str) -> str:
+    """SHA-256 of what is built: a change of any part is another environment."""
+    return _sha256({"image": image, "python": lock.python, "lock": lock.text.splitlines()})
+
+
+def locked(python: str, fingerprint: str, files: Mapping[str, tuple[str, str]], conda: Iterable[Solved] = ()) -> str:
+    """The text of a lock.
+
+    Args:
+        python: minor version.
+        fingerprint: what ``made_of`` says of the list.
+        files: version and SHA-256 by name of the package, for pip.
+        conda: the files from channels.
+    """
+    pins = sorted((canonical(name), version, sha) for name, (version, sha) in files.items())
+    lines = [f"{one.line}\n" for one in conda]
+    lines += [f"{name}=={version} \\\n    --hash=sha256:{sha}\n" for name, version, sha in pins]
+    return f"# python {python}, {PLATFORM}\n# list sha256:{fingerprint}\n{''.join(lines)}"
+
+
+def is_lock(text: str) -> bool:
+    """Whether a text begins as a lock does, whatever was made of it since."""
+    return _HEAD.match(text) is not None
+
+
+def parse_lock(text: str) -> Lock:
+    """What the text of a lock says.
+
+    Raises:
+        LockError: it is none, or was edited into something that is none.
+    """
+    head = _HEAD.match(text)
+    if head is None:
+        raise LockError("its first two lines do not say what it was made of")
+    body = text[head.end() :]
+    packages: list[Pinned] = []
+    conda: list[str] = []
+    for number, entry in enumerate(body.replace("\\\n", " ").splitlines(), 1):
+        if len(conda) == len(packages) and (package := pinned(entry)) is not None:
+            conda.append(entry)
+            packages.append(package)
+            continue
+        found = _PIN.fullmatch(" ".join(entry.split()))
+        if found is None:
+            raise LockError(f"entry {number} is no package with version and hash")
+        packages.append(Pinned(found["name"], found["version"]))
+    if not packages:
+        raise LockError("it has no packages")
+    return Lock(head[2], head[1], tuple(packages), body, tuple(conda), body[sum(len(one) + 1 for one in conda) :])
+
+
+def _plain(lines: Iterable[str]) -> list[str]:
+    return sorted("".join(line.split()) for line in lines)
+
+
+def _sha256(value: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,96 @@
+"""Reading what a project says of its environments: files with lists, and locks."""
+
+from collections.abc import Iterator
+from errno import EFBIG
+from pathlib import Path
+
+from modelyard.files import ReadError, read_text
+from modelyard.stack.config import Stack
+from modelyard.stack.environments import Environment, Fault, Files, Lock
+from modelyard.workloads.environments.conda import channels_of
+from modelyard.workloads.environments.conda import faults_of as faults_of_conda
+from modelyard.workloads.environments.lists import Line, faults_of, lines_of
+from modelyard.workloads.environments.locks import MAX_BYTES, LockError, digest, lock_file, made_of, parse_lock
+
+
+def with_files(root: Path, stack: Stack) -> Stack:
+    """The stack with what the files of its project say of its environments.
+
+    Nothing is raised: what cannot be read is a fault of its environment.
+    """
+    image, cuda = stack.config.runtime.image, stack.config.platform.cuda
+    environments = tuple(one._replace(files=_files(root, one, image, cuda)) for one in stack.config.environments)
+    return stack._replace(config=stack.config._replace(environments=environments))
+
+
+def image_of(environment: Environment, runtime: str | None) -> str | None:
+    """In which the environment is built and its runs run; None where nobody said it."""
+    return environment.image or runtime
+
+
+def _files(root: Path, environment: Environment, runtime: str | None, cuda: str) -> Files:
+    faults: list[Fault] = list(faults_of_conda(environment))
+    lines = tuple(_lines(root, environment, faults))
+    conda, channels = environment.conda, channels_of(environment)
+    fingerprint = made_of(environment.python, (line.text for line in lines), conda, channels, cuda)
+    where = lock_file(environment.name)
+    lock = _lock(root, where, faults)
+    image = image_of(environment, runtime)
+    fits = not faults and lock is not None and lock.made_of == fingerprint and image is not None
+    made = digest(lock, image) if fits and lock is not None and image is not None else ""
+    return Files(tuple(line.text for line in lines), fingerprint, where, lock, made, tuple(faults))
+
+
+def _lines(root: Path, environment: Environment, faults: list[Fault]) -> Iterator[Line]:
+    """The list, and what is wrong with it."""
+    if environment.pip and environment.requirements is not None:
+        faults.append(Fault("has both pip and requirements", "keep one of them", "requirements"))
+        return
+    if not (environment.pip or environment.requirements is not None or environment.conda):
+        remedy = "list them under pip or conda, or name a file in requirements"
+        faults.append(Fault("has no packages", remedy))
+        return
+    if environment.requirements is None:
+        lines = tuple(Line(" ".join(text.split()), index) for index, text in enumerate(environment.pip))
+        faults += faults_of(lines, "pip")
+        yield from lines
+        return
+    file = environment.requirements
+    text = _text(root, file, faults, "requirements")
+    if text is None:
+        return
+    lines = tuple(lines_of(text))
+    if not lines:
+        faults.append(Fault("lists no packages", "write one requirement a line", "requirements", file=file))
+    faults += faults_of(lines, "requirements", file)
+    yield from lines
+
+
+def _lock(root: Path, file: str, faults: list[Fault]) -> Lock | None:
+    if not (root / file).exists() and not (root / file).is_symlink():
+        return None
+    text = _text(root, file, faults, "")
+    if text is None:
+        return None
+    try:
+        return parse_lock(text)
+    except LockError as error:
+        faults.append(Fault(f"is no lock: {error}", "move it away and lock it again; a lock is not edited", file=file))
+    return None
+
+
+def _text(root: Path, file: str, faults: list[Fault], key: str) -> str | None:
+    """What a file of the project holds, or None and a fault."""
+
+    def fault(summary: str, remedy: str) -> None:
+        faults.append(Fault(summary, remedy, key, file=file))
+
+    path = root / file
+    try:
+        return read_text(path, limit=MAX_BYTES, within=root)
+    except ReadError as error:
+        if error.missing:
+            fault("is not there", "add the file, or correct its path, which begins at the project's folder")
+        else:
+            fault(f"cannot be read: {error.reason}", "list fewer packages" if error.errno == EFBIG else error.remedy)
+    return None

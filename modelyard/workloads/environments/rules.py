@@ -1,0 +1,242 @@
+"""What is wrong with the environments of a stack, and with what names them."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, Protocol
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import Card, cuda, resolve
+from modelyard.hardware.cards import version
+from modelyard.hardware.nodes import driver_verdict
+from modelyard.stack.config import Config, Path, Stack
+from modelyard.stack.environments import Environment, Fault
+from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.names import instead, named_twice
+from modelyard.workloads.environments.cuda import cuda_of
+from modelyard.workloads.environments.lists import canonical
+from modelyard.workloads.environments.reading import image_of
+
+CODES: Final = ("ENV001", "ENV002", "ENV003", "ENV004", "ENV005", "ENV006", "ENV007", "ENV008")
+NAME_AN_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
+"""What helps where a job has none."""
+NOTEBOOKS: Final = ("papermill", "ipykernel")
+"""Without which no notebook runs."""
+
+
+class NodeLike(Protocol):
+    """What is asked of a node."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """By name."""
+        ...
+
+
+def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator[Finding]:
+    """The findings about environments and about jobs, resources and notebooks that name one.
+
+    Args:
+        stack: with what its files say (:func:`modelyard.workloads.environments.with_files`).
+        nodes: whose drivers run the packages; without any the platform's CUDA says how old drivers may be.
+    """
+    config = stack.config
+    yield from named_twice(stack, "ENV001", "environments")
+    there = tuple(nodes)
+    for index, environment in enumerate(config.environments):
+        yield from _own(stack, index, environment)
+        yield from _drivers(stack, index, environment, there)
+    known = {one.name: one for one in config.environments}
+    for index, job in enumerate(config.jobs):
+        yield from _job(stack, index, job, known)
+    for index, resource in enumerate(config.resources):
+        yield from _resource(stack, index, resource, known)
+    yield from _notebooks(stack, known)
+
+
+def environment_of(job: Job, resource: Resource | None) -> str | None:
+    """The name of the environment of a job's runs."""
+    return job.environment or (resource.environment if resource is not None else None)
+
+
+def has_image(config: Config, job: Job, resource: Resource | None) -> bool:
+    """Whether it is said what a job runs in."""
+    remote = resource.remote.image if resource is not None and resource.remote is not None else None
+    named = job.image or (resource is not None and resource.image) or remote or config.runtime.image
+    return bool(named) or environment_of(job, resource) is not None
+
+
+def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding]:
+    """Whether the environment can be built."""
+    where: Path = ("environments", index)
+    name, files = environment.name, environment.files
+    if image_of(environment, stack.config.runtime.image) is None:
+        yield stack.finding(
+            "ENV006",
+            Severity.ERROR,
+            where,
+            f"environment {name} has no image to be built in",
+            "set its image, or that of modelyard:runtime",
+        )
+    if files is None:
+        return
+    for fault in files.faults:
+        yield _fault(stack, index, environment, fault)
+    if files.faults:
+        return
+    again = f"modelyard environment lock {stack.name} {name}, and commit {files.lock_file}"
+    if files.lock is None:
+        yield stack.finding(
+            "ENV004",
+            Severity.ERROR,
+            where,
+            f"environment {name} is not locked: nobody can say which versions it has",
+            again,
+            detail=f"there is no {files.lock_file}",
+        )
+    elif files.lock.made_of != files.made_of:
+        changed = f"was locked for Python {files.lock.python}" if files.lock.python != environment.python else "changed"
+        yield stack.finding(
+            "ENV005",
+            Severity.ERROR,
+            where,
+            f"the lock of environment {name} is of another list: it {changed}",
+            again,
+            detail=f"{files.lock_file} is shared by all stacks with an environment of this name",
+        )
+
+
+def _fault(stack: Stack, index: int, environment: Environment, fault: Fault) -> Finding:
+    """A fault at its place: a line of its file, or of the stack file."""
+    path: tuple[str | int, ...] = ("environments", index)
+    path = (*path, fault.key) if fault.key else path
+    path = (*path, fault.item) if fault.item is not None else path
+    about = fault.file or f"environment {environment.name}"
+    summary = f"{about} {fault.summary}"
+    if fault.key or not fault.file:
+        finding = stack.finding("ENV002", Severity.ERROR, path, summary, fault.remedy)
+    else:
+        finding = stack.finding("ENV005", Severity.ERROR, path, summary, fault.remedy)
+    if fault.file and fault.line:
+        return finding._replace(file=fault.file, line=fault.line, column=1)
+    return finding
+
+
+def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collection[NodeLike]) -> Iterator[Finding]:
+    """Whether the CUDA of its packages runs with the drivers and the card."""
+    files, platform = environment.files, stack.config.platform
+    if files is None or files.lock is None or files.faults:
+        return
+    card = resolve(stack.config.gpu.model)
+    for asked, package in cuda_of(files.lock.packages):
+        shown = f"{package.name} {package.version}"
+        if isinstance(card, Card) and cuda.code(card, version(asked)).mode == "dropped":
+            last = ".".join(map(str, card.cuda_last))
+            yield stack.finding(
+                "ENV007",
+                Severity.WARNING,
+                ("environments", index),
+                f"environment {environment.name} has {shown} of CUDA {asked}, which does not run on the {card.short}",
+                f"take versions for CUDA {last} or older",
+            )
+            continue
+        floor, promised = cuda.minor_driver(asked), cuda.toolkit_driver(platform.cuda)
+        verdicts = [driver_verdict(node.labels, asked) for node in nodes]
+        old = sorted({one.version for one in verdicts if one.runs is False})
+        stated = any(one.runs is not None for one in verdicts)
+        have, least = (cuda.driver(text or "") for text in (promised, floor))
+        if old:
+            why = f"nodes have driver {', '.join(old[:4])}"
+        elif not stated and have is not None and least is not None and have < least:
+            why = (
+                f"CUDA {platform.cuda} of the platform asks for no more than {promised}, and no node states its driver"
+            )
+        else:
+            continue
+        yield stack.finding(
+            "ENV007",
+            Severity.WARNING,
+            ("environments", index),
+            f"environment {environment.name} has {shown} of CUDA {asked}, which needs driver {floor}: {why}",
+            f"take versions for CUDA {platform.cuda.partition('.')[0]}, or upgrade the drivers to {floor} or newer",
+        )
+
+
+def _unknown(stack: Stack, path: Path, who: str, name: str, known: Collection[str]) -> Finding:
+    return stack.finding(
+        "ENV003",
+        Severity.ERROR,
+        path,
+        f"{who} names the environment {name}, which there is not",
+        instead(name, known, "environments"),
+    )
+
+
+def _unfit(stack: Stack, path: Path, who: str, why: str, remedy: str) -> Finding:
+    return stack.finding("ENV006", Severity.ERROR, path, f"{who} cannot have an environment: {why}", remedy)
+
+
+def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -> Iterator[Finding]:
+    resource = next((one for one in stack.config.resources if one.name == job.resource), None)
+    who, where = f"job {job.name}", ("jobs", index, "environment" if job.environment else "resource")
+    if job.environment is not None and job.environment not in known:
+        yield _unknown(stack, where, who, job.environment, known)
+        return
+    environment = known.get(environment_of(job, resource) or "")
+    if environment is None:
+        return
+    image = image_of(environment, stack.config.runtime.image)
+    if job.environment is not None and resource is not None and resource.remote is not None:
+        yield _unfit(stack, where, who, "it runs at another place", "put the packages in the image there")
+        return
+    if job.environment is not None and not job.command:
+        yield _unfit(stack, where, who, "it has no command, and is work for its resource's pods", "give it a command")
+    if job.engine == "ray":
+        remedy = "set engine: job, or put the packages in its image"
+        yield _unfit(stack, where, who, "Ray's workers run the Python of their image", remedy)
+    if job.image is not None and job.image != image:
+        remedy = "drop the job's image, or the environment"
+        yield _unfit(stack, where, who, f"its image is {job.image}, and {environment.name} is for {image}", remedy)
+
+
+def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, Environment]) -> Iterator[Finding]:
+    if resource.environment is None:
+        return
+    who, where = f"resource {resource.name}", ("resources", index, "environment")
+    if resource.environment not in known:
+        yield _unknown(stack, where, who, resource.environment, known)
+        return
+    environment = known[resource.environment]
+    image = image_of(environment, stack.config.runtime.image)
+    shared = [job.name for job in stack.config.jobs if job.resource == resource.name and not job.command]
+    if resource.remote is not None:
+        yield _unfit(stack, where, who, "its jobs run at another place", "put the packages in the image there")
+    elif shared:
+        remedy = "give these jobs a command, or put the packages in the image"
+        why = f"its pods run their image's own program, for {', '.join(shared[:4])}"
+        yield _unfit(stack, where, who, why, remedy)
+    if resource.image is not None and resource.image != image:
+        why = f"its image is {resource.image}, and {environment.name} is for {image}"
+        yield _unfit(stack, where, who, why, "drop the resource's image, or the environment")
+
+
+def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Finding]:
+    name, where = stack.config.notebooks.environment, ("notebooks", "environment")
+    if name is None:
+        return
+    if name not in known:
+        yield _unknown(stack, where, "notebooks", name, known)
+        return
+    environment = known[name]
+    own, image = stack.config.notebooks.image, image_of(environment, stack.config.runtime.image)
+    if own is not None and own != image:
+        why = f"their image is {own}, and {name} is for {image}"
+        yield _unfit(stack, where, "notebooks", why, "drop image of notebooks")
+    lock = environment.files.lock if environment.files is not None else None
+    have = {canonical(one.name) for one in lock.packages} if lock is not None else set(NOTEBOOKS)
+    if missing := [one for one in NOTEBOOKS if one not in have]:
+        yield stack.finding(
+            "ENV008",
+            Severity.ERROR,
+            where,
+            f"environment {name} has no {' and no '.join(missing)}, so no notebook runs in it",
+            f"add {' and '.join(missing)} to its list and lock it again",
+        )

@@ -1,0 +1,191 @@
+"""What patches may ask of jobs and of the resources that they run on."""
+
+from collections.abc import Mapping, Sequence
+from shlex import join
+from typing import TYPE_CHECKING, Any, Final
+
+from modelyard import quantity
+from modelyard.hardware import Card, products, resolve
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Job, Resource
+from modelyard.workloads.facts.environments import image_with, run_environment
+from modelyard.workloads.facts.partitions import gpu_facts
+from modelyard.workloads.facts.pool import is_dispatched, namespace_of, takes_any_place
+from modelyard.workloads.facts.spark import spark_facts
+
+CPU_PERCENT = 70
+"""Of their CPU that pods use before there are more of them: enough left until these are ready."""
+
+if TYPE_CHECKING:
+    from modelyard.workloads.sizing import Sized
+
+RAY_HEAD: Final[Mapping[str, str]] = {"cpu": "2", "memory": "16Gi"}
+"""Of the head of a job's own Ray cluster, which runs no task: a convention of modelyard."""
+
+
+def sized_resources(config: Config) -> "tuple[Sized, ...]":
+    """What ``sizing.sized`` gives. Estimating thousands of jobs takes its time, so who needs it twice asks once."""
+    if not (config.jobs or config.resources):
+        return ()  # Most stacks have none, and the formulas are an import of their own.
+    from modelyard.workloads.sizing import sized
+
+    return sized(config)
+
+
+def resource_facts(config: Config, everything: "Sequence[Sized]") -> dict[str, Any]:
+    """The pods of the resources that have an image and work to do, as plain JSON-like values.
+
+    Args:
+        config: of the stack.
+        everything: its resources, as ``sized_resources`` gives them.
+    """
+    deployed = [_deployed(config, one) for one in everything if is_deployed(config, one)]
+    return {"resources": {"deployed": bool(deployed), "pods": deployed}}
+
+
+def job_facts(config: Config, job: Job, found: "Sized", name: str, stack: str) -> dict[str, Any]:
+    """A run of a job, as plain JSON-like values.
+
+    Args:
+        config: of the stack.
+        job: one of its jobs, with a command.
+        found: the resource that it is on, sized.
+        name: of the run, and of nothing else in the job's namespace.
+        stack: name of the stack.
+    """
+    pods = _pods(config, found)
+    team = job.team or found.resource.team
+    environment = job.environment or found.resource.environment
+    run = {
+        **{key: pods[key] for key in ("cpu", "memory", "gpus", "gpuResource", "nodes", "products")},
+        "name": name,
+        "job": job.name,
+        "stack": stack,
+        "namespace": namespace_of_job(config, job, found.resource),
+        "queue": team,
+        "dispatched": found.resource.remote is None and is_dispatched(config, team),
+        "priority": job.priority,
+        "image": image_with(config, environment, job.image or pods["image"]),
+        "environment": run_environment(config, environment),
+        "command": list(job.command),
+        "entrypoint": join(job.command),
+        "env": dict(job.env),
+        "workers": 1 if job.trials is not None else pods["workers"],
+        "leastWorkers": job.least_workers,
+        "together": job.together,
+        "anyPlace": job.together is None and _takes_any_place(config, team, pods),
+        "head": dict(RAY_HEAD) if job.engine == "ray" else None,
+        "trials": job.trials,
+        "timeLimit": job.time_limit,
+        "retries": job.retries,
+        "keep": job.keep,
+    }
+    if job.engine != "spark":
+        return {"run": run}
+    size = found.size
+    return {"run": run, "spark": spark_facts(job, size.workers, size.cpu, size.memory, size.gpus)}
+
+
+def is_deployed(config: Config, one: "Sized") -> bool:
+    """Whether a resource has pods of its own here: work that no command says how to run once, and an image to do it in.
+
+    A remote one has them elsewhere.
+    """
+    image = one.resource.image or config.runtime.image
+    return image is not None and one.resource.remote is None and any(not job.command for job, _ in one.jobs)
+
+
+def namespace_of_job(config: Config, job: Job, resource: Resource) -> str:
+    """Where runs of a job are."""
+    return _namespace(config, job.team or resource.team)
+
+
+def namespace_of_resource(config: Config, one: "Sized") -> str:
+    """Where the pods of a resource are."""
+    return _namespace(config, team_of_resource(one))
+
+
+def deployment_of(one: "Sized") -> str:
+    """The name of the Deployment of a resource's pods."""
+    return _deployment(one.own, one.resource.name)
+
+
+def places_of_deployments(config: Config) -> dict[str, tuple[str, int]]:
+    """By the name of its Deployment, the resource of the stack file, or the job that has pods of its own."""
+    # By the names alone: estimating what all of them need is most of a large plan's work.
+    own = {_deployment(True, job.name): ("jobs", at) for at, job in enumerate(config.jobs) if job.resource is None}
+    return own | {_deployment(False, one.name): ("resources", at) for at, one in enumerate(config.resources)}
+
+
+def team_of_resource(one: "Sized") -> str | None:
+    """Whose quota the pods of a resource take."""
+    return one.resource.team or (one.jobs[0][0].team if one.own else None)
+
+
+def _deployment(own: bool, name: str) -> str:
+    return f"{'job' if own else 'resource'}-{name}"
+
+
+def _kind(one: "Sized") -> str:
+    return "job" if one.own else "resource"
+
+
+def _deployed(config: Config, one: "Sized") -> dict[str, Any]:
+    pods = _pods(config, one)
+    return {**pods, "anyPlace": _takes_any_place(config, pods["queue"], pods)}
+
+
+def _pods(config: Config, one: "Sized") -> dict[str, Any]:
+    resource, size = one.resource, one.size
+    team = team_of_resource(one)
+    return {
+        "kind": _kind(one),
+        "name": resource.name,
+        "type": resource.type,
+        "namespace": _namespace(config, team),
+        "queue": team,
+        "image": resource.image or config.runtime.image,
+        "workers": size.workers,
+        "scale": _scale(config, one),
+        "port": resource.port,
+        "cpu": quantity.cpu(size.cpu),
+        "memory": quantity.memory(size.memory),
+        "gpus": size.gpus,
+        **gpu_facts(one.part),
+        # Nodes with slices may have another product label than nodes with whole cards.
+        "products": list(_products(config, resource.gpu)) if size.gpus and one.part is None else [],
+        "jobs": [job.name for job, _ in one.jobs if not job.command],
+    }
+
+
+def _takes_any_place(config: Config, team: str | None, pods: Mapping[str, Any]) -> bool:
+    found = next((one for one in config.teams if one.name == team), None)
+    return found is not None and takes_any_place(config, found, pods["gpus"], pods["products"], pods["gpuResource"])
+
+
+def _scale(config: Config, one: "Sized") -> dict[str, Any] | None:
+    """How many pods there may be and what decides it, None where they are as many as they are."""
+    scale = one.resource.scale
+    if scale is None:
+        return None
+    asked = scale.query is not None and scale.each is not None
+    if not asked and scale.cpu is None and one.size.gpus:
+        return None  # Nothing says when there are to be more: a finding asks for it.
+    return {
+        "most": scale.most,
+        "cpu": scale.cpu if asked or scale.cpu is not None else CPU_PERCENT,
+        "query": scale.query if asked else None,
+        "each": quantity.cpu(quantity.parse(scale.each)) if asked and scale.each is not None else None,
+        "server": config.autoscaling.prometheus or "",
+        "polling": config.autoscaling.polling_interval,
+    }
+
+
+def _products(config: Config, named: str | None) -> tuple[str, ...]:
+    card = resolve(named or config.gpu.model)
+    return products(card) if isinstance(card, Card) else ()
+
+
+def _namespace(config: Config, team: str | None) -> str:
+    """Where a team's jobs run; the platform's namespace for who is in none that is known."""
+    return next((namespace_of(one) for one in config.teams if one.name == team), config.platform.namespace)

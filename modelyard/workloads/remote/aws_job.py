@@ -1,0 +1,185 @@
+"""A job on a machine of its own: what it is, and what is wrong with it. A value; nothing here knows Pulumi."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from modelyard.hardware.regions import may_be_in
+from modelyard.hardware.rented import types
+from modelyard.stack.names import instead
+from modelyard.workloads.remote.offers import near_regions
+
+GPU_IMAGE: Final = "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-al2023/latest/ami-id"
+"""SSM parameter of the newest Deep Learning Base AMI (Amazon Linux 2023, x86_64): driver, Docker, AWS CLI."""
+MARGIN: Final = 900
+"""Seconds after the time limit at which AWS ends an instance that has not ended itself: it also has to start."""
+LEAST_LIMIT: Final = 60
+MOST_LIMIT: Final = 14 * 24 * 3600
+LEAST_DISK: Final = 75
+"""GiB: the Deep Learning Base AMI's snapshot has 75 (unverified), and a root disk cannot be smaller than that."""
+
+JOB_TAG: Final = "modelyard:job"
+"""By this tag, and no other way, AWS may end a machine; and by it whoever uses a job is let to its machine."""
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PREFIX = re.compile(r"([A-Za-z0-9_.-]+/)+")
+_NETWORK = re.compile(r"(vpc|subnet)-[0-9a-f]+")
+_KEY = re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[A-Za-z0-9-]+")
+_REPOSITORY = re.compile(
+    r"(?P<account>\d{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/"
+    r"(?P<repository>[a-z0-9][a-z0-9._/-]*)(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})"
+)
+
+
+class Place(NamedTuple):
+    """Objects of a bucket below a prefix."""
+
+    bucket: str
+    prefix: str
+    """Ends in a slash, so that ``models/7/`` does not also mean ``models/70``."""
+
+    @property
+    def url(self) -> str:
+        """As the AWS CLI names it."""
+        return f"s3://{self.bucket}/{self.prefix}"
+
+
+class RemoteJob(NamedTuple):
+    """One run of a container on a GPU machine that is launched for it and ends with it."""
+
+    name: str
+    """Also the value of the tag ``modelyard:job``, by which the machine may be ended."""
+    account: str
+    """Twelve digits."""
+    region: str
+    instance_type: str
+    subnet: str
+    """A private subnet with a way to S3, ECR and CloudWatch Logs: endpoints or a NAT gateway."""
+    vpc: str
+    """The subnet's."""
+    image: str
+    """In ECR, with a tag or, better, a digest."""
+    command: tuple[str, ...]
+    """Arguments of the container; each arrives as it is. Whoever may describe the machine reads them: no secrets."""
+    read: Place | None
+    """Mounted at ``/data``, read-only, with a manifest in it; None: it has no data."""
+    write: Place
+    """Where the result and the model go; no other job may write there."""
+    launched: datetime
+    """When the job was asked for, with its time zone. It is data, so that the deadline does not move with every run."""
+    limit: int
+    """Seconds from boot after which the machine ends, whatever it does: download, work and upload together."""
+    disk: int = 200
+    """GiB of the root disk, which is the only one."""
+    machine_image: str = GPU_IMAGE
+    """An AMI, or the SSM parameter that names one."""
+    root_device: str = "/dev/xvda"
+    """The AMI's, so that the disk is the root disk and not a second one."""
+    key: str | None = None
+    """ARN of the KMS key of the buckets, None where they need none."""
+    partition: str = "aws"
+    tags: Mapping[str, str] = {}
+    manifest: str = ""
+    """SHA-256 of the manifest of the data, as the export said it; empty: the one that is there counts."""
+    serves: bool = False
+    """Whether it serves a model, and so leaves none."""
+    port: int | None = None
+    """On which a job that serves listens in its container; None: nobody reaches it."""
+
+    @property
+    def model(self) -> Place:
+        """Where the content of the container's ``/model`` goes, with its manifest."""
+        return Place(self.write.bucket, f"{self.write.prefix}model/")
+
+    @property
+    def deadline(self) -> datetime:
+        """When AWS ends the machine if it is still there, in UTC."""
+        return self.launched.astimezone(UTC) + timedelta(seconds=self.limit + MARGIN)
+
+    @property
+    def repository(self) -> str:
+        """ARN of the image's repository.
+
+        Raises:
+            ValueError: the image is not in ECR; ``problems`` says so first.
+        """
+        found = _REPOSITORY.fullmatch(self.image)
+        if found is None:
+            raise ValueError(f"no image of ECR: {self.image}")
+        return f"arn:{self.partition}:ecr:{found['region']}:{found['account']}:repository/{found['repository']}"
+
+    @property
+    def key_region(self) -> str:
+        """Region of the buckets' key, which need not be the machine's.
+
+        Raises:
+            ValueError: there is no key, or its ARN is none; ``problems`` says so first.
+        """
+        found = _KEY.fullmatch(self.key or "")
+        if found is None:
+            raise ValueError(f"no key: {self.key}")
+        return found["region"]
+
+    @property
+    def registry(self) -> tuple[str, str]:
+        """Host and region of the image's registry."""
+        host = self.image.partition("/")[0]
+        return host, host.split(".")[3]
+
+
+def problems(job: RemoteJob) -> Iterator[str]:
+    """Everything that keeps a job from being launched, a sentence each."""
+    if _NAME.fullmatch(job.name) is None:
+        yield f"name is {job.name!r}: two to 32 lower-case letters, digits and dashes, a letter first"
+    if re.fullmatch(r"\d{12}", job.account) is None:
+        yield f"account is {job.account!r}: an AWS account has twelve digits"
+    machine = types("aws").get(job.instance_type)
+    if machine is None:
+        near = instead(job.instance_type, types("aws"), "types")
+        yield f"instance_type is {job.instance_type!r}, which is no GPU machine of AWS: {near}"
+    elif not may_be_in(machine, job.region):
+        near = ", ".join(near_regions("aws", job.region, machine))
+        yield f"instance_type is {job.instance_type}, which AWS does not have in {job.region}; the nearest: {near}"
+    for name, network in (("vpc", job.vpc), ("subnet", job.subnet)):
+        if (found := _NETWORK.fullmatch(network)) is None or found[1] != name:
+            yield f"{name} is {network!r}: an id is needed, such as {name}-0a1b2c3d"
+    if _REPOSITORY.fullmatch(job.image) is None:
+        yield f"image is {job.image!r}: an image in ECR with its tag or digest is needed"
+    if not job.command:
+        yield "command is empty"
+    for name, place in (("read", job.read), ("write", job.write)):
+        if place is None:
+            continue
+        if _BUCKET.fullmatch(place.bucket) is None:
+            yield f"{name} is of the bucket {place.bucket!r}, which is no bucket's name"
+        if not is_prefix(place.prefix):
+            yield f"{name} has the prefix {place.prefix!r}: letters, digits, dots, dashes, a slash at the end"
+    if job.manifest and re.fullmatch("[0-9a-f]{64}", job.manifest) is None:
+        yield f"manifest is {job.manifest!r}: a SHA-256 has 64 hexadecimal digits"
+    if job.read is not None and job.read.bucket == job.write.bucket and _overlap(job.read.prefix, job.write.prefix):
+        yield f"read and write overlap: {job.read.url} and {job.write.url}"
+    if job.launched.tzinfo is None:
+        yield "launched has no time zone"
+    if not LEAST_LIMIT <= job.limit <= MOST_LIMIT:
+        yield f"limit is {job.limit} seconds: from {LEAST_LIMIT} to {MOST_LIMIT}"
+    if job.disk < LEAST_DISK:
+        yield f"disk is {job.disk} GiB: the machine's image alone needs {LEAST_DISK}"
+    if not job.machine_image.startswith(("ami-", "/")):
+        yield f"machine_image is {job.machine_image!r}: an AMI, or the path of an SSM parameter"
+    if job.key is not None and _KEY.fullmatch(job.key) is None:
+        yield f"key is {job.key!r}: the ARN of a KMS key is needed, arn:aws:kms:REGION:ACCOUNT:key/ID"
+    if job.port is not None and not (job.serves and 0 < job.port < 65536):
+        yield f"port is {job.port}: from 1 to 65535, of a job that serves"
+    if taken := sorted(key for key in job.tags if key.startswith(("modelyard:", "aws:"))):
+        yield f"tags have {', '.join(taken)}, which are not free"
+
+
+def is_prefix(text: str) -> bool:
+    """Whether ``text`` is a prefix that means itself: no star, question mark or dollar that a policy would read."""
+    return _PREFIX.fullmatch(text) is not None and not {".", ".."} & set(text.split("/"))
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)

@@ -1,0 +1,173 @@
+"""From a resource on AWS to the Pulumi program that launches each of its jobs: nothing is typed twice.
+
+The program is three lines around ``components.launching``; all that is known of the job stands in ``job.json``. When it
+was launched is said when it is launched, as the time by which AWS ends the machine counts from there.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, get_origin, get_type_hints
+
+from modelyard.files import parse_json
+from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.remote import AwsAccount
+from modelyard.workloads.remote.aws_job import GPU_IMAGE, Place, RemoteJob
+from modelyard.workloads.remote.aws_reach import reach_rights
+from modelyard.workloads.remote.naming import machine_name
+from modelyard.workloads.remote.offers import Offer
+from modelyard.workloads.remote.script import Part, export_script, import_script
+
+if TYPE_CHECKING:
+    from modelyard.workloads.remote.launch import Launch
+
+FORM: Final = "aws-job@v1"
+"""Version of ``job.json``; another number where its meaning changes."""
+LONGEST: Final = 32
+"""Characters of a job's name on AWS: names of schedules and roles are made of it."""
+_NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_PROGRAM: Final = '''"""{form}: launches job {job} of resource {resource}."""
+
+import sys
+from pathlib import Path
+
+here = Path(__file__).resolve().parent
+sys.path[:0] = [str(one) for one in here.parents if (one / "components" / "launching.py").is_file()]
+
+from components.launching import launch
+
+launch(here / "job.json")
+'''
+_PROJECT: Final = """# {form}, job {job} of resource {resource}: {type} in {region}, at most {limit} s.
+# Somewhere below the project's folder, with the project's virtual environment and credentials of account {account}:
+# pulumi stack init {name}
+# pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+# pulumi config set dataManifest SHA256        # where export.sh has said one
+# pulumi up
+{more}name: {name}
+description: One remote job
+runtime: python
+"""
+_MODEL: Final = "# When import.sh has fetched the model: pulumi destroy\n"
+_ENDS: Final = "# When nobody needs it any more: pulumi destroy\n"
+_SERVES: Final = f"""# Say what reaches it, for whoever has the rights in reach.rights.json: pulumi stack output reach
+{_ENDS}"""
+
+
+def partition_of(region: str) -> str:
+    """The partition of AWS that a region is in."""
+    return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
+
+
+def aws_job(
+    stack: str, account: AwsAccount, resource: Resource, job: Job, offer: Offer, data: Part | None, model: Part | None
+) -> RemoteJob | None:
+    """What is launched for a job; None where no network is in the offer's region, or a bucket is not of S3.
+
+    ``launched`` is not known yet.
+    """
+    remote = resource.remote
+    network = next((one for one in account.networks if one.region == offer.region), None)
+    if remote is None or network is None or model is None or remote.image is None or remote.time_limit is None:
+        return None
+    if model.scheme != "s3" or (data is not None and data.scheme != "s3"):
+        return None
+    return RemoteJob(
+        machine_name(stack, job.name, LONGEST),
+        account.account,
+        offer.region,
+        offer.type,
+        network.subnet,
+        network.vpc,
+        remote.image,
+        remote.command,
+        None if data is None else _place(data),
+        _place(model),
+        _NEVER,
+        remote.time_limit,
+        account.disk,
+        account.machine_image or GPU_IMAGE,
+        account.root_device,
+        account.key,
+        partition_of(offer.region),
+        serves=resource.type == "llm-serving",
+        port=remote.port if resource.type == "llm-serving" else None,
+    )
+
+
+def _place(part: Part) -> Place:
+    return Place(part.bucket.url.partition("://")[2], f"{part.prefix}/")
+
+
+def aws_files(job: RemoteJob, launch: "Launch") -> dict[str, str]:
+    """The program, what it launches, and the ways of data and model, by name."""
+    words = {
+        "form": FORM,
+        "job": launch.job,
+        "resource": launch.resource,
+        "name": job.name,
+        "type": job.instance_type,
+        "region": job.region,
+        "limit": str(job.limit),
+        "account": job.account,
+        "more": _MODEL if not launch.serves else _SERVES if job.port is not None else _ENDS,
+    }
+    made = {
+        "Pulumi.yaml": _PROJECT.format(**words),
+        "__main__.py": _PROGRAM.format(**words),
+        "job.json": json.dumps(job_to_json(job), indent=2, ensure_ascii=False) + "\n",
+    }
+    if job.port is not None:
+        made["reach.rights.json"] = reach_rights(job)
+    if launch.data is not None and launch.transfer:
+        made["export.sh"] = export_script(launch.data)
+    if launch.model is not None and not launch.serves:
+        # Beside the model stands what became of the job.
+        made["import.sh"] = import_script(launch.model._replace(prefix=f"{launch.model.prefix}/model"))
+    return made
+
+
+def job_to_json(job: RemoteJob) -> dict[str, Any]:
+    """A job but for when it is launched, as plain JSON values."""
+    values = {name: value for name, value in job._asdict().items() if name not in ("launched", "manifest")}
+    for name in ("read", "write"):
+        values[name] = None if values[name] is None else dict(values[name]._asdict())
+    return {"form": FORM, **values, "command": list(job.command), "tags": dict(job.tags)}
+
+
+def job_from_json(text: str, launched: datetime, manifest: str = "") -> RemoteJob:
+    """The job of a ``job.json``, launched now.
+
+    Raises:
+        ValueError: it is none, or of another form.
+    """
+    try:
+        values: Mapping[str, Any] = parse_json(text)
+        if values["form"] != FORM:
+            raise ValueError(f"form {FORM}, it has {values['form']!r}")
+        fields = {name: value for name, value in values.items() if name != "form"}
+        read = None if fields["read"] is None else Place(**fields["read"])
+        made = {"read": read, "write": Place(**fields["write"]), "command": tuple(fields["command"])}
+        job = RemoteJob(**{**fields, **made, "launched": launched, "manifest": manifest})
+        for place in (job.read, job.write):
+            if place is not None:
+                _check_types(place)
+        _check_types(job)
+        return job
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"it lacks or misplaces {error}") from error
+
+
+def _check_types(value: RemoteJob | Place) -> None:
+    """Holds each part of a value against its type.
+
+    Raises:
+        TypeError: one is of another; it names the part.
+    """
+    for name, kind in get_type_hints(type(value)).items():
+        part = getattr(value, name)
+        texts = (*part, *part.values()) if isinstance(part, Mapping) else part if type(part) is tuple else ()
+        fits = isinstance(part, kind if isinstance(kind, UnionType) else get_origin(kind) or kind)
+        if not fits or not all(isinstance(text, str) for text in texts):
+            raise TypeError(name)

@@ -1,0 +1,53 @@
+"""The way to a job that serves on AWS: a session of Systems Manager, which its machine opens from inside.
+
+No port is open to any network. The agent on the machine asks Systems Manager for sessions, over HTTPS like all that
+goes out; whoever may start one gets a port of his own machine forwarded to the job's. Sources: AWS Systems Manager
+user guide, custom role with minimal Session Manager permissions; starting a session with a document named in a policy;
+additional sample policies.
+"""
+
+import json
+from typing import Any, Final
+
+from modelyard.workloads.remote.aws_job import JOB_TAG, RemoteJob
+from modelyard.workloads.remote.aws_rights import Statement, allow
+
+DOCUMENT: Final = "AWS-StartPortForwardingSession"
+"""What a session does: it forwards one port. Without a document it would be a shell."""
+_OWN: Final = "${aws:userid}"
+
+
+def agent_rights() -> list[Statement]:
+    """What the agent on a machine needs for sessions, and nothing of the rest of Systems Manager: no commands, no
+    parameters, no inventory.
+    """
+    channels = [f"ssmmessages:{verb}{kind}Channel" for verb in ("Create", "Open") for kind in ("Control", "Data")]
+    return [allow(["ssm:UpdateInstanceInformation", *channels], ["*"])]
+
+
+def reach_command(job: RemoteJob, instance: str) -> str:
+    """What forwards the job's port to the same one here, until it is interrupted.
+
+    It needs the AWS CLI with the Session Manager plugin.
+    """
+    ports = json.dumps({"portNumber": [str(job.port)], "localPortNumber": [str(job.port)]})
+    return (
+        f"aws ssm start-session --region {job.region} --target {instance} "
+        f"--document-name {DOCUMENT} --parameters '{ports}'"
+    )
+
+
+def reach_rights(job: RemoteJob) -> str:
+    """A policy for whoever uses the job, as JSON: its port, and no shell on its machine or any other."""
+    place = f"arn:{job.partition}:ssm:{job.region}"
+    # Without the check of the document, the default one, a shell, would do for a machine that is allowed.
+    checked = {"BoolIfExists": {"ssm:SessionDocumentAccessCheck": "true"}}
+    ours = {**checked, "StringEquals": {f"ssm:resourceTag/{JOB_TAG}": job.name}}
+    machines = f"arn:{job.partition}:ec2:{job.region}:{job.account}:instance/*"
+    own = f"{place}:{job.account}:session/{_OWN}-*"
+    statements: list[Any] = [
+        allow(["ssm:StartSession"], [machines], ours),
+        allow(["ssm:StartSession"], [f"{place}::document/{DOCUMENT}"], checked),
+        allow(["ssm:ResumeSession", "ssm:TerminateSession", "ssmmessages:OpenDataChannel"], [own]),
+    ]
+    return json.dumps({"Version": "2012-10-17", "Statement": statements}, indent=2) + "\n"

@@ -1,0 +1,86 @@
+"""What keeps Pulumi from launching the machine of a resource on AWS."""
+
+from collections.abc import Iterator
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.regions import region_names
+from modelyard.hardware.rented import provider_of
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import Resource
+from modelyard.workloads.remote.aws_job import problems
+from modelyard.workloads.remote.aws_script import user_data
+from modelyard.workloads.remote.launch import Launch, launches
+from modelyard.workloads.remote.offers import Own, near_regions, offers
+
+
+def check_accounts(stack: Stack) -> Iterator[Finding]:
+    """The findings about the accounts that providers name: what nobody would heed."""
+    for index, provider in enumerate(stack.config.providers):
+        where: Path = ("providers", index, "aws")
+        if provider.aws is None:
+            continue
+        if provider.kind != "aws":
+            summary = f"provider {provider.name} is {provider.kind}, and has an account and networks of AWS"
+            yield stack.finding("REM015", Severity.ERROR, where, summary, "drop aws, or set kind to aws")
+            continue
+        regions = [one.region for one in provider.aws.networks]
+        for number, region in enumerate(regions):
+            place: Path = (*where, "networks", number, "region")
+            if region in regions[:number]:
+                summary = f"provider {provider.name} has two networks in {region}, and machines go to the first"
+                yield stack.finding("REM015", Severity.ERROR, place, summary, "keep the one that machines are to be in")
+            elif region not in region_names("aws"):
+                summary = f"provider {provider.name} has a network in {region}, which is no region of aws in the table"
+                near = f"the nearest: {', '.join(near_regions('aws', region))}"
+                yield stack.finding("REM015", Severity.WARNING, place, summary, near)
+
+
+def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = None) -> Iterator[Finding]:
+    """The findings about the resource at ``index``, where Pulumi launches its machines."""
+    provider, found = provider_of(stack.config, resource), offers(stack.config, resource, own)
+    if provider is None or provider.launched_by != "pulumi" or provider.kind != "aws" or not found:
+        return
+    which = next(number for number, one in enumerate(stack.config.providers) if one is provider)
+    if provider.aws is None:
+        yield stack.finding(
+            "REM015",
+            Severity.ADVICE,
+            ("providers", which),
+            f"provider {provider.name} does not say its account and networks, so no Pulumi program is written",
+            "add aws: the account, and for each region a VPC and a subnet",
+        )
+        return
+    where: Path = ("resources", index, "remote")
+    if all(one.region != found[0].region for one in provider.aws.networks):
+        have = ", ".join(sorted(one.region for one in provider.aws.networks))
+        yield stack.finding(
+            "REM015",
+            Severity.ERROR,
+            (*where, "regionPrefix"),
+            f"{found[0].type} is offered in {found[0].region} first, and {provider.name} has networks in {have} only",
+            f"add a network in one of {', '.join(one.region for one in found[:3])}, or correct regionPrefix",
+        )
+        return
+    for launch in launches(stack.full_name.rpartition("/")[2], stack.config, resource, own):
+        for problem in _problems(launch):
+            yield stack.finding(
+                "REM015",
+                Severity.ERROR,
+                where,
+                f"job {launch.job} cannot be launched on AWS: {problem}",
+                "correct the resource, or aws of its provider",
+            )
+
+
+def _problems(launch: Launch) -> Iterator[str]:
+    """What is wrong with one launch, a sentence each."""
+    if launch.aws is None:
+        yield "it needs remote.model, where its result goes, and its buckets have to be of S3"
+        return
+    wrong = list(problems(launch.aws))
+    yield from wrong
+    if not wrong:
+        try:
+            user_data(launch.aws)
+        except ValueError as error:
+            yield str(error)

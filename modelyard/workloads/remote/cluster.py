@@ -1,0 +1,95 @@
+"""A job on a remote cluster: the same script as on a rented machine, in a pod of that cluster."""
+
+from typing import Any
+
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Job, Resource
+from modelyard.workloads.remote.access import rights
+from modelyard.workloads.remote.places import data_of, model_prefix, remote_jobs, writes
+from modelyard.workloads.remote.script import Part, export_script, import_script, job_script
+
+SERVICE_ACCOUNT = "remote-job"
+"""Of the patch ``remote-cluster``: it has no rights, and its pods get no token."""
+
+
+def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[str, str] | None:
+    """Why a job cannot run on its resource's remote cluster, and what to do; None where it can."""
+    assert resource.remote is not None
+    cluster, known = resource.remote.cluster, {one.name for one in config.buckets}
+    assert cluster is not None
+    way, model = data_of(resource), resource.remote.model
+    if job.environment or resource.environment:
+        return "has an environment, which is built in the platform's cluster", "name an image that has its packages"
+    if job.engine != "job" or job.trials is not None or workers != 1:
+        return (
+            "has several workers, and a remote job has one",
+            "set workers of its resource to 1; no trials, no ray",
+        )
+    used = [*([way[1].bucket] if way is not None else []), *([model.bucket] if writes(resource) and model else [])]
+    if unknown := [name for name in used if name not in known]:
+        return f"uses bucket {unknown[0]}, which there is not", "correct the resource's remote.data and remote.model"
+    return missing_secret(resource)
+
+
+def missing_secret(resource: Resource) -> tuple[str, str] | None:
+    """Which credentials of its jobs a resource with a remote cluster does not name, and what to do."""
+    assert resource.remote is not None
+    cluster = resource.remote.cluster
+    assert cluster is not None
+    if data_of(resource) is not None and cluster.read_secret is None:
+        return "has data and no credentials for it", "set readSecret: a Secret of that namespace with READ_ variables"
+    if writes(resource) and cluster.write_secret is None:
+        return "has no credentials for its model", "set writeSecret: names of Secrets there with WRITE_ variables"
+    return None
+
+
+def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
+    """What is different in a run on a remote cluster from one here.
+
+    The script fetches and verifies the data, runs the job without credentials, and writes the model to the job's own
+    prefix with credentials that can write there only.
+    """
+    assert resource.remote is not None
+    cluster = resource.remote.cluster
+    assert cluster is not None
+    buckets = {one.name: one for one in config.buckets}
+    way, model = data_of(resource), resource.remote.model
+    data = None if way is None else Part(buckets[way[1].bucket], way[1].prefix)
+    own = Part(buckets[model.bucket], model_prefix(resource, job)) if writes(resource) and model is not None else None
+    script = job_script(job.command, job.time_limit, data, own, resource.type == "llm-serving")
+    # Data is one for all jobs of a resource. What a job writes with is its own, as its prefix is.
+    write = f"{cluster.write_secret}-{job.name}"
+    secrets = [cluster.read_secret if data is not None else None, write if own is not None else None]
+    image = job.image or resource.image or resource.remote.image or config.runtime.image
+    return {
+        "namespace": cluster.namespace,
+        "queue": resource.name if cluster.quota is not None else None,
+        "priority": None,
+        # Places and a smaller start are of the platform's queues; a single worker is together, and all there is.
+        "leastWorkers": None,
+        "together": None,
+        "anyPlace": False,
+        "image": image,
+        # Kubernetes reads $(NAME) as a variable; what it is to leave alone is doubled.
+        "command": ["sh", "-c", script.replace("$", "$$")],
+        "serviceAccount": SERVICE_ACCOUNT,
+        "secrets": list(dict.fromkeys(name for name in secrets if name is not None)),
+    }
+
+
+def cluster_files(config: Config, resource: Resource) -> dict[str, str]:
+    """What goes with the jobs of a remote cluster, by relative name: rights for its two Secrets, export and import."""
+    made: dict[str, str] = {}
+    buckets = {one.name: one for one in config.buckets}
+    way, model = data_of(resource), resource.remote.model if resource.remote is not None else None
+    for job in remote_jobs(config, resource):
+        if way is not None and way[1].bucket in buckets:
+            data = Part(buckets[way[1].bucket], way[1].prefix)
+            made[f"{job.name}/read.rights.json"] = rights(data, write=False)
+            if way[0] == "transfer":
+                made[f"{job.name}/export.sh"] = export_script(data)
+        if model is not None and writes(resource) and model.bucket in buckets:
+            own = Part(buckets[model.bucket], model_prefix(resource, job))
+            made[f"{job.name}/write.rights.json"] = rights(own, write=True)
+            made[f"{job.name}/import.sh"] = import_script(own)
+    return made

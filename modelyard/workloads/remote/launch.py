@@ -1,0 +1,105 @@
+"""From a remote resource to one launch a job, and to the files that launch it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from modelyard.hardware.rented import provider_of
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Resource
+from modelyard.stack.remote import Launcher
+from modelyard.workloads.remote.access import rights
+from modelyard.workloads.remote.aws_job import RemoteJob
+from modelyard.workloads.remote.aws_launch import aws_files, aws_job
+from modelyard.workloads.remote.naming import machine_name
+from modelyard.workloads.remote.offers import Offer, Own, offers
+from modelyard.workloads.remote.places import data_of, model_prefix, remote_jobs, writes
+from modelyard.workloads.remote.script import Part, export_script, import_script, job_script, secrets_of
+
+
+class Launch(NamedTuple):
+    """One job on a machine of its own: all that a launcher has to know."""
+
+    name: str
+    """Of the machine, at most 40 characters, unlike those of other stacks."""
+    job: str
+    resource: str
+    launcher: Launcher
+    offer: Offer
+    image: str
+    time_limit: int
+    """Seconds."""
+    serves: bool
+    data: Part | None
+    transfer: bool
+    """Whether the data is exported for this job."""
+    model: Part | None
+    script: str
+    """What the machine runs."""
+    secrets: tuple[str, ...]
+    """Environment variables that whoever launches sets."""
+    port: int | None = None
+    """On which it serves; None: nobody said, or it does not serve."""
+    aws: RemoteJob | None = None
+    """What Pulumi launches; None: another does, or the provider does not say enough."""
+
+
+def launches(stack: str, config: Config, resource: Resource, own: Own | None = None) -> Iterator[Launch]:
+    """The launches of a resource, one for each of its jobs; none for a remote cluster or one that has errors."""
+    remote, provider = resource.remote, provider_of(config, resource)
+    found = offers(config, resource, own)
+    if remote is None or provider is None or not found or remote.image is None or remote.time_limit is None:
+        return
+    buckets = {one.name: one for one in config.buckets}
+    way = data_of(resource)
+    if (way is not None and way[1].bucket not in buckets) or not remote.command:
+        return
+    data = None if way is None else Part(buckets[way[1].bucket], way[1].prefix)
+    serves = resource.type == "llm-serving"
+    for job in remote_jobs(config, resource):
+        result = None
+        if remote.model is not None:
+            if remote.model.bucket not in buckets:
+                return
+            result = Part(buckets[remote.model.bucket], model_prefix(resource, job))
+        model = result if writes(resource) else None
+        yield Launch(
+            machine_name(stack, job.name),
+            job.name,
+            resource.name,
+            provider.launched_by,
+            found[0],
+            remote.image,
+            remote.time_limit,
+            serves,
+            data,
+            way is not None and way[0] == "transfer",
+            model,
+            job_script(remote.command, remote.time_limit, data, model, serves),
+            secrets_of(data, model),
+            remote.port if serves else None,
+            None if provider.aws is None else aws_job(stack, provider.aws, resource, job, found[0], data, result),
+        )
+
+
+def launch_files(launch: Launch) -> dict[str, str]:
+    """The files of one launch by relative name."""
+    if launch.launcher == "pulumi" and launch.aws is not None:
+        return {f"{launch.job}/{name}": text for name, text in aws_files(launch.aws, launch).items()}
+    made = {f"{launch.job}/job.sh": f"#!/bin/sh\n{launch.script}"}
+    if launch.launcher == "skypilot":
+        from modelyard.workloads.remote.skypilot import task
+
+        made[f"{launch.job}/skypilot.yaml"] = task(launch)
+    elif launch.launcher == "dstack":
+        from modelyard.workloads.remote.dstack import fleet, run
+
+        made[f"{launch.job}/fleet.dstack.yml"] = fleet(launch)
+        made[f"{launch.job}/task.dstack.yml"] = run(launch)
+    if launch.data is not None:
+        made[f"{launch.job}/read.rights.json"] = rights(launch.data, write=False)
+        if launch.transfer:
+            made[f"{launch.job}/export.sh"] = export_script(launch.data)
+    if launch.model is not None:
+        made[f"{launch.job}/write.rights.json"] = rights(launch.model, write=True)
+        made[f"{launch.job}/import.sh"] = import_script(launch.model)
+    return made

@@ -1,0 +1,146 @@
+"""What is wrong with the machine of a remote resource: its type, card, size, region and price."""
+
+from collections.abc import Iterator
+
+from modelyard import quantity
+from modelyard.findings import Finding, Severity
+from modelyard.hardware.instances import Instance
+from modelyard.hardware.regions import begins, region_names
+from modelyard.hardware.rented import provider_of, types
+from modelyard.hardware.verdict import verdict
+from modelyard.quantity import GI
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import Resource
+from modelyard.stack.words import did_you_mean
+from modelyard.workloads.remote.offers import Own, near_regions, offers
+from modelyard.workloads.sizing import Sized
+
+
+def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) -> Iterator[Finding]:
+    """The findings about the machine of the resource at ``index``, whose provider is known."""
+    resource = one.resource
+    provider, remote = provider_of(stack.config, resource), resource.remote
+    if provider is None or remote is None or remote.instance_type is None:
+        return
+    where: Path = ("resources", index, "remote")
+    known = types(provider.kind)
+    machine = known.get(remote.instance_type)
+    if machine is None:
+        yield stack.finding(
+            "REM004",
+            Severity.ERROR,
+            (*where, "instanceType"),
+            f"{provider.kind} has no machine with GPUs of type {remote.instance_type} in the table",
+            did_you_mean(remote.instance_type, known, 3, 0.5) or f"it has {', '.join(sorted(known)[:3])} and others",
+        )
+        yield from _region(stack, where, resource, provider.kind, None, own)
+        return
+    if not machine.whole_gpus:
+        what = "fractions of a GPU" if machine.whole == "no" else "GPUs of which nobody knows whether they are whole"
+        yield stack.finding(
+            "REM004",
+            Severity.ERROR,
+            (*where, "instanceType"),
+            f"{machine.type} has {what}",
+            "choose a machine with whole GPUs",
+        )
+    yield from _card(stack, where, machine)
+    yield from _size(stack, where, machine, one)
+    yield from _region(stack, where, resource, provider.kind, machine, own)
+
+
+def unfit_card(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str] | None:
+    """What is wrong with a machine's card, and why; None where it is supported."""
+    card = machine.card
+    if card is None:
+        return f"the card {machine.card_id}, of which nothing is known", ""
+    found = verdict(card, cuda, embeds_ptx)
+    if not found.refusals:
+        return None
+    word = "not supported" if found.supported is False else "not known to be supported"
+    return f"the {card.short}, which is {word}", found.reason
+
+
+def _card(stack: Stack, where: Path, machine: Instance) -> Iterator[Finding]:
+    platform = stack.config.platform
+    if (wrong := unfit_card(machine, platform.cuda, platform.images_embed_ptx)) is not None:
+        yield stack.finding(
+            "REM005",
+            Severity.ERROR,
+            (*where, "instanceType"),
+            f"{machine.type} has {wrong[0]}",
+            "choose a machine with a card that `modelyard gpus --supported` lists",
+            detail=wrong[1],
+        )
+
+
+def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[Finding]:
+    """Whether one machine has what one worker gets; there is one machine for a job."""
+    size = one.size
+    short = []
+    if machine.vcpu is not None and machine.vcpu < size.cpu:
+        short.append(f"{machine.vcpu} of {quantity.cpu(size.cpu)} cores")
+    if machine.memory_gib is not None and machine.memory_gib * GI < size.memory:
+        short.append(f"{machine.memory_gib:g} GiB of {quantity.memory(size.memory)} memory")
+    gpus = max(size.gpus, one.need.gpus or 0)
+    if machine.gpus is not None and machine.gpus < gpus:
+        short.append(f"{machine.gpus} of {gpus} GPUs")
+    have = None if machine.gpus is None or machine.gpu_memory_gb is None else machine.gpus * machine.gpu_memory_gb
+    needed = (one.need.gpu_memory or 0) / 10**9
+    if have is not None and have < needed:
+        short.append(f"{have:g} of {needed:.0f} GB of GPU memory")
+    if short:
+        yield stack.finding(
+            "REM006",
+            Severity.ERROR,
+            (*where, "instanceType"),
+            f"{machine.type} has only {', '.join(short)} that resource {one.resource.name} needs",
+            "choose a larger machine",
+            detail=f"modelyard size {stack.name} {one.resource.name} shows every number",
+        )
+
+
+def _region(
+    stack: Stack, where: Path, resource: Resource, cloud: str, machine: Instance | None, own: Own | None
+) -> Iterator[Finding]:
+    assert resource.remote is not None
+    prefix = resource.remote.region_prefix or ""
+    names = [name for name in region_names(cloud) if begins(name, prefix)]
+    found = offers(stack.config, resource, own)
+    if (machine is None and not names) or (machine is not None and not found):
+        near = ", ".join(near_regions(cloud, prefix, machine))
+        what = (
+            f"no region of {cloud}"
+            if not names
+            else f"no region in which {cloud} rents {resource.remote.instance_type}"
+        )
+        yield stack.finding(
+            "REM007",
+            Severity.ERROR,
+            (*where, "regionPrefix"),
+            f"{what} begins with {prefix}",
+            f"the nearest: {near}" if near else "drop it",
+        )
+        return
+    if not found:
+        return
+    best = found[0]
+    if not best.known:
+        yield stack.finding(
+            "REM007",
+            Severity.ADVICE,
+            (*where, "regionPrefix" if prefix else "instanceType"),
+            f"nobody has looked whether {best.type} is to be had in {best.region}",
+            "ask the provider before relying on it; the launcher fails where it is not",
+            detail=best.unverified,
+        )
+    # A price file is read by whoever passes its prices; without them nobody knows what it says.
+    if best.usd_per_hour is None and (own is not None or stack.config.prices is None):
+        priced = [one.region for one in found if one.usd_per_hour is not None]
+        yield stack.finding(
+            "REM008",
+            Severity.WARNING,
+            (*where, "instanceType"),
+            f"nobody knows what {best.type} costs in {best.region}",
+            f"choose {priced[0]}, whose price is known" if priced else "give its price in the stack's price file",
+        )

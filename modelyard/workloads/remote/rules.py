@@ -1,0 +1,293 @@
+"""What is wrong with providers, buckets and remote resources, but for their machines (``machines``)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from modelyard.findings import Finding, Severity
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import JobType, Resource
+from modelyard.stack.names import instead, named_twice
+from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
+from modelyard.workloads.remote.aws_rules import check_accounts, check_aws
+from modelyard.workloads.remote.cluster_rules import check_cluster
+from modelyard.workloads.remote.lifetimes import check_lifetimes
+from modelyard.workloads.remote.machines import check_machine
+from modelyard.workloads.remote.offers import Own
+from modelyard.workloads.remote.places import data_of, overlapping
+from modelyard.workloads.remote.unread import check_unread
+from modelyard.workloads.sizing import Sized, sized
+
+CODES = tuple(f"REM{number:03}" for number in range(1, 18))
+ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
+"""Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
+models (the platform's vendor, page on resources and GPUs)."""
+_MANY = 3
+"""Overlapping places of one resource that are told one by one."""
+
+
+def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Sized] | None = None) -> Iterator[Finding]:
+    """The findings about remote resources.
+
+    Args:
+        stack: whose resources they are.
+        own: the project's prices, which count beside list prices.
+        everything: the stack's resources, as ``sizing.sized`` gives them, where somebody has them already.
+    """
+    config = stack.config
+    yield from _declared(stack)
+    yield from check_accounts(stack)
+    providers = {one.name: one for one in config.providers}
+    for index, one in enumerate(sized(config) if everything is None else everything):
+        resource, remote = one.resource, one.resource.remote
+        # Behind the stack's own resources come the defaults of jobs that name none, which are never remote.
+        if remote is None:
+            continue
+        where: Path = ("resources", index, "remote")
+        if resource.type not in ALLOWED:
+            yield stack.finding(
+                "REM002",
+                Severity.ERROR,
+                ("resources", index, "type"),
+                f"resource {resource.name} is for {resource.type} jobs, which cannot be remote",
+                f"drop remote, or make it one of {', '.join(ALLOWED)}",
+            )
+        else:
+            yield from _without_gpus(stack, index, one)
+            yield from _not_deep(stack, one)
+        yield from _one_place(stack, where, resource, remote, providers)
+        yield from _reached(stack, where, resource, remote, providers)
+        yield from check_cluster(stack, index, one)
+        yield from check_unread(stack, index, one)
+        yield from check_lifetimes(stack, index, one)
+        if remote.provider in providers and remote.cluster is None:
+            yield from check_machine(stack, index, one, own)
+            yield from check_aws(stack, index, resource, own)
+    yield from _apart(stack)
+
+
+def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """What is remote for GPUs that it neither asks for nor needs."""
+    resource = one.resource
+    if not one.size.gpus:
+        yield stack.finding(
+            "REM003",
+            Severity.WARNING,
+            ("resources", index) if resource.gpus is None else ("resources", index, "gpus"),
+            f"resource {resource.name} is remote, and asks for no GPU",
+            "set gpus, or drop remote: without GPUs its jobs run beside the data",
+        )
+
+
+def _not_deep(stack: Stack, one: Sized) -> Iterator[Finding]:
+    """Training jobs that are of no deep-learning model, as far as anybody says.
+
+    A job with parameters of a model is. One with only a dataset is not: its estimate is that of a table in the memory
+    of one pod. Where a job says neither, the GPUs of its resource say it.
+    """
+    for job, _ in one.jobs:
+        if job.type != "training" or job.model.parameters is not None:
+            continue
+        if job.rows is not None or job.columns is not None:
+            summary = f"job {job.name} trains on a dataset in memory, as its sizes say, and cannot be remote"
+        elif not one.size.gpus:
+            summary = f"nothing says that job {job.name} trains a deep-learning model, and no other can be remote"
+        else:
+            continue
+        yield stack.finding(
+            "REM002",
+            Severity.ERROR,
+            ("jobs", next(at for at, known in enumerate(stack.config.jobs) if known is job)),
+            summary,
+            "set model.parameters where it trains a deep-learning model; else give it a resource that is not remote, "
+            "or make it and its resource runtime where it is custom training",
+        )
+
+
+def _declared(stack: Stack) -> Iterator[Finding]:
+    """Providers and buckets by themselves."""
+    config = stack.config
+    for section in ("providers", "buckets"):
+        yield from named_twice(stack, "REM001", section)
+    for index, provider in enumerate(config.providers):
+        if provider.launched_by == "pulumi" and provider.kind != "aws":
+            yield stack.finding(
+                "REM001",
+                Severity.ERROR,
+                ("providers", index, "launcher"),
+                f"provider {provider.name} is {provider.kind}, and Pulumi launches on aws only",
+                "set launcher to skypilot or dstack",
+            )
+        yield from _credentials(
+            stack, ("providers", index), f"provider {provider.name}", provider.credentials, provider.credentials_secret
+        )
+    reachers = {PLATFORM, *(one.name for one in config.providers)}
+    reachers |= {one.name for one in config.resources if one.remote is not None and one.remote.cluster is not None}
+    for index, bucket in enumerate(config.buckets):
+        for number, who in enumerate(bucket.reached_by):
+            if who not in reachers:
+                yield stack.finding(
+                    "REM010",
+                    Severity.ERROR,
+                    ("buckets", index, "reachedBy", number),
+                    f"bucket {bucket.name} is reached by {who}, which is neither a provider nor a remote cluster",
+                    instead(who, reachers, "names"),
+                )
+
+
+def _credentials(stack: Stack, where: Path, what: str, sealed: object, secret: str | None) -> Iterator[Finding]:
+    if (sealed is None) == (secret is None):
+        how = "two kinds of" if sealed is not None else "no"
+        yield stack.finding(
+            "REM012",
+            Severity.ERROR,
+            where,
+            f"{what} has {how} credentials",
+            "give either credentials (encrypted) or credentialsSecret",
+        )
+
+
+def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
+    """How a remote cluster is reached: by a context of the kubeconfig, or by credentials."""
+    ways = {
+        "context": cluster.context,
+        "credentialsSecret": cluster.credentials_secret,
+        "credentials": cluster.credentials,
+    }
+    given = [key for key, value in ways.items() if value is not None]
+    if len(given) == 1:
+        return
+    if given:
+        several = f"{', '.join(given[:-1])} and {given[-1]}"
+        summary = f"cluster of {name} has {several}, and is reached by one of them only"
+        remedy = f"keep one of {' and '.join(given)}; to change from one to another, write the other and apply"
+    else:
+        summary = f"cluster of {name} has neither a context nor credentials"
+        remedy = (
+            "give one of context (of the kubeconfig), credentialsSecret (a Secret of the platform's namespace) and "
+            "credentials (encrypted)"
+        )
+    yield stack.finding("REM012", Severity.ERROR, where, summary, remedy)
+
+
+def _one_place(
+    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
+) -> Iterator[Finding]:
+    """Whether it is said where the jobs run, and all of it."""
+    name = resource.name
+    if (remote.cluster is None) == (remote.provider is None):
+        what = "neither a cluster nor a provider" if remote.cluster is None else "a cluster and a provider"
+        yield stack.finding(
+            "REM003", Severity.ERROR, where, f"resource {name} has {what}", "give one of the two: cluster or provider"
+        )
+    if remote.cluster is not None:
+        yield from _way(stack, (*where, "cluster"), name, remote.cluster)
+    elif remote.provider is not None and remote.provider not in providers:
+        yield stack.finding(
+            "REM001",
+            Severity.ERROR,
+            (*where, "provider"),
+            f"resource {name} is at provider {remote.provider}, which there is not",
+            instead(remote.provider, providers, "providers"),
+        )
+    if remote.cluster is None:
+        given = {"instanceType": remote.instance_type, "image": remote.image, "command": remote.command}
+        missing = [key for key, value in given.items() if not value]
+        if missing and remote.provider is not None:
+            yield stack.finding(
+                "REM003",
+                Severity.ERROR,
+                where,
+                f"resource {name} does not say {' and '.join(missing)}",
+                "a machine is rented by its type, and runs the command in the image",
+            )
+        if remote.time_limit is None and remote.provider is not None:
+            yield stack.finding(
+                "REM009",
+                Severity.ERROR,
+                where,
+                f"resource {name} has no time limit, and a rented machine costs until it is given back",
+                "set timeLimit to the longest that a job may run, such as 6h",
+            )
+    provider = providers.get(remote.provider or "")
+    pulumi = remote.cluster is None and provider is not None and provider.launched_by == "pulumi"
+    if pulumi and resource.type == "llm-serving" and remote.port is None:
+        yield stack.finding(
+            "REM003",
+            Severity.ERROR,
+            where,
+            f"resource {name} does not say on which port its jobs serve, so nobody would reach them",
+            "set port to the one that its command listens on, such as 8000",
+        )
+    if remote.model is None and resource.type != "llm-serving":
+        yield stack.finding(
+            "REM003",
+            Severity.ERROR,
+            where,
+            f"resource {name} does not say where its jobs write their models",
+            "set model: a bucket that both sides reach, and a prefix",
+        )
+    if data_of(resource) is None and resource.type == "training":
+        yield stack.finding(
+            "REM003",
+            Severity.ERROR,
+            where,
+            f"resource {name} does not say how its training jobs get their data",
+            "set data.shared where the machine reaches the platform's storage, else data.transfer",
+        )
+
+
+def _reached(
+    stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
+) -> Iterator[Finding]:
+    """Whether both sides reach the buckets: the platform writes data and fetches models, the job does the reverse."""
+    buckets = {one.name: one for one in stack.config.buckets}
+    far = resource.name if remote.cluster is not None else remote.provider
+    # A provider that there is not reaches nothing, which is told of itself.
+    sides = {PLATFORM: "the platform"}
+    if far is not None and (far in providers or remote.cluster is not None):
+        sides[far] = far
+    way = data_of(resource)
+    places: list[tuple[Place, Path, str]] = []
+    if way is not None:
+        places.append((way[1], (*where, "data", way[0]), "its data"))
+    if remote.model is not None:
+        places.append((remote.model, (*where, "model"), "its models"))
+    for place, path, what in places:
+        bucket = buckets.get(place.bucket)
+        if bucket is None:
+            yield stack.finding(
+                "REM001",
+                Severity.ERROR,
+                (*path, "bucket"),
+                f"resource {resource.name} has {what} in bucket {place.bucket}, which there is not",
+                instead(place.bucket, buckets, "buckets"),
+            )
+            continue
+        absent = [who for who in sides if who not in bucket.reached_by]
+        if absent:
+            shared = path[-1] == "shared" and far in absent
+            other = f"; where {far} cannot reach it, use data.transfer" if shared else ""
+            yield stack.finding(
+                "REM010",
+                Severity.ERROR,
+                (*path, "bucket"),
+                f"resource {resource.name} has {what} in bucket {bucket.name}, "
+                f"which {' and '.join(sides[who] for who in absent)} cannot reach",
+                f"name a bucket that both reach, or add {' and '.join(absent)} to its reachedBy{other}",
+            )
+
+
+def _apart(stack: Stack) -> Iterator[Finding]:
+    """Whether each job writes where nobody else reads or writes."""
+    told: dict[str, int] = {}
+    for one, other in overlapping(stack.config):
+        told[one.resource] = told.get(one.resource, 0) + 1
+        if told[one.resource] > _MANY:
+            continue
+        what = f"job {other.job} writes" if other.job else f"resource {other.resource} reads its data from"
+        yield stack.finding(
+            "REM011",
+            Severity.ERROR,
+            (*one.path, "prefix"),
+            f"job {one.job} writes its model to {one.prefix} of {one.bucket}, and {what} {other.prefix}",
+            "give the model a prefix that is neither inside another nor around one",
+        )

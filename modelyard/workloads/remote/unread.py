@@ -1,0 +1,177 @@
+"""Settings that mean nothing for jobs elsewhere. A setting that nobody heeds would be taken for one that holds."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import resolve
+from modelyard.hardware.rented import machine_of
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.remote import Cluster
+from modelyard.workloads.remote.copies import image_of_copy
+from modelyard.workloads.remote.places import writes
+from modelyard.workloads.sizing import Sized
+
+_MACHINE: Final = {
+    "command": "remote.command of its resource",
+    "image": "remote.image of its resource",
+    "timeLimit": "remote.timeLimit of its resource",
+    "env": "the image",
+}
+"""Settings of a job that a rented machine has from elsewhere. Some have a default, so what the file says counts."""
+_CLUSTER: Final = ("instanceType", "regionPrefix", "timeLimit", "command")
+"""Settings of a rented machine."""
+
+
+def check_unread(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """The findings about the remote resource at ``index`` and about its jobs."""
+    resource = one.resource
+    if resource.remote is None:
+        return
+    where: Path = ("resources", index)
+    yield from _workers(stack, where, one)
+    if resource.team is not None:
+        yield _finding(stack, (*where, "team"), f"resource {resource.name}", "team", *_waits(resource))
+    yield from _resource(stack, where, resource)
+    for number, job in enumerate(stack.config.jobs):
+        if job.resource == resource.name:
+            yield from _job(stack, ("jobs", number), job, resource)
+
+
+def _workers(stack: Stack, where: Path, one: Sized) -> Iterator[Finding]:
+    """Whether its jobs have one worker: elsewhere there is nothing by which several would find each other."""
+    remote = one.resource.remote
+    if one.size.workers > 1 and remote is not None:
+        what = "one pod" if remote.cluster is not None else "one machine"
+        yield stack.finding(
+            "REM006",
+            Severity.ERROR,
+            (*where, "workers") if one.resource.workers is not None else (*where, "remote"),
+            f"resource {one.resource.name} gets {one.size.workers} workers, and a remote job has {what}",
+            f"set workers to 1, and make the {what.removeprefix('one ')} large enough",
+        )
+
+
+def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
+    """Settings of the resource itself."""
+    remote, who = resource.remote, f"resource {resource.name}"
+    assert remote is not None
+    if remote.cluster is None:
+        if resource.image is not None:
+            why = "a machine runs remote.image"
+            yield _finding(stack, (*where, "image"), who, "image", why, "say it in remote.image")
+        yield from _gpu(stack, where, resource)
+    if remote.cluster is not None:
+        for key in _CLUSTER:
+            if (*where, "remote", key) in stack.positions:
+                remedy = f"drop it, or say it in {key} of its jobs" if key in ("timeLimit", "command") else "drop it"
+                why = "it has a cluster, and rents no machine"
+                yield _finding(stack, (*where, "remote", key), who, f"remote.{key}", why, remedy)
+        yield from _shared(stack, where, resource, remote.cluster)
+    yield from _copies(stack, where, resource)
+    if remote.port is not None and (remote.cluster is not None or resource.type != "llm-serving"):
+        why = "only llm-serving jobs are reached by one"
+        if remote.cluster is not None:
+            why = "kubectl port-forward takes any port of a pod"
+        yield _finding(stack, (*where, "remote", "port"), who, "remote.port", why, "drop it")
+
+
+def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> Iterator[Finding]:
+    """What of a cluster the first resource on it says for all of them."""
+    remotes = ((one.name, one.remote.cluster) for one in stack.config.resources if one.remote is not None)
+    name, first = next((name, known) for name, known in remotes if known is not None and known.place == cluster.place)
+    said = {
+        "createNamespace": (cluster.create_namespace, first.create_namespace),
+        "credentialsSecret": (cluster.credentials_secret, first.credentials_secret),
+    }
+    for key, (own, theirs) in said.items():
+        at = (*where, "remote", "cluster", key)
+        if own != theirs and at in stack.positions:
+            why = f"{name} is the first on this cluster, and its own holds for all"
+            yield _finding(stack, at, f"resource {resource.name}", f"{key} of its own", why, f"say it in {name}")
+
+
+def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
+    """Whether there is something to copy out of the platform and back, and an image that copies."""
+    remote = resource.remote
+    assert remote is not None
+    for key, copying, copied, why, remedy in (
+        (
+            "exportFrom",
+            remote.export_from,
+            remote.data.transfer is not None,
+            "its data is not exported",
+            "drop it, or say data.transfer",
+        ),
+        (
+            "importTo",
+            remote.import_to,
+            writes(resource),
+            "it writes no model",
+            "drop it" if resource.type == "llm-serving" else "drop it, or say model",
+        ),
+    ):
+        if copying is None:
+            continue
+        at, who = (*where, "remote", key), f"resource {resource.name}"
+        if not copied:
+            yield _finding(stack, at, who, f"remote.{key}", why, remedy)
+        elif image_of_copy(stack.config, resource, copying) is None:
+            yield _finding(stack, at, who, f"remote.{key}", "nobody names an image that copies", "set its image")
+
+
+def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
+    """Whether the card that the resource names is the one of the machine that it rents."""
+    machine, wanted = machine_of(stack.config, resource), resolve(resource.gpu or "")
+    if machine is None or machine.card is None or wanted is None or machine.card_id in (wanted.members or (wanted.id,)):
+        return
+    why = f"{machine.type} has the {machine.card.short}"
+    remedy = "drop it, or rent a machine with that card"
+    yield _finding(stack, (*where, "gpu"), f"resource {resource.name}", f"gpu {resource.gpu}", why, remedy)
+
+
+def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Finding]:
+    """Settings of one of its jobs."""
+    who, remote = f"job {job.name}", resource.remote
+    assert remote is not None
+    # What a team's queue gives, which is in the platform's cluster.
+    queued = {
+        "team": job.team,
+        "priority": job.priority,
+        "leastWorkers": job.least_workers,
+        "together": job.together,
+    }
+    for key, value in queued.items():
+        if value is not None:
+            yield _finding(stack, (*where, key), who, key, *_waits(resource))
+    if job.engine != "job":
+        why = f"a remote job has one worker, and {job.engine} several"
+        yield _finding(stack, (*where, "engine"), who, f"engine {job.engine}", why, "drop engine")
+    if job.trials is not None:
+        yield _finding(stack, (*where, "trials"), who, "trials", "a remote job is one run", "drop trials")
+    if remote.cluster is not None:
+        return
+    for key, place in _MACHINE.items():
+        if (*where, key) in stack.positions:
+            why = f"a machine has it from {place}"
+            yield _finding(stack, (*where, key), who, key, why, f"drop it, and put it into {place}")
+    for key in ("retries", "keep"):
+        if (*where, key) in stack.positions:
+            why = "a machine runs its job once, and goes"
+            yield _finding(stack, (*where, key), who, key, why, "drop it; to run it again, launch it again")
+
+
+def _waits(resource: Resource) -> tuple[str, str]:
+    """Why a team's queue gives nothing there, and what to do."""
+    assert resource.remote is not None
+    if resource.remote.cluster is None:
+        return "a machine of its own waits in no team's queue", "drop it"
+    return (
+        "its cluster knows no teams of this one",
+        "drop it, and limit its jobs by quota of its cluster; or drop remote, and give the team clusters",
+    )
+
+
+def _finding(stack: Stack, path: Path, who: str, key: str, why: str, remedy: str) -> Finding:
+    return stack.finding("REM016", Severity.ERROR, path, f"{who} is remote and cannot have {key}: {why}", remedy)

@@ -1,0 +1,323 @@
+"""From the size of a job to what it needs, one function a type of job; every number on the way is a term."""
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Final
+
+from modelyard.hardware import Card
+from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
+from modelyard.quantity import GB, GI, parse
+from modelyard.stack.jobs import Job, JobType
+from modelyard.workloads.sizing.numbers import amount, count
+from modelyard.workloads.sizing.sources import (
+    CACHE_BYTES,
+    CELL,
+    COPIES,
+    CUDA,
+    ENGINE_SHARE,
+    IN_MEMORY,
+    MOST_CPU,
+    MOST_MEMORY,
+    PARTITION,
+    PROCESS,
+    TRAINING_BYTES,
+    UTILISATION,
+    WAVES,
+    WEIGHT,
+)
+from modelyard.workloads.sizing.values import Estimate, Need, Term, Unit
+
+MOST_GPUS: Final = 16
+"""GPUs of the largest machine in the table of instances; more than that takes several."""
+
+_PARTITION: Final = amount(PARTITION)
+_PROCESS: Final = f"{amount(PROCESS)} of the process"
+_MOST_MEMORY: Final = amount(MOST_MEMORY)
+"""What most estimates say, in words: a large stack has thousands of them."""
+
+
+def estimate(job: Job, card: Card | None) -> Estimate:
+    """What a job needs.
+
+    Args:
+        job: with its sizes.
+        card: whose memory the GPUs have; None where nobody knows the card.
+    """
+    return _FORMULAS[job.type](job, card)
+
+
+class _Sum:
+    """The terms of an estimate on their way."""
+
+    def __init__(self) -> None:
+        self.terms: list[Term] = []
+
+    def term(self, name: str, formula: str, value: Fraction | int, unit: Unit, *sources: str) -> Fraction:
+        """Notes a line and gives its value."""
+        self.terms.append(Term(name, formula, Fraction(value), unit, sources))
+        return Fraction(value)
+
+    def whole(self, name: str, formula: str, value: Fraction, unit: Unit, *sources: str) -> int:
+        """The same, rounded up, and at least 1."""
+        return int(self.term(name, formula, max(math.ceil(value), 1), unit, *sources))
+
+    def gi(self, name: str, formula: str, value: Fraction, *sources: str) -> int:
+        """The same in whole Gi."""
+        return int(self.term(name, formula, max(math.ceil(value / GI), 1) * GI, "bytes", *sources))
+
+    def result(self, need: Need, *missing: str, notes: tuple[str, ...] = ()) -> Estimate:
+        return Estimate(need, tuple(self.terms), missing, notes)
+
+
+def _absent(**given: object) -> tuple[str, ...]:
+    """The keys without a value, in the stack file's spelling."""
+    return tuple(key.replace("__", ".") for key, value in given.items() if value is None)
+
+
+def _each(value: Fraction | int, word: str) -> str:
+    """A number with its unit: ``1 row``, ``50,000,000 rows``."""
+    return f"{count(value)} {word}" + ("" if value == 1 else "s")
+
+
+def _data(job: Job, found: _Sum) -> Fraction | None:
+    """Bytes of the dataset."""
+    if job.rows is None or job.columns is None:
+        return None
+    rows = parse(job.rows)
+    formula = f"{_each(rows, 'row')} × {_each(job.columns, 'column')} × {CELL} bytes"
+    return found.term("data", formula, rows * job.columns * CELL, "bytes", "cell")
+
+
+def _partitions(data: Fraction, found: _Sum) -> int:
+    """Cores for a dataset that is worked on piece by piece."""
+    pieces = found.whole("partitions", f"data ÷ {_PARTITION}", data / PARTITION, "parts", "partition")
+    return found.whole("cores in all", f"partitions ÷ {WAVES}", Fraction(pieces, WAVES), "cores", "waves")
+
+
+def _data_sink(job: Job, _card: Card | None) -> Estimate:
+    """Rows stream through: a core holds one partition at a time."""
+    found = _Sum()
+    data = _data(job, found)
+    if data is None:
+        return found.result(Need(gpus=0), *_absent(rows=job.rows, columns=job.columns))
+    cores = min(_partitions(data, found), MOST_CPU)
+    cpu = found.whole("cpu", f"cores in all, at most {MOST_CPU}", Fraction(cores), "cores", "convention")
+    each = cpu * PARTITION * IN_MEMORY + PROCESS
+    formula = f"{_each(cpu, 'core')} × {_PARTITION} × {IN_MEMORY} + {_PROCESS}"
+    memory = found.gi("memory", formula, Fraction(each), "in-memory", "convention")
+    return found.result(Need(1, cpu, memory, 0), notes=("a stream takes the time it takes; more workers load faster",))
+
+
+def _dataset(job: Job, _card: Card | None) -> Estimate:
+    """The whole set is in the workers' memory, as joins and aggregates want it."""
+    found = _Sum()
+    data = _data(job, found)
+    if data is None:
+        return found.result(Need(gpus=0), *_absent(rows=job.rows, columns=job.columns))
+    memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
+    workers = found.whole("workers", f"in memory ÷ {_MOST_MEMORY}", memory / MOST_MEMORY, "pods", "convention")
+    cores = min(_partitions(data, found), workers * MOST_CPU)
+    formula = f"cores in all ÷ workers, at most {MOST_CPU}"
+    cpu = found.whole("cpu", formula, Fraction(cores, workers), "cores", "convention")
+    each = memory / workers + PROCESS
+    formula = f"in memory ÷ workers + {_PROCESS}"
+    return found.result(Need(workers, cpu, found.gi("memory", formula, each, "convention"), 0))
+
+
+def _training(job: Job, card: Card | None) -> Estimate:
+    """A model with parameters is trained on GPUs, any other one on the whole dataset in the memory of one pod."""
+    return _deep_training(job, card) if job.model.parameters is not None else _classic_training(job)
+
+
+def _classic_training(job: Job) -> Estimate:
+    found = _Sum()
+    data = _data(job, found)
+    if data is None:
+        # Whether it takes a GPU nobody can tell either.
+        return found.result(Need(), *_absent(rows=job.rows, columns=job.columns, model__parameters=None))
+    memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
+    cpu = found.whole("cpu", "the least of a training pod", Fraction(TRAINING_CPU), "cores", "training-pod")
+    least = Fraction(MEMORY_GB * GB)
+    formula = f"in memory + {_PROCESS}, at least {MEMORY_GB} GB"
+    each = found.gi("memory", formula, max(memory + PROCESS, least), "training-pod", "convention")
+    return found.result(Need(1, cpu, each, 0), notes=("one pod: few of these libraries divide a model among several",))
+
+
+def _deep_training(job: Job, card: Card | None) -> Estimate:
+    found = _Sum()
+    model = job.model
+    assert model.parameters is not None
+    parameters = parse(model.parameters)
+    formula = f"{count(parameters)} parameters × {TRAINING_BYTES} bytes"
+    needed = found.term("weights, gradients, optimizer", formula, parameters * TRAINING_BYTES, "bytes", "training")
+    if model.activation is not None:
+        each = parse(model.activation)
+        formula = f"batch {job.batch} × {amount(each)}"
+        needed += found.term("activations", formula, each * job.batch, "bytes")
+    missing = _absent(model__activation=model.activation)
+    notes = ("activations come on top of it",) if missing else ()
+    found.term("CUDA", "what a process takes on each GPU", CUDA, "bytes", "training")
+    if card is None:
+        needed = found.term("GPU memory", "their sum", needed + CUDA, "bytes")
+        return found.result(Need(gpu_memory=math.ceil(needed)), *missing, notes=notes)
+    room = Fraction(card.memory_gb * GB - CUDA)
+    gpus = found.whole(
+        "GPUs", f"all but CUDA ÷ ({card.memory_gb} GB of the {card.short} − CUDA)", needed / room, "GPUs", "sharding"
+    )
+    needed = found.term("GPU memory", "their sum, CUDA on each GPU", needed + CUDA * gpus, "bytes")
+    return found.result(_training_pod(found, gpus, card, needed), *missing, notes=notes)
+
+
+def _training_pod(found: _Sum, gpus: int, card: Card, gpu_memory: Fraction) -> Need:
+    """One pod with the GPUs: its cores and memory follow them."""
+    cores, beside = beside_gpus(gpus, card)
+    cpu = found.whole("cpu", f"{TRAINING_CPU}, and no fewer than GPUs", Fraction(cores), "cores", "training-pod")
+    least = max(MEMORY_GB, card.memory_gb)
+    memory = found.gi("memory", f"{gpus} × {least} GB", Fraction(beside), "training-pod")
+    return Need(1, cpu, memory, gpus, math.ceil(gpu_memory))
+
+
+def beside_gpus(gpus: int, card: Card) -> tuple[int, int]:
+    """Cores and bytes of memory, in whole Gi, that a pod with so many GPUs of a card needs beside them."""
+    memory = Fraction(gpus * max(MEMORY_GB, card.memory_gb) * GB)
+    return max(TRAINING_CPU, gpus), math.ceil(memory / GI) * GI
+
+
+def _busy(job: Job, found: _Sum) -> Fraction | None:
+    """Cores that are busy all the time, or requests under way."""
+    if job.request_rate is None or job.request_time is None:
+        return None
+    rate, time = parse(job.request_rate), parse(job.request_time)
+    formula = f"{count(rate)} a second × {count(time)} s"
+    return found.term("requests at a time", formula, rate * time, "requests", "little")
+
+
+def _model_size(job: Job, found: _Sum) -> Fraction | None:
+    """Bytes of the model's file."""
+    model = job.model
+    if model.size is not None:
+        return found.term("model", "size of its file", parse(model.size), "bytes")
+    if model.parameters is None:
+        return None
+    parameters, each = parse(model.parameters), WEIGHT[model.precision]
+    formula = f"{count(parameters)} parameters × {count(each)} bytes ({model.precision})"
+    return found.term("model", formula, parameters * each, "bytes")
+
+
+def _with_model(found: _Sum, size: Fraction | None, rest: int, formula: str) -> int | None:
+    """Memory of a pod that has a model in it; None where nobody knows its size."""
+    if size is None:
+        return None
+    return found.gi("memory", f"model × {COPIES} + {formula}", size * COPIES + rest, "copies", "convention")
+
+
+def _spread(found: _Sum, cores: int) -> tuple[int, int]:
+    """Workers, and the cores of each."""
+    workers = found.whole("workers", f"cores in all ÷ {MOST_CPU}", Fraction(cores, MOST_CPU), "pods", "convention")
+    return workers, found.whole("cpu", "cores in all ÷ workers", Fraction(cores, workers), "cores")
+
+
+def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
+    """Rows are worked on by all cores until a given time."""
+    found = _Sum()
+    size = _model_size(job, found)
+    missing = _absent(
+        rows=job.rows, columns=job.columns, requestTime=job.request_time, within=job.within, model__size=size
+    )
+    if job.rows is None or job.request_time is None or job.within is None:
+        return found.result(Need(gpus=0), *missing)
+    rows, time = parse(job.rows), parse(job.request_time)
+    work = f"{_each(rows, 'row')} × {count(time)} s ÷ {count(Fraction(job.within))} s"
+    busy = found.term("busy cores", work, rows * time / job.within, "cores", "little")
+    formula = f"busy cores ÷ {count(UTILISATION)}"
+    cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
+    workers, cpu = _spread(found, cores)
+    if job.columns is None:
+        memory = _with_model(found, size, PROCESS, _PROCESS)
+        notes = ("the rows that are worked on come on top of it",) if memory is not None else ()
+        return found.result(Need(workers, cpu, memory, 0), *missing, notes=notes)
+    held = cpu * job.batch * job.columns * CELL * IN_MEMORY
+    cells = f"{_each(cpu, 'core')} × {_each(job.batch, 'row')} × {_each(job.columns, 'column')}"
+    formula = f"{cells} × {CELL} × {IN_MEMORY} bytes + {_PROCESS}"
+    memory = _with_model(found, size, held + PROCESS, formula)
+    return found.result(Need(workers, cpu, memory, 0), *missing)
+
+
+def _serving(job: Job, _card: Card | None) -> Estimate:
+    """Requests are answered on CPUs, one core a request."""
+    found = _Sum()
+    size = _model_size(job, found)
+    missing = _absent(requestRate=job.request_rate, requestTime=job.request_time, model__size=size)
+    busy = _busy(job, found)
+    workers = cpu = None
+    if busy is not None:
+        formula = f"requests at a time ÷ {count(UTILISATION)}, a core each"
+        cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
+        workers, cpu = _spread(found, cores)
+    return found.result(Need(workers, cpu, _with_model(found, size, PROCESS, _PROCESS), 0), *missing)
+
+
+def _llm_serving(job: Job, card: Card | None) -> Estimate:
+    """Weights and the cache of keys and values are in the memory of one pod's GPUs."""
+    found = _Sum()
+    model = job.model
+    weights = _model_size(job, found)
+    cache = _cache(job, found)
+    missing = _absent(
+        requestRate=job.request_rate,
+        requestTime=job.request_time,
+        sequence=job.sequence,
+        model__layers=model.layers,
+        model__keyValueHeads=model.key_value_heads,
+        model__headSize=model.head_size,
+    )
+    if weights is None:
+        return found.result(Need(), "model.parameters", *missing)
+    notes: tuple[str, ...] = () if cache is not None else ("the cache of keys and values comes on top of it",)
+    formula = f"(model + cache) ÷ {count(ENGINE_SHARE)}" if cache is not None else f"model ÷ {count(ENGINE_SHARE)}"
+    needed = found.term("GPU memory", formula, (weights + (cache or 0)) / ENGINE_SHARE, "bytes", "engine")
+    if card is None:
+        return found.result(Need(workers=1, gpu_memory=math.ceil(needed)), *missing, notes=notes)
+    ratio = needed / (card.memory_gb * GB)
+    gpus = 1
+    while gpus < ratio and gpus < MOST_GPUS:
+        gpus *= 2
+    formula = f"GPU memory ÷ {card.memory_gb} GB of the {card.short}, up to 1, 2, 4, 8 …"
+    if gpus < ratio:
+        notes += (f"more than {MOST_GPUS} GPUs of one machine; it takes several machines, or a card with more memory",)
+        return found.result(Need(workers=1, gpu_memory=math.ceil(needed)), *missing, notes=notes)
+    found.term("GPUs", formula, gpus, "GPUs", "tensor-parallel")
+    return found.result(_training_pod(found, gpus, card, needed), *missing, notes=notes)
+
+
+def _cache(job: Job, found: _Sum) -> Fraction | None:
+    """Bytes of the keys and values of all requests under way."""
+    model = job.model
+    if model.layers is None or model.key_value_heads is None or model.head_size is None or job.sequence is None:
+        return None
+    busy = _busy(job, found)
+    if busy is None:
+        return None
+    formula = f"2 × {model.layers} layers × {model.key_value_heads} heads × {model.head_size} × {CACHE_BYTES} bytes"
+    token = 2 * model.layers * model.key_value_heads * model.head_size * CACHE_BYTES
+    each = found.term("a token", formula, token, "bytes", "cache")
+    at_once = max(math.ceil(busy), 1)
+    formula = f"a token × {count(Fraction(job.sequence))} tokens × {_each(at_once, 'request')} at a time"
+    return found.term("cache", formula, each * job.sequence * at_once, "bytes", "cache")
+
+
+def _runtime(_job: Job, _card: Card | None) -> Estimate:
+    """Nobody knows what is in a custom runtime."""
+    return Estimate(Need(), notes=("a custom runtime is sized by its resource alone",))
+
+
+_FORMULAS: Final[Mapping[JobType, Callable[[Job, Card | None], Estimate]]] = {
+    "data-sink": _data_sink,
+    "dataset": _dataset,
+    "training": _training,
+    "batch-prediction": _batch_prediction,
+    "serving": _serving,
+    "llm-serving": _llm_serving,
+    "runtime": _runtime,
+}

@@ -1,0 +1,157 @@
+"""What is wrong with resources whose GPUs are slices: whether the slice is there, is large enough, and can grow."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Final
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import resolve
+from modelyard.hardware.partitions import Slice, able_to_grow, card_name, partition_card, slices
+from modelyard.quantity import GB
+from modelyard.stack.config import Path, Stack
+from modelyard.stack.jobs import Resource
+from modelyard.stack.names import instead
+from modelyard.stack.partitions import Partition, PartitionMode
+from modelyard.workloads.sizing.numbers import count
+from modelyard.workloads.sizing.resources import Sized
+
+_NEVER: Final[dict[PartitionMode, str]] = {
+    "mps": "The device plugin gives each of its pods an equal part of threads and memory for good, idle or not.",
+    "mig": "A slice is a part of the hardware; a pod has more only after a restart on a larger slice or a whole GPU.",
+}
+"""Why a pod never has more than its slice."""
+
+
+def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """The findings about the partition that a resource names, or has to find."""
+    resource, config = one.resource, stack.config
+    where: Path = ("resources", index)
+    if resource.partition is None:
+        if resource.slice is not None:
+            yield _unknown(stack, (*where, "slice"), resource, "has a slice and no partition", "name the partition")
+        if resource.grow and one.part is None:
+            able = [partition.name for partition in able_to_grow(config, resource)]
+            yield stack.finding(
+                "PAR012",
+                Severity.ERROR,
+                (*where, "grow"),
+                f"resource {resource.name} is to grow, and names no partition on which it could",
+                f"name one of them: {', '.join(able)}" if able else "add a partition of mode time-slicing, and name it",
+            )
+            return
+    else:
+        known = {partition.name: partition for partition in config.partitions}
+        partition = known.get(resource.partition)
+        if partition is None:
+            yield _unknown(
+                stack,
+                (*where, "partition"),
+                resource,
+                f"is on partition {resource.partition}, which there is not",
+                instead(resource.partition, known, "partitions"),
+            )
+            return
+        yield from _profile(stack, where, resource, partition, one.part)
+        if resource.grow and partition.mode in _NEVER:
+            yield stack.finding(
+                "PAR012",
+                Severity.ERROR,
+                (*where, "grow"),
+                f"resource {resource.name} cannot grow on partition {partition.name}: {partition.mode} does not",
+                "take a partition of mode time-slicing, or drop grow",
+                detail=f"{_NEVER[partition.mode]} Time-slicing lets one pod use an idle GPU whole, and keeps none from "
+                "another's memory or faults.",
+            )
+    if one.part is not None:
+        yield from _number(stack, where, one, one.part)
+        yield from _memory(stack, where, one, one.part)
+        if resource.remote is not None:
+            yield _unknown(
+                stack,
+                (*where, "partition"),
+                resource,
+                "is remote, and partitions are of this cluster's nodes",
+                "drop partition",
+            )
+
+
+def _unknown(stack: Stack, where: Path, resource: Resource, summary: str, remedy: str) -> Finding:
+    return stack.finding("PAR011", Severity.ERROR, where, f"resource {resource.name} {summary}", remedy)
+
+
+def _profile(
+    stack: Stack, where: Path, resource: Resource, partition: Partition, part: Slice | None
+) -> Iterator[Finding]:
+    """Whether the slice is one that the partition has, on the card that the resource wants."""
+    if resource.slice is not None and partition.mode != "mig":
+        summary = f"has slice {resource.slice}, and partition {partition.name} is {partition.mode}"
+        yield _unknown(stack, (*where, "slice"), resource, summary, "drop slice: only MIG has profiles")
+    elif resource.slice is not None and resource.slice not in partition.layout:
+        summary = f"has slice {resource.slice}, which partition {partition.name} has not"
+        remedy = instead(resource.slice, partition.layout, "slices")
+        yield _unknown(stack, (*where, "slice"), resource, summary, remedy)
+    elif part is None and len(slices(stack.config, partition)) > 1:
+        summary = f"does not say which slice of partition {partition.name} it has"
+        yield _unknown(stack, (*where, "partition"), resource, summary, f"set slice: {' or '.join(partition.layout)}")
+    card, wanted = partition_card(stack.config, partition), resolve(resource.gpu or "")
+    if card is not None and wanted is not None and card != wanted:
+        summary = (
+            f"wants the card {resource.gpu}, and partition {partition.name} is of {card_name(stack.config, partition)}"
+        )
+        yield _unknown(stack, (*where, "gpu"), resource, summary, "drop gpu, or name another partition")
+
+
+def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:
+    """Whether one pod may have so many slices, and use them."""
+    gpus, partition = one.size.gpus, part.partition
+    if not gpus:
+        yield stack.finding(
+            "PAR013",
+            Severity.ERROR,
+            (*where, "gpus"),
+            f"a pod of resource {one.resource.name} asks for no slice of partition {partition.name}, "
+            "and would be kept to its nodes all the same",
+            "set gpus to 1, or drop partition",
+        )
+    if gpus < 2:
+        return
+    shared = partition.mode != "mig" and partition.fail_requests_greater_than_one
+    yield stack.finding(
+        "PAR013",
+        Severity.ERROR if shared else Severity.WARNING,
+        (*where, "gpus"),
+        f"a pod of resource {one.resource.name} asks for {gpus} slices of partition {partition.name}, "
+        + ("and the device plugin gives it one" if shared else "and a process uses one of them"),
+        "set gpus to 1, and workers to more",
+        detail="The pod would fail with UnexpectedAdmissionError."
+        if shared
+        else "Slices are not added up: a process sees one MIG slice, and several shares of a GPU are no larger share.",
+    )
+
+
+def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:
+    """Whether what the jobs need of GPU memory is there for one pod."""
+    needed, have, partition = one.need.gpu_memory, part.memory, part.partition
+    if not needed or have is None:
+        return
+    jobs = ", ".join(job.name for job, found in one.jobs if found.need.gpu_memory)
+    detail = f"jobs: {jobs}; modelyard size {stack.name} {one.resource.name} shows every number"
+    words = f"the jobs of resource {one.resource.name} need {count(Fraction(needed, GB))} GB of GPU memory"
+    if needed > have:
+        yield stack.finding(
+            "PAR014",
+            Severity.ERROR,
+            (*where, "slice" if one.resource.slice else "partition"),
+            f"{words}, and a slice of partition {partition.name} has {count(have / GB)}",
+            "take a larger slice, or whole GPUs",
+            detail=detail,
+        )
+    elif partition.mode == "time-slicing" and needed * (partition.replicas or 1) > have:
+        yield stack.finding(
+            "PAR014",
+            Severity.WARNING,
+            (*where, "partition"),
+            f"{words}, and {partition.replicas} pods of partition {partition.name} share {count(have / GB)}",
+            "set fewer replicas, or let the pods take less; nothing stops one from taking all of it",
+            detail=detail,
+        )

@@ -1,0 +1,336 @@
+"""What is wrong with the jobs and resources of a stack."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from modelyard import quantity
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import near_cards, resolve
+from modelyard.quantity import GI
+from modelyard.stack.config import Stack
+from modelyard.stack.jobs import Job, Resource
+from modelyard.stack.names import instead, named_twice
+from modelyard.stack.words import listed, plural
+from modelyard.workloads.sizing.formulas import MOST_GPUS
+from modelyard.workloads.sizing.numbers import amount
+from modelyard.workloads.sizing.partitions import slice_findings
+from modelyard.workloads.sizing.resources import Sized
+from modelyard.workloads.sizing.unread import read, unread
+
+CODES = (
+    *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
+    *("RES211", "RES217", "RES219", "RES225", "PAR011", "PAR012", "PAR013", "PAR014"),
+)
+
+_LONGEST = 63 - len("keda-hpa-")
+"""Letters of a ScaledObject's name: KEDA puts this before it, and the whole into a label."""
+_LONGEST_SERVICE = 63
+"""Letters of a Service's name, which is a part of a DNS name."""
+_ONLY_RUNS = "has only jobs with a command, each with pods of its own"
+_SERVE = ("serving", "llm-serving")
+"""Types whose pods answer requests: one that stops hands them to the others."""
+
+
+def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
+    """The findings about jobs, resources, and what is on what.
+
+    Args:
+        stack: whose jobs they are.
+        everything: its resources, as ``sized`` gives them.
+    """
+    config = stack.config
+    for section in ("resources", "jobs"):
+        yield from named_twice(stack, "RES207", section)
+    resources = {one.name: one for one in config.resources}
+    teams, priorities = ({one.name for one in named} for named in (config.teams, config.priorities))
+    own = iter([one for one in everything if one.own])
+    for index, job in enumerate(config.jobs):
+        if job.resource is None:
+            yield _on_its_own(stack, index, job, next(own))
+        else:
+            yield from _assigned(stack, index, job, job.resource, resources)
+        yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
+        yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
+        yield from _fits_together(stack, index, job, resources.get(job.resource or ""))
+        yield from _unread(stack, index, job)
+    for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
+        yield from _judged(stack, index, one)
+        yield from _known_card(stack, index, resource)
+        yield from _refers(stack, "resources", index, resource, "team", resource.team, teams)
+        yield from slice_findings(stack, index, one)
+        yield from _idle(stack, index, one)
+        yield from _scaled(stack, index, one)
+        yield from _answering(stack, index, one)
+
+
+def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mapping[str, Resource]) -> Iterator[Finding]:
+    """Whether the job is on a resource of its type."""
+    resource = resources.get(wanted)
+    if resource is None:
+        yield stack.finding(
+            "RES201",
+            Severity.ERROR,
+            ("jobs", index, "resource"),
+            f"job {job.name} is on resource {wanted}, which there is not",
+            instead(wanted, resources, "resources"),
+        )
+    elif resource.type != job.type:
+        fitting = [one.name for one in resources.values() if one.type == job.type][:3]
+        yield stack.finding(
+            "RES202",
+            Severity.ERROR,
+            ("jobs", index, "resource"),
+            f"job {job.name} is a {job.type} job, and resource {resource.name} is for {resource.type} jobs",
+            f"put it on {' or '.join(fitting)}" if fitting else f"add a resource of type {job.type}",
+        )
+
+
+def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
+    """What a job gets that names no resource; never a GPU."""
+    if own.need.gpus or own.need.gpu_memory:
+        return stack.finding(
+            "RES205",
+            Severity.ERROR,
+            ("jobs", index),
+            f"job {job.name} needs {_gpus(own)}, and a job without a resource gets none",
+            f"add a resource of type {job.type} with gpus, and name it in the job",
+        )
+    size = own.size
+    return stack.finding(
+        "RES203",
+        Severity.ADVICE,
+        ("jobs", index),
+        f"job {job.name} names no resource and gets one of its own: "
+        f"{size.workers} × {quantity.cpu(size.cpu)} cores, {quantity.memory(size.memory)}, no GPU",
+        f"add a resource of type {job.type}, and name it; jobs that share one cost less",
+    )
+
+
+def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """Whether the pods of a resource can follow their load."""
+    scale, name = one.resource.scale, one.resource.name
+    if scale is None:
+        return
+    scaling = stack.config.autoscaling
+    problems = {
+        "most": (
+            f"may have {scale.most} pods at most, and has {one.size.workers} at least",
+            f"set most to {one.size.workers + 1} or more, or lower workers",
+            scale.most < one.size.workers,
+        ),
+        "cpu": (
+            "has a GPU, and its CPU says little of its load",
+            "set query and each, such as the requests that run",
+            bool(one.size.gpus) and scale.query is None and scale.cpu is None,
+        ),
+        "query": (
+            "is scaled by a query, and nobody says which server to ask",
+            "set autoscaling.prometheus: http://prometheus.monitoring.svc:9090",
+            scale.query is not None and scaling.prometheus is None,
+        ),
+        "": (
+            f"has a name with which its ScaledObject's, resource-{name}, is longer than KEDA takes",
+            f"give it a name of at most {_LONGEST - len('resource-')} letters",
+            len(f"resource-{name}") > _LONGEST,
+        ),
+        "each": (
+            "has no load for one pod to have",
+            "set each to more than 0",
+            scale.each is not None and quantity.parse(scale.each) <= 0,
+        ),
+    }
+    if one.resource.type not in _SERVE:
+        summary = f"is of type {one.resource.type}, and a pod that goes takes its work with it"
+        problems = {"": (summary, f"drop scale; it is for {' and '.join(_SERVE)}", True)}
+    elif one.resource.remote is not None:
+        problems = {"": ("is remote, and only pods of this cluster are scaled", "drop scale, or remote", True)}
+    elif _only_runs(one):
+        problems = {"": (f"{_ONLY_RUNS}, which nobody scales", "drop scale, or the command of a job", True)}
+    for key, (summary, remedy, wrong) in problems.items():
+        if wrong:
+            path = ("resources", index, "scale", key) if key and getattr(scale, key) is not None else None
+            where = path or ("resources", index, "scale")
+            yield stack.finding("RES217", Severity.ERROR, where, f"resource {name} {summary}", remedy)
+
+
+def _only_runs(one: Sized) -> bool:
+    """Whether nothing stands between the runs of its jobs."""
+    return bool(one.jobs) and all(job.command for job, _ in one.jobs)
+
+
+def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """Whether the pods of a resource with a port are asked there."""
+    name = one.resource.name
+    if one.resource.port is None:
+        return
+    if one.resource.remote is not None:
+        summary, remedy = "is remote, and no Service of this cluster leads there", "set port of remote instead"
+    elif one.resource.type not in _SERVE:
+        summary = f"is of type {one.resource.type}, whose pods answer no requests"
+        remedy = f"drop port; it is for {' and '.join(_SERVE)}"
+    elif _only_runs(one):
+        summary, remedy = f"{_ONLY_RUNS}, which no Service finds", "drop port, or the command of a job"
+    elif len(f"resource-{name}") > _LONGEST_SERVICE:
+        summary = f"has a name with which its Service's, resource-{name}, is longer than Kubernetes takes"
+        remedy = f"give it a name of at most {_LONGEST_SERVICE - len('resource-')} letters"
+    else:
+        return
+    where = ("resources", index, "port")
+    yield stack.finding("RES219", Severity.ERROR, where, f"resource {name} {summary}", remedy)
+
+
+def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """Whether the resource is used, and large enough."""
+    name = one.resource.name
+    if not one.jobs:
+        yield stack.finding(
+            "RES206",
+            Severity.ADVICE,
+            ("resources", index),
+            f"no job is on resource {name}",
+            "drop it, or name it in a job",
+        )
+        return
+    jobs = ", ".join(job.name for job, _ in one.jobs)
+    on_gpus = ", ".join(job.name for job, found in one.jobs if found.need.gpus or found.need.gpu_memory)
+    needs_gpus = one.need.gpus or one.need.gpu_memory
+    for key, needed in one.below.items():
+        if key == "gpus" and (one.part is not None or not one.size.gpus):
+            continue  # Slices are not added up; that one is too small is told as such.
+        given, wanted = getattr(one.resource, key), _written(key, needed)
+        remedy = f"set {key} to {wanted}, or keep it if you have measured less"
+        if key == "gpus" and needed > MOST_GPUS:
+            # Training divides its model among workers, of which a machine that is elsewhere is one.
+            divided = one.resource.type == "training" and one.resource.remote is None
+            others = "give it more workers" if divided else "take a smaller model"
+            remedy = f"a machine has {MOST_GPUS} at most: take a card with more memory, or {others}"
+        yield stack.finding(
+            "RES204",
+            Severity.WARNING,
+            ("resources", index, key),
+            f"{key} of resource {name} is {given}, and its jobs are estimated to need {wanted}",
+            remedy,
+            detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows every number",
+        )
+    if needs_gpus and not one.size.gpus:
+        yield stack.finding(
+            "RES205",
+            Severity.ERROR,
+            ("resources", index),
+            f"resource {name} has no GPU, and its jobs need {_gpus(one)}",
+            "set gpus of the resource",
+            detail=f"jobs: {on_gpus}",
+        )
+
+
+def _known_card(stack: Stack, index: int, resource: Resource) -> Iterator[Finding]:
+    if resource.gpu is not None and resolve(resource.gpu) is None:
+        yield stack.finding(
+            "RES208",
+            Severity.ERROR,
+            ("resources", index, "gpu"),
+            f"resource {resource.name} asks for the card {resource.gpu}, which is in no table",
+            near_cards(resource.gpu),
+        )
+
+
+_PLURALS = {"team": "teams", "priority": "priorities"}
+
+
+def _refers(
+    stack: Stack, section: str, index: int, one: Job | Resource, key: str, name: str | None, known: Collection[str]
+) -> Iterator[Finding]:
+    """Whether the team or priority that it names is there."""
+    if name is not None and name not in known:
+        yield stack.finding(
+            "RES210",
+            Severity.ERROR,
+            (section, index, key),
+            f"{section[:-1]} {one.name} names the {key} {name}, which there is not",
+            instead(name, known, _PLURALS[key]),
+        )
+
+
+def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None) -> Iterator[Finding]:
+    """Whether what a job says of its runs can be had together, on its resource."""
+    team = job.team or (resource.team if resource is not None else None)
+    workers = resource.workers if resource is not None else None
+    # Of remote jobs it is told that no team's queue holds them.
+    free = team is None and (resource is None or resource.remote is None)
+    clashes = (
+        (
+            "trials",
+            job.trials is not None and job.engine != "job",
+            f"trials run as plain pods, and its engine is {job.engine}",
+        ),
+        ("leastWorkers", job.least_workers is not None and job.engine == "ray", "a Ray cluster starts whole"),
+        ("leastWorkers", job.least_workers is not None and job.engine == "spark", "Spark has leastExecutors"),
+        (
+            "leastWorkers",
+            job.least_workers is not None and job.trials is not None,
+            "each trial has one worker, and starts by itself",
+        ),
+        (
+            "leastWorkers",
+            job.least_workers is not None and workers is not None and job.least_workers > workers,
+            f"its resource has {workers} workers",
+        ),
+        ("leastWorkers", job.least_workers is not None and free, "only a team's queue starts fewer workers"),
+        ("priority", job.priority is not None and free, "only a team's queue knows priorities"),
+        ("together", job.together is not None and free, "only a team's queue places workers together"),
+    )
+    for key, clash, why in clashes:
+        if clash:
+            yield stack.finding(
+                "RES211",
+                Severity.ERROR,
+                ("jobs", index, key),
+                f"job {job.name} cannot have {key}: {why}",
+                f"drop {key}" + (", or name a team" if team is None and "team" in why else ", or the other setting"),
+            )
+
+
+def _unread(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
+    """Whether a job says sizes that change nothing."""
+    if not (keys := unread(job)):
+        return
+    known = read(job)
+    kind = f"{job.type} job" + (" of a model with parameters" if "model.activation" in known else "")
+    kind = f"an {kind}" if kind.startswith("llm") else f"a {kind}"
+    by = f"by {listed(known, 'and')}" if known else "by its resource alone"
+    yield stack.finding(
+        "RES225",
+        Severity.ADVICE,
+        ("jobs", index, *keys[0].split(".")),
+        f"nothing reads {listed(keys, 'and')} of job {job.name}, which is {kind}",
+        f"drop {'it' if len(keys) == 1 else 'them'}, or correct the type: {kind} is sized {by}",
+    )
+
+
+def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+    """Whether a resource with work gets pods."""
+    waiting = [job.name for job, _ in one.jobs if not job.command]
+    if waiting and one.resource.remote is None and not (one.resource.image or stack.config.runtime.image):
+        yield stack.finding(
+            "RES209",
+            Severity.ADVICE,
+            ("resources", index),
+            f"resource {one.resource.name} is sized and not deployed: it has no image",
+            "set image of the resource or of modelyard:runtime; or give its jobs a command to run once",
+            detail=f"jobs without a command: {', '.join(waiting)}",
+        )
+
+
+def _gpus(one: Sized) -> str:
+    """What is needed of GPUs, in words."""
+    memory = f"{amount(one.need.gpu_memory)} of GPU memory" if one.need.gpu_memory else ""
+    if not one.need.gpus:
+        return memory
+    number = plural(one.need.gpus, "GPU")
+    return f"{number} ({memory})" if memory else number
+
+
+def _written(key: str, value: Fraction) -> str:
+    """As a resource says it: whole Gi, whole numbers."""
+    return f"{math.ceil(value / GI)}Gi" if key == "memory" else str(math.ceil(value))

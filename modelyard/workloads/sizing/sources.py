@@ -1,0 +1,112 @@
+"""The rules and numbers that the formulas rest on, each with its source."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Final
+
+from modelyard.quantity import GI
+from modelyard.workloads.sizing.values import Source
+
+CELL: Final = 8
+"""Bytes of one value: a 64-bit number."""
+IN_MEMORY: Final = 5
+"""Bytes of memory for each byte of data that is worked on."""
+PARTITION: Final = 128 * 2**20
+"""Bytes of data that one core works on at a time."""
+WAVES: Final = 3
+"""Partitions for each core."""
+UTILISATION: Final = Fraction(7, 10)
+"""Part of the capacity that requests may take."""
+TRAINING_BYTES: Final = 18
+"""Bytes for each parameter while it is trained: 6 of weights (16 and 32 bits), 4 of gradients, 8 of AdamW's state."""
+CUDA: Final = GI
+"""Bytes that a process takes on a GPU before it has any data there."""
+ENGINE_SHARE: Final = Fraction(9, 10)
+"""Part of a GPU's memory that a serving engine takes."""
+CACHE_BYTES: Final = 2
+"""Bytes of one number in the cache of keys and values: 16 bits."""
+COPIES: Final = 2
+"""Models in memory while a new version takes the place of the old one."""
+PROCESS: Final = GI
+"""Bytes of an interpreter with its libraries."""
+MOST_MEMORY: Final = 64 * GI
+"""Bytes of the largest worker that is proposed for data; more data takes more workers."""
+MOST_CPU: Final = 8
+"""Cores of the largest worker that is proposed for requests and partitions; more work takes more workers."""
+WEIGHT: Final[Mapping[str, Fraction]] = {
+    "fp32": Fraction(4),
+    "fp16": Fraction(2),
+    "bf16": Fraction(2),
+    "fp8": Fraction(1),
+    "int8": Fraction(1),
+    "int4": Fraction(1, 2),
+}
+"""Bytes of one weight by precision."""
+
+SOURCES: Final[Mapping[str, Source]] = {
+    "cell": Source(
+        "pandas documentation, essential basic functionality, dtypes",
+        "numbers are 64 bits unless something else is asked for",
+        "https://pandas.pydata.org/docs/user_guide/basics.html#dtypes",
+    ),
+    "in-memory": Source(
+        "W. McKinney, Apache Arrow and the 10 Things I Hate About pandas (2017)",
+        "5 to 10 times as much memory as data; the lower end is taken",
+        "https://wesmckinney.com/blog/apache-arrow-pandas-internals/",
+    ),
+    "partition": Source(
+        "Apache Spark documentation, SQL performance tuning, spark.sql.files.maxPartitionBytes",
+        "a task reads 128 MB unless something else is asked for",
+        "https://spark.apache.org/docs/latest/sql-performance-tuning.html",
+    ),
+    "waves": Source(
+        "Apache Spark documentation, tuning, level of parallelism",
+        "2 to 3 tasks for each core; the upper end is taken",
+        "https://spark.apache.org/docs/latest/tuning.html#level-of-parallelism",
+    ),
+    "little": Source(
+        "J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research 9 (1961)",
+        "requests under way are their rate times the time that each takes",
+        "https://doi.org/10.1287/opre.9.3.383",
+    ),
+    "utilisation": Source(
+        "Knative documentation, autoscaling, container-concurrency-target-percentage",
+        "instances are planned to be 70 % full",
+        "https://knative.dev/docs/serving/autoscaling/concurrency/",
+    ),
+    "training": Source(
+        "Hugging Face Transformers documentation, model training anatomy",
+        "18 bytes a parameter with AdamW in mixed precision, and 1 to 2 GB for CUDA itself",
+        "https://huggingface.co/docs/transformers/model_memory_anatomy",
+    ),
+    "sharding": Source(
+        "S. Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models (2020)",
+        "weights, gradients and optimizer state can be divided among GPUs; FSDP does the same",
+        "https://arxiv.org/abs/1910.02054",
+    ),
+    "cache": Source(
+        "W. Kwon et al., Efficient Memory Management for LLM Serving with PagedAttention (2023)",
+        "each token keeps a key and a value of every layer and head",
+        "https://arxiv.org/abs/2309.06180",
+    ),
+    "engine": Source(
+        "vLLM documentation, engine arguments, --gpu-memory-utilization",
+        "the engine takes 0.9 of a GPU's memory unless something else is asked for",
+        "https://docs.vllm.ai/en/stable/configuration/engine_args/",
+    ),
+    "tensor-parallel": Source(
+        "vLLM documentation, parallelism and scaling",
+        "a model is divided among GPUs by its attention heads, so by 2, 4 or 8",
+        "https://docs.vllm.ai/en/stable/serving/parallelism_scaling/",
+    ),
+    "copies": Source(
+        "TensorFlow Serving documentation, architecture, availability preserving policy",
+        "a new version is loaded before the old one is let go",
+        "https://www.tensorflow.org/tfx/serving/architecture",
+    ),
+    "training-pod": Source(
+        "the requirements of training pods",
+        "memory of 16 GB or of the card for each GPU, 4 cores and no fewer than GPUs",
+    ),
+    "convention": Source("a convention of modelyard", "whole Gi and cores; workers of at most 64Gi or 8 cores"),
+}
