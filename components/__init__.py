@@ -1,9 +1,10 @@
-"""Pulumi components that build what a plan says.
+"""Pulumi components: what a stack consists of, as the engine shows it.
 
-``program`` gets the plan of the selected Pulumi stack, ``platform`` puts the parts of an environment in order, and
-``parts`` has a component each: ``ModelService``, ``RayCluster``, ``CeleryTraining``, ``Autoscaling``,
-``TrainingSwitch``. A component declares one resource for each of its targets; none of them computes a field.
+``platform`` puts the components of a stack in the plan's order: ``model_service``, ``ray_cluster``,
+``celery_training``, ``training_switch``, ``autoscaling``, and ``remote_cluster`` for each remote cluster. A component
+declares one resource for each of its targets and computes no field; ``modelyard.engine.program`` has the steps around
+each resource.
 
-Optional, and imported by nobody else: ``aws_base`` (``AwsBase``, a cluster to start from) and ``remote_instance``
-(``RemoteInstance``, a machine for one job), with what they are made of.
+Optional, and imported by nobody else: ``aws_base`` (a cluster to start from) and ``remote_instance`` (a machine for one
+job), with what they are made of.
 """

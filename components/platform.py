@@ -5,22 +5,18 @@ from collections.abc import Mapping
 
 import pulumi
 
-from components.approved import Guard
-from components.draining import waits_before
-from components.live import Live
-from components.parts import (
-    Autoscaling,
-    CeleryTraining,
-    ModelService,
-    OtherTargets,
-    Part,
-    RayCluster,
-    TrainingSwitch,
-    autoscaled,
-)
+from components.autoscaling import Autoscaling, autoscaled
+from components.celery_training import CeleryTraining
+from components.model_service import ModelService
+from components.part import OtherTargets, Part
+from components.ray_cluster import RayCluster
 from components.remote_cluster import RemoteCluster
-from components.rollouts import Rollouts
+from components.training_switch import TrainingSwitch
 from modelyard.engine.home import Cluster
+from modelyard.engine.program.approved import Guard
+from modelyard.engine.program.draining import waits_before
+from modelyard.engine.program.live import Live
+from modelyard.engine.program.rollouts import Rollouts
 from modelyard.kube.scheduling.pods import grace_of
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.reach import in_turn

@@ -2,12 +2,12 @@
 
 import pulumi
 
-from components.approved import Guard
-from components.live import Live
-from components.objects import PROVIDER, declare
-from components.record import Applied
-from components.undoing import let_go
 from modelyard.engine.home import Cluster
+from modelyard.engine.program.approved import Guard
+from modelyard.engine.program.live import Live
+from modelyard.engine.program.record import Applied
+from modelyard.engine.program.resource import PROVIDER, declare
+from modelyard.engine.program.undoing import let_go
 from modelyard.plan import Plan
 
 PATIENCE = 120

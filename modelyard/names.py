@@ -17,6 +17,8 @@ COUNT_LABEL: Final = "nvidia.com/gpu.count"
 REPLICAS_LABEL: Final = "nvidia.com/gpu.replicas"
 """How many pods share each GPU of a node."""
 MACHINE_LABEL: Final = "node.kubernetes.io/instance-type"
+NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
+"""Which pool of Karpenter a node is of."""
 STACK_NOTE: Final = "modelyard.dev/stack"
 """Whose an object is: as a label of what a stack submits the stack's name, as an annotation of what it applies the full
 one, ``project/stack``."""

@@ -10,6 +10,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from components.platform import Platform
-from components.program import plan_of_stack
+from modelyard.engine.program.plan import plan_of_stack
 
 Platform("platform", plan_of_stack())

@@ -96,7 +96,7 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
             f"{text!r} names {len(paths)} fields",
             "give more of the path: " + ", ".join(map(str, paths[:6])),
         )
-    from modelyard.cluster import essence
+    from modelyard.kube.state import essence
 
     # Not what the API server writes by itself, nor the names by which a path already calls its list items.
     told = [one for one in merge.diff(None, essence(target.after), schema) if not names_its_item(one.path, one.after)]

@@ -172,10 +172,9 @@ def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     Raises:
         ClusterError: the API server does not answer, or not to us.
     """
-    from modelyard.cluster import ObjectKey
     from modelyard.cluster.connection import connect
     from modelyard.cluster.present import present
-    from modelyard.kube.state import annotations_of
+    from modelyard.kube.state import ObjectKey, annotations_of
     from modelyard.plan.ownership import MODE_ANNOTATION
     from modelyard.report.values import count
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cluster import ClusterState, ObjectKey
-from modelyard.kube.state import Held
+from modelyard.kube.state import ClusterState, Held, ObjectKey
 from modelyard.plan.undo.entries import Noted, noted_in
 from modelyard.stack import Stack
 

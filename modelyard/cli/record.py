@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from modelyard.cli.common import project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
-from modelyard.cluster import ObjectKey
+from modelyard.kube.state import ObjectKey
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:

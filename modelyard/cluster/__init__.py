@@ -6,20 +6,13 @@ Kubernetes. Applying is Pulumi's work: all that is ever written here is what und
 
 from modelyard.cluster.answer import Answer, Ask, Claim, Deletion, Question, Refusal
 from modelyard.cluster.recorded import load_recorded
-from modelyard.kube.state import ClusterState, Node, ObjectKey, Pod, essence, key_of
 
 __all__ = [
     "Answer",
     "Ask",
     "Claim",
-    "ClusterState",
     "Deletion",
-    "Node",
-    "ObjectKey",
-    "Pod",
     "Question",
     "Refusal",
-    "essence",
-    "key_of",
     "load_recorded",
 ]

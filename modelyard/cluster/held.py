@@ -13,7 +13,7 @@ from modelyard.files import parse_json
 from modelyard.kube.state import Held, ObjectKey, key_of
 
 RECORD = "modelyard:index:Applied"
-"""Type of ``components.record.Applied``."""
+"""Type of ``modelyard.engine.program.record.Applied``."""
 LEDGER = "modelyard:Ledger"
 """Type of ``engine.ledger.Ledger`` within the provider for Python resources."""
 REMOTE = "modelyard:index:RemoteCluster"

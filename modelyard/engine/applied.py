@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.cluster import ObjectKey, key_of
 from modelyard.cluster.held import RECORD, held_in, side_of
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.files import parse_json
+from modelyard.kube.state import ObjectKey, key_of
 from modelyard.plan.drift import FORMAT_VERSION, Applied
 
 CLUSTER = "modelyard:Cluster"

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from modelyard.cluster import ObjectKey
 from modelyard.engine.progress import LEFT
 from modelyard.files import parse_json
 from modelyard.kube.merge import Owner, Path, fieldset
+from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.undo.ledger import filled, ledger_of, ledger_text, ours, read_or_none, write_ledger
 

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from lightkube import Client
 
-from modelyard.cluster import ObjectKey, writing
+from modelyard.cluster import writing
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.writing import OvertakenError, RefusedError
 from modelyard.kube.merge import Owner, Path
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.undo.ledger import known_ledger
 from modelyard.plan.undo.restore import finished, foreign, handed_over, undo

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from modelyard.catalog import Selected, render, render_base
-from modelyard.cluster import ObjectKey, key_of
+from modelyard.kube.state import ObjectKey, key_of
 from modelyard.stack.config import Platform
 
 

@@ -5,10 +5,11 @@ from datetime import date
 
 from modelyard import __version__
 from modelyard.catalog import Library, Selected
-from modelyard.cluster import Ask, ClusterState
+from modelyard.cluster import Ask
 from modelyard.findings import Finding
 from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.kube.scheduling.room import room_of
+from modelyard.kube.state import ClusterState
 from modelyard.plan.checking import object_findings, stack_findings
 from modelyard.plan.checks.needed import Absent, check_needed
 from modelyard.plan.drains import check_drains, drains

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from modelyard.catalog import Selected
-from modelyard.cluster import ClusterState, Node
 from modelyard.findings import Finding
 from modelyard.hardware import check
 from modelyard.hardware.nodes import check_nodes
 from modelyard.kube.scheduling.room import Room
+from modelyard.kube.state import ClusterState, Node
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.checks.dispatch import check_clusters
 from modelyard.plan.checks.placement import check_placement

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog.library import TEMPLATE, PatchVersion, Phase
 from modelyard.catalog.templates import Document
-from modelyard.cluster import ObjectKey
 from modelyard.findings import MOST_COUNTED, Finding, Severity
 from modelyard.hiding import words_without
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.merge.path import ROOT
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.secrets import hidden_change
 
 _PHASE_RANK: dict[Phase, int] = {"route": 0, "up": 1, "down": 2, "normal": 3}

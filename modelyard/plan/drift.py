@@ -8,11 +8,10 @@ completed by the API server itself.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from modelyard.cluster import ObjectKey
 from modelyard.kube import merge
 from modelyard.kube.merge import ABSENT, Owner, Path
 from modelyard.kube.merge.fieldset import FieldSet
-from modelyard.kube.state import annotations_of
+from modelyard.kube.state import ObjectKey, annotations_of
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.secrets import hidden_change, hidden_field
 from modelyard.plan.undo.ledger import LedgerError, has, ledger_of

@@ -5,13 +5,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from modelyard.catalog import Library
-from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.cluster.connection import ClusterError, connect
 from modelyard.cluster.dryrun import dry_run
 from modelyard.cluster.live import identity, objects_of, serves, snapshot, state_of
 from modelyard.findings import Finding
 from modelyard.kube.kinds import KUEUE
-from modelyard.kube.state import Held
+from modelyard.kube.state import ClusterState, Held, ObjectKey
 from modelyard.plan.about import objects_about
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from modelyard.catalog import Document, PatchVersion, Selected
-from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.kube.scheduling.pods import pod_spec
+from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.stack.words import did_you_mean, nearest
 from modelyard.workloads import Workload
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base
-from modelyard.cluster import Answer, ClusterState, ObjectKey, Question, key_of
+from modelyard.cluster import Answer, Question
 from modelyard.findings import Finding, Severity, first_of_each
 from modelyard.kube import merge
+from modelyard.kube.state import ClusterState, ObjectKey, key_of
 from modelyard.plan.keda import freed
 from modelyard.plan.missing import unset
 from modelyard.plan.target import REPLICAS, Prepared, Wish, finish, prepare

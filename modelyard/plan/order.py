@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
-from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.kube.scheduling.pods import grace_of, pods_of
 from modelyard.kube.scheduling.room import Room
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.checks.quotas import pods_within
 from modelyard.plan.drains import moves_route

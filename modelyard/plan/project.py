@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.catalog import Library, Selected, load_library
-from modelyard.cluster import ClusterState, ObjectKey, load_recorded
+from modelyard.cluster import load_recorded
 from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name, recorded_remote_names
 from modelyard.findings import Finding, Severity, ordered
+from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
 from modelyard.plan.about import objects_about
 from modelyard.plan.build import make_plan

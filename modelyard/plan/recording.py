@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from modelyard.cluster import ClusterState, Node
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
+from modelyard.kube.state import ClusterState, Node
 from modelyard.plan.foresight import listed, said
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import TargetPlan

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.catalog import Library
-from modelyard.cluster import Answer, Ask, ClusterState, Deletion, ObjectKey, Question, key_of
+from modelyard.cluster import Answer, Ask, Deletion, Question
 from modelyard.findings import Finding, Severity
-from modelyard.kube.state import Held
+from modelyard.kube.state import ClusterState, Held, ObjectKey, key_of
 from modelyard.plan.checks.queues import check_deleted
 from modelyard.plan.objects import planned_objects
 from modelyard.plan.sides import remote_side, told_there

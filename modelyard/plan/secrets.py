@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding
 from modelyard.hiding import hidden_below, marked, words_without
 from modelyard.kube import merge
+from modelyard.kube.state import ObjectKey
 
 
 def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any) -> Any:

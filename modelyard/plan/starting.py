@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.foresight import listed, said
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.values import Plan, TargetPlan

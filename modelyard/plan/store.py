@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modelyard import __version__
-from modelyard.cluster import Claim, ObjectKey
+from modelyard.cluster import Claim
 from modelyard.files import parse_json
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden, hidden_text, without_credentials
 from modelyard.kube import merge
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.claims import other_owners
 from modelyard.plan.drain_json import drain_from_json, drain_to_json
 from modelyard.plan.starting import moved_objects, moved_order, relevant

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog import Document, PatchVersion
 from modelyard.catalog.library import BASE, Phase
-from modelyard.cluster import Answer, ClusterState, ObjectKey
+from modelyard.cluster import Answer
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import pods_of, replicas_of
+from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
 from modelyard.plan.compose import MISFIT, Composed, compose, first_phase, misfits
 from modelyard.plan.foresight import foresee

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from modelyard.catalog import Selected, render, render_base
 from modelyard.catalog.library import BASE, TEMPLATE
 from modelyard.catalog.places import line_of
-from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding
 from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.secrets import hidden_change, hidden_field
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path as ConfigPath

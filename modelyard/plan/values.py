@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from modelyard.catalog.library import Phase
-from modelyard.cluster import Claim, ObjectKey
+from modelyard.cluster import Claim
 from modelyard.findings import Finding
 from modelyard.kube.merge import Key, Owner, Path
+from modelyard.kube.state import ObjectKey
 from modelyard.probes import Drain
 
 if TYPE_CHECKING:

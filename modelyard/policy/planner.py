@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding
 from modelyard.hardware.rules import Applied, check_applied
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
+from modelyard.kube.state import ObjectKey
 from modelyard.names import GPU_RESOURCE
 from modelyard.plan.autoscaling import check_autoscaling
 from modelyard.plan.checks.sizes import wanted_sizes

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import pods_of, replicas_of
+from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS
 from modelyard.plan.secrets import hidden_change

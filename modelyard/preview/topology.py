@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from modelyard.cluster import ClusterState, Node
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.scheduling.capacity import obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods, pods_of, replicas_of
 from modelyard.kube.scheduling.room import Room, room_of
+from modelyard.kube.state import ClusterState, Node
 from modelyard.names import GPU_RESOURCE, MIG_PREFIX, is_slice
 from modelyard.plan import TargetPlan
 from modelyard.plan.autoscaling import most_replicas

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Document, PatchVersion
-from modelyard.cluster import essence
 from modelyard.findings import Finding
+from modelyard.kube.state import essence
 from modelyard.plan import Plan
 from modelyard.plan.store import finding_to_json
 from modelyard.plan.undo.ledger import without_ledger

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from modelyard.cluster import essence
 from modelyard.hiding import hidden_pair
+from modelyard.kube.state import essence
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.undo.ledger import without_ledger
 from modelyard.report.style import PLAIN, Style, safe, shorten

@@ -14,7 +14,8 @@ from pulumi.runtime.settings import SETTINGS
 
 from components.platform import Platform
 from modelyard.catalog import load_library
-from modelyard.cluster import ClusterState, load_recorded
+from modelyard.cluster import load_recorded
+from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan, make_plan
 from modelyard.stack import Stack, load
 

@@ -11,9 +11,9 @@ import pulumi
 import pytest
 from lightkube import Client, KubeConfig
 
-from components.approved import Guard
-from components.live import Live
 from modelyard.cluster import Claim
+from modelyard.engine.program.approved import Guard
+from modelyard.engine.program.live import Live
 from modelyard.plan import Plan, TargetPlan
 from tests.components.conftest import Build, existing, managed
 

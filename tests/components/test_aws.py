@@ -482,7 +482,8 @@ def test_a_job_with_mistakes_registers_no_resource_and_tells_all() -> None:
 
 
 def test_the_program_of_a_stack_without_aws_imports_nothing_of_it() -> None:
-    line = "import sys, components.platform, components.program; print([m for m in sys.modules if 'pulumi_aws' in m])"
+    imports = "import sys, components.platform, modelyard.engine.program.plan"
+    line = f"{imports}; print([m for m in sys.modules if 'pulumi_aws' in m])"
     done = subprocess.run([sys.executable, "-c", line], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

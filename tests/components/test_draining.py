@@ -37,7 +37,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | Unanswered], Ask
                 raise said
             return said
 
-        monkeypatch.setattr("components.draining.ask", ask)
+        monkeypatch.setattr("modelyard.engine.program.draining.ask", ask)
         return asked
 
     return install

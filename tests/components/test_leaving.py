@@ -1,7 +1,7 @@
 """What the components register for a target that the stack no longer asks for."""
 
-from components.program import unplanned_objects
 from modelyard.engine.ledger import Record
+from modelyard.engine.program.plan import unplanned_objects
 from modelyard.kube.state import Held
 from modelyard.plan import Plan, TargetPlan
 from modelyard.stack.config import PatchChoice

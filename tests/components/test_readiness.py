@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from components.rollouts import rolled_out
+from modelyard.engine.program.rollouts import rolled_out
 from tests.components.conftest import Build, again, ready
 
 HEAD = "deployment-ray-head"

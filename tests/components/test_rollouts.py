@@ -9,11 +9,11 @@ from typing import Any
 import pulumi
 import pytest
 
-from components import rollouts
-from components.live import Live
-from components.rollouts import Rollouts
-from modelyard.cluster import ObjectKey
 from modelyard.cluster.connection import ClusterError
+from modelyard.engine.program import rollouts
+from modelyard.engine.program.live import Live
+from modelyard.engine.program.rollouts import Rollouts
+from modelyard.kube.state import ObjectKey
 from modelyard.plan import TargetPlan
 from modelyard.probes.values import STOP
 from tests.components.conftest import Build, again, existing, managed, ready

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from lab import Lab
-from modelyard.cluster import ObjectKey, essence
+from modelyard.kube.state import ObjectKey, essence
 from modelyard.plan import Plan
 from modelyard.plan.project import plan_live
 from tests.ci.machine import machine

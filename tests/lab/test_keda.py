@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from modelyard.cluster import ObjectKey
+from modelyard.kube.state import ObjectKey
 from modelyard.workloads.facts.stack import KEDA_QUERIES
 from tests.lab.environment import NAMESPACE, Environment, comparable, environment
 from tests.lab.prometheus import QUEUE, Running, prometheus

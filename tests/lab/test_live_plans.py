@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey, load_recorded
+from modelyard.cluster import load_recorded
+from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.store import plan_to_json
 from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from modelyard.cluster import ObjectKey
+from modelyard.kube.state import ObjectKey
 from tests.lab.environment import NAMESPACE, Environment, comparable, environment
 from tests.lab.test_pool import config
 
@@ -97,7 +97,7 @@ def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
 
 
 def _nodes(env: Environment) -> Any:
-    from modelyard.cluster import Node
+    from modelyard.kube.state import Node
 
     items = env.lab.request("GET", "/api/v1/nodes").body["items"]
     ready = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from modelyard.cluster import ObjectKey
+from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan
 from tests.lab.environment import Environment, comparable, environment
 from tests.lab.notebooks import cell, write_notebook

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from components.rollouts import rolled_out
 from modelyard.engine import StaleError, apply
+from modelyard.engine.program.rollouts import rolled_out
 from modelyard.plan import FIELD_MANAGER
 from modelyard.plan.store import seal
 from tests.lab.conftest import PlatformLab

@@ -15,8 +15,8 @@ import yaml
 
 from lab import Lab
 from modelyard.cli import main
-from modelyard.cluster import essence
 from modelyard.kube import merge
+from modelyard.kube.state import essence
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.undo.ledger import without_ledger
 from tests.lab.conftest import PlatformLab

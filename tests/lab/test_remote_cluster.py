@@ -10,8 +10,8 @@ from unittest.mock import patch
 import pytest
 
 from lab import Lab
-from modelyard.cluster import ObjectKey
 from modelyard.cluster.live import path_of
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.project import plan_live
 from tests.lab.environment import Environment, comparable, environment
 from tests.lab.test_policy_pack import preview, told, with_policies, words

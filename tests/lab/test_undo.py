@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 
 from lab import Lab
-from modelyard.cluster import ObjectKey
 from modelyard.engine.undoing import Undone, restore
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.undo.ledger import ledger_text, ours
 from modelyard.stack.config import Config, PatchChoice
 from tests.lab.environment import NAMESPACE

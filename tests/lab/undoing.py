@@ -19,7 +19,6 @@ from pulumi.dynamic import ResourceProvider
 from lab import Lab
 from lab.install import PLATFORMS
 from modelyard.catalog import load_library
-from modelyard.cluster import ObjectKey, essence
 from modelyard.cluster.connection import connect, transport
 from modelyard.cluster.dryrun import dry_run
 from modelyard.cluster.writing import OvertakenError, apply
@@ -27,7 +26,7 @@ from modelyard.engine.ledger import HandoverProvider, LedgerProvider, Record, ha
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.merge.managed import identity, with_entries
-from modelyard.kube.state import Held
+from modelyard.kube.state import Held, ObjectKey, essence
 from modelyard.plan import FIELD_MANAGER, Plan, make_plan
 from modelyard.plan.project import read_live
 from modelyard.plan.undo.ledger import known_ledger, ledger_of, ours

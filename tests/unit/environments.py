@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from modelyard.catalog import Library, load_library
-from modelyard.cluster import ClusterState, load_recorded
+from modelyard.cluster import load_recorded
+from modelyard.kube.state import ClusterState
 from modelyard.stack import Stack, load
 
 ROOT = Path(__file__).parents[2]

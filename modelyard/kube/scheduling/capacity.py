@@ -9,10 +9,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from modelyard import quantity
-from modelyard.cluster import Node
 from modelyard.kube.scheduling.pods import Pods
-from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
-from modelyard.workloads.facts.nodepools import POOL
+from modelyard.kube.state import Node
+from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRESENT_LABEL, PRODUCT_LABEL
 
 MANY = 1_000_000
 """Pods that nothing limits."""
@@ -45,7 +44,7 @@ def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
     """
     left = dict(most)
     for node in nodes:
-        if (pool := node.labels.get(POOL)) in left:
+        if (pool := node.labels.get(NODE_POOL_LABEL)) in left:
             left[pool] -= int(node.allocatable.get(GPU_RESOURCE, 0))
     return {pool: max(gpus, 0) for pool, gpus in left.items()}
 

@@ -9,11 +9,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from modelyard.cluster import ClusterState, Node
 from modelyard.kube.scheduling.capacity import MANY, Shortage, gate, label_keys, obstacle, on_node, shortage
 from modelyard.kube.scheduling.node_index import Sizes
 from modelyard.kube.scheduling.pods import Pods
-from modelyard.kube.state import Quota
+from modelyard.kube.state import ClusterState, Node, Quota
 
 _NOBODY: Mapping[str, Mapping[str, Fraction]] = {}
 _ZERO = Fraction(0)

@@ -10,13 +10,12 @@ from modelyard.kube.scheduling.capacity import MANY, amount, gate, left_of, obst
 from modelyard.kube.scheduling.node_index import Sizes
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
-from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
+from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.plan.asks import Ask
 from modelyard.plan.checks.queues import HOST
 from modelyard.stack.pool import Flavor
 from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
-from modelyard.workloads.facts.nodepools import POOL
 
 
 class Unplaced(NamedTuple):
@@ -200,7 +199,7 @@ def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | No
 
     Only GPUs are counted: it is what the limits are of.
     """
-    coming = {node.labels.get(POOL, "") for one in flavors for node in _coming(ask, one, kinds)}
+    coming = {node.labels.get(NODE_POOL_LABEL, "") for one in flavors for node in _coming(ask, one, kinds)}
     if coming and (not ask.gpus or not coming <= kinds.left.keys()):
         return None
     return sum(kinds.left[pool] // ask.gpus for pool in coming)

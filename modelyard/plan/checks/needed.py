@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from modelyard.cluster import ObjectKey
 from modelyard.findings import Finding, Severity
 from modelyard.kube.scheduling.pods import pod_spec
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.values import TargetPlan
 
 _NOTHING: Final[Mapping[str, Any]] = {}

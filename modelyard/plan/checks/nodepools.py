@@ -11,12 +11,12 @@ from modelyard.hardware.machines import machines, product_on, whole
 from modelyard.hardware.regions import offered, region_names
 from modelyard.hardware.verdict import verdict
 from modelyard.kube.state import Node
-from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, PRODUCT_LABEL
+from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.nodepools import Cloud, NodePool
 from modelyard.stack.words import did_you_mean, few
-from modelyard.workloads.facts.nodepools import NODE_CLASSES, POOL, gives, is_for_pools, own_labels, types_of
+from modelyard.workloads.facts.nodepools import NODE_CLASSES, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.facts.pool import node_labels, only_elsewhere
 
 _ZONE: Final[Mapping[Cloud, str]] = {"aws": "a", "azure": "-1", "gcp": "-a"}
@@ -50,7 +50,7 @@ def possible_nodes(pools: Iterable[NodePool]) -> tuple[Node, ...]:
             one = by_type().get(name)
             if one is None or one.gpus is None or one.vcpu is None or one.memory_gib is None or one.gpus > pool.gpus:
                 continue
-            labels = {**own_labels(pool), POOL: pool.name, MACHINE_LABEL: name}
+            labels = {**own_labels(pool), NODE_POOL_LABEL: pool.name, MACHINE_LABEL: name}
             amounts = {"cpu": one.vcpu, "memory": int(one.memory_gib * 2**30), GPU_RESOURCE: one.gpus}
             found.append(
                 Node(f"{pool.name}/{name}", labels, taints, {key: Fraction(value) for key, value in amounts.items()})

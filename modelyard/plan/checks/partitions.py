@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from modelyard.cluster import ClusterState, Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
 from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_card, slices
+from modelyard.kube.state import ClusterState, Node
 from modelyard.names import COUNT_LABEL, PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.partitions import Partition

@@ -7,20 +7,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from modelyard.cluster import Node
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.scheduling.capacity import by_node, left_of, obstacle
 from modelyard.kube.scheduling.pods import Pods, pods_of
 from modelyard.kube.scheduling.room import Room
-from modelyard.names import PRESENT_LABEL, is_slice
+from modelyard.kube.state import Node
+from modelyard.names import NODE_POOL_LABEL, PRESENT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.compose import PERCENTAGE
 from modelyard.plan.keda import bounds
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.words import plural
 from modelyard.workloads import GPU_ROLES, Workload
-from modelyard.workloads.facts.nodepools import POOL
 
 _CPU_ROLES = ("modelService", "rayHead")
 
@@ -102,7 +101,7 @@ def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str
 
     Only GPUs are counted: it is what the limits are of.
     """
-    limits = {pool: most[pool] for pool in (node.labels.get(POOL, "") for node in adding) if pool in most}
+    limits = {pool: most[pool] for pool in (node.labels.get(NODE_POOL_LABEL, "") for node in adding) if pool in most}
     if not limits or not pods.gpus:
         return ""
     missing = wanted - sum(left // pods.gpus for left in left_of(limits, room.nodes).values())

@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_cards, products, resolve
 from modelyard.kube.state import Node
-from modelyard.names import GPU_RESOURCE
+from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
-from modelyard.workloads.facts.nodepools import POOL, gives, is_for_pools
+from modelyard.workloads.facts.nodepools import gives, is_for_pools
 from modelyard.workloads.facts.pool import apart, only_elsewhere
 
 MANY = 4
@@ -265,7 +265,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
             )
             continue
         # Of nodes that Karpenter adds there may be more than now.
-        lasting = [node for node in fitting if node.labels.get(POOL) not in {pool.name for pool in pools}]
+        lasting = [node for node in fitting if node.labels.get(NODE_POOL_LABEL) not in {pool.name for pool in pools}]
         for resource, theirs in shares.get(flavor.name, {}).items():
             have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
             have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0

@@ -6,9 +6,9 @@ Objects are checked against the schema of that version, and fields are merged by
 import re
 from collections.abc import Iterator
 
-from modelyard.cluster import ClusterState
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
+from modelyard.kube.state import ClusterState
 from modelyard.stack.config import Stack
 
 _MINOR = re.compile(r"v?(\d+)\.(\d+)")

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cluster import ClusterState, Node
 from modelyard.hardware import resolve
 from modelyard.hardware.mig import resource_compute
 from modelyard.kube.scheduling.capacity import gate, label_keys, obstacle
 from modelyard.kube.scheduling.pods import Pods, pod_spec, pods_of, replicas_of
+from modelyard.kube.state import ClusterState, Node
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.cost.delta import Load, delta, usd

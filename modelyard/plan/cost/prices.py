@@ -5,8 +5,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cluster import Node
 from modelyard.hardware.nodes import node_gpus
+from modelyard.kube.state import Node
 from modelyard.names import MACHINE_LABEL
 from modelyard.plan.cost.values import Price
 

@@ -2,10 +2,9 @@
 
 from typing import Any, Literal, NamedTuple
 
-from modelyard.cluster import ClusterState, ObjectKey
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path
-from modelyard.kube.state import annotations_of
+from modelyard.kube.state import ClusterState, ObjectKey, annotations_of
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.ledger import (

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.catalog.library import Phase
-from modelyard.cluster import Answer, ClusterState, Deletion, ObjectKey, Question
+from modelyard.cluster import Answer, Deletion, Question
 from modelyard.findings import Finding
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import pods_of, replicas_of
-from modelyard.kube.state import Held, annotations_of
+from modelyard.kube.state import ClusterState, Held, ObjectKey, annotations_of
 from modelyard.names import STACK_NOTE
 from modelyard.plan.foresight import foresee, undeletable
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION

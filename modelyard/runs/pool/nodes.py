@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cluster import Node
 from modelyard.kube.scheduling.capacity import obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods, pods_of
-from modelyard.kube.state import node_of
+from modelyard.kube.state import Node, node_of
 from modelyard.runs.pool.objects import NOTHING
 
 _CORDON = "node.kubernetes.io/unschedulable"

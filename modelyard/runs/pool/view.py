@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from modelyard.cluster import Node
 from modelyard.cluster.gathered import PoolObjects
 from modelyard.kube.scheduling.capacity import obstacle
 from modelyard.kube.scheduling.pods import Pods
-from modelyard.kube.state import node_of
+from modelyard.kube.state import Node, node_of
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL, REPLICAS_LABEL
 from modelyard.runs.pool.dispatch import asked_of, taken_in
 from modelyard.runs.pool.kueue import Queues, Work, reason_of

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from modelyard.hardware import resolve
-from modelyard.names import MACHINE_LABEL, PRESENT_LABEL, PRODUCT_LABEL
+from modelyard.names import MACHINE_LABEL, NODE_POOL_LABEL, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Config
 from modelyard.stack.nodepools import Capacity, Cloud, NodePool
 
@@ -20,8 +20,6 @@ CAPACITIES: Final[Mapping[Capacity, tuple[str, ...]]] = {
     "any": ("on-demand", "spot"),
 }
 CAPACITY, ZONE = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone"
-POOL: Final = "karpenter.sh/nodepool"
-"""The label that Karpenter gives each node."""
 
 
 def node_pool_facts(config: Config) -> dict[str, Any]:
@@ -83,14 +81,14 @@ def gives(pool: NodePool, wanted: Mapping[str, str]) -> bool:
     for key, value in wanted.items():
         if key == ZONE and not pool.zones:
             continue  # the node class knows
-        if value != (pool.name if key == POOL else labels.get(key)) and value not in several.get(key, ()):
+        if value != (pool.name if key == NODE_POOL_LABEL else labels.get(key)) and value not in several.get(key, ()):
             return False
     return True
 
 
 def is_for_pools(wanted: Mapping[str, str], pools: Iterable[NodePool]) -> bool:
     """Whether nodes with these labels are meant to come from a pool: it is named, or one has the same card."""
-    if POOL in wanted:
+    if NODE_POOL_LABEL in wanted:
         return True
     card = {key: value for key, value in wanted.items() if key == PRODUCT_LABEL}
     return bool(card) and any(gives(pool, card) for pool in pools)

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey
 from modelyard.cluster.held import StateError, held_in, held_objects
-from modelyard.kube.state import Held
+from modelyard.kube.state import Held, ObjectKey
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
 REQUEST = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "head", "namespace": "ml"}}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey, essence, load_recorded
+from modelyard.cluster import load_recorded
 from modelyard.cluster.recorded import forget_recorded, recorded_folder, recorded_name, write_recorded
-from modelyard.kube.state import Quota, node_of
+from modelyard.kube.state import ObjectKey, Quota, essence, node_of
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from modelyard.catalog import Library
-from modelyard.cluster import ClusterState
+from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan, make_plan
 from modelyard.plan.cost.file import load_text
 from modelyard.plan.cost.pods import cost_of

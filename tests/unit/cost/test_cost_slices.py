@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import Node
+from modelyard.kube.state import Node
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.partitions import Partition
 

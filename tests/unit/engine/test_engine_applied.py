@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey
 from modelyard.engine.applied import from_state
+from modelyard.kube.state import ObjectKey
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
 WORKER = ObjectKey("apps/v1", "Deployment", "ml", "worker")

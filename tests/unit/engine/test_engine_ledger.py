@@ -6,11 +6,11 @@ from typing import Any
 import dill
 import pytest
 
-from modelyard.cluster import ObjectKey
 from modelyard.engine.ledger import HandoverProvider, LedgerFailure, LedgerProvider, Record, handover_props, left_text
 from modelyard.engine.progress import LEFT
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path, fieldset
+from modelyard.kube.state import ObjectKey
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.undo.ledger import Ledger, write_ledger
 from tests.unit.environments import environments

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.cluster import Ask, ClusterState, Pod
-from modelyard.kube.state import amounts
+from modelyard.cluster import Ask
+from modelyard.kube.state import ClusterState, Pod, amounts
 from modelyard.plan import Plan, make_plan
 from modelyard.stack import Stack
 from tests.unit.environments import ROOT, environments

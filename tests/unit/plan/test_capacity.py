@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from modelyard.cluster import ClusterState, Node, Pod
 from modelyard.kube.scheduling.capacity import MANY, by_node
 from modelyard.kube.scheduling.pods import Pods, pods_of
 from modelyard.kube.scheduling.room import Room, room_of
-from modelyard.kube.state import amounts
+from modelyard.kube.state import ClusterState, Node, Pod, amounts
 
 TAINT = ({"key": "nvidia.com/gpu", "effect": "NoSchedule"},)
 ON_A10 = {"key": "nvidia.com/gpu.product", "operator": "In", "values": ["NVIDIA-A10"]}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelyard.cluster import Node
 from modelyard.kube.scheduling import node_index as boxes
 from modelyard.kube.scheduling.capacity import MANY, amount, obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods
+from modelyard.kube.state import Node
 from modelyard.plan.asks import Ask
 from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
 from modelyard.stack.pool import Flavor, Toleration

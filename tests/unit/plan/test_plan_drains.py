@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey
 from modelyard.findings import Severity
-from modelyard.kube.state import Scaler
+from modelyard.kube.state import ObjectKey, Scaler
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.probes import Broker, Dashboard, HeadService, Numbers, Unnamed
 from modelyard.stack.config import CeleryJobs, Drain, RayJobs

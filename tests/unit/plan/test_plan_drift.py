@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey
 from modelyard.kube import merge
 from modelyard.kube.merge import ABSENT, Path, fieldset
+from modelyard.kube.state import ObjectKey
 from modelyard.names import LEDGER_NOTE
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.drift import Applied, FieldDrift, TargetDrift, compare, kept

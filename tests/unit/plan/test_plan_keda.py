@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey
 from modelyard.cluster.scaling import reference
 from modelyard.findings import Severity
-from modelyard.kube.state import Scaler, scalers_of
+from modelyard.kube.state import ObjectKey, Scaler, scalers_of
 from modelyard.plan.autoscaling import queries_of
 from modelyard.plan.cost.pods import cost_of
 from modelyard.stack.config import PatchChoice

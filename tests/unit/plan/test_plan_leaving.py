@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import Answer, Deletion, ObjectKey, Refusal
+from modelyard.cluster import Answer, Deletion, Refusal
 from modelyard.findings import Severity
-from modelyard.kube.state import Held
+from modelyard.kube.state import Held, ObjectKey
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.plan.undo.ledger import ours
 from modelyard.plan.values import Plan, TargetPlan

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import essence
 from modelyard.kube import merge
 from modelyard.kube.merge import Path, fieldset
-from modelyard.kube.state import Held
+from modelyard.kube.state import Held, essence
 from modelyard.plan.undo.entries import noted_in
 from modelyard.plan.undo.ledger import (
     Ledger,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey
+from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
 from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser

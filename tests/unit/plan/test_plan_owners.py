@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey, essence
 from modelyard.kube import merge
-from modelyard.kube.state import Scaler
+from modelyard.kube.state import ObjectKey, Scaler, essence
 from modelyard.plan.undo.request import put_back
 from modelyard.stack.config import PatchChoice, Waiver
 

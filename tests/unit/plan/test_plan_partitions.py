@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from modelyard.cluster import Node, Pod
+from modelyard.kube.state import Node, Pod
 from modelyard.runs.jobs import job_submission
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.partitions import Partition

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import Node
+from modelyard.kube.state import Node
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.workloads import node_labels
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.cluster import Answer, ClusterState, ObjectKey, Question, load_recorded
-from modelyard.kube.state import Held
+from modelyard.cluster import Answer, Question, load_recorded
+from modelyard.kube.state import ClusterState, Held, ObjectKey
 from modelyard.plan import Plan, make_plan
 from modelyard.plan.remotes import RemoteStart, dropped_remotes
 from modelyard.plan.store import moved, plan_from_json, plan_to_json

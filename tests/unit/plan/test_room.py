@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelyard.cluster import ClusterState, Node, Pod
 from modelyard.kube.scheduling.capacity import obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.scheduling.room import room_of
+from modelyard.kube.state import ClusterState, Node, Pod
 
 GPU, PRODUCT, GI = "nvidia.com/gpu", "nvidia.com/gpu.product", 2**30
 OWNERS = ("web", "train", "other")

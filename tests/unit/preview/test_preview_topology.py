@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ClusterState, Node
-from modelyard.kube.state import Pod
+from modelyard.kube.state import ClusterState, Node, Pod
 from modelyard.plan.project import Planned, plan_recorded
 from modelyard.preview.topology import MANY_NODES, Running, Scene, Topology, topology, topology_to_json
 from tests.unit.preview.conftest import Repository

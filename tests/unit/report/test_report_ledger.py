@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster import ObjectKey
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path
+from modelyard.kube.state import ObjectKey
 from modelyard.plan.undo.entries import Entry, Noted, entries_of
 from modelyard.plan.undo.ledger import Ledger
 from modelyard.report.ledger import ledger_document, ledger_text

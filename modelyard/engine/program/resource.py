@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pulumi
 
-from components.rollouts import rolled_out
+from modelyard.engine.program.rollouts import rolled_out
 from modelyard.plan import TargetPlan
 
 PROVIDER = version("pulumi-kubernetes")

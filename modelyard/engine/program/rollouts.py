@@ -12,9 +12,9 @@ from typing import Any
 
 import pulumi
 
-from components.aside import aside
-from components.live import Live
-from components.stopping import stop_asked
+from modelyard.engine.program.aside import aside
+from modelyard.engine.program.live import Live
+from modelyard.engine.program.stopping import stop_asked
 from modelyard.engine.progress import ROLLING
 from modelyard.plan import TargetPlan
 

@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from modelyard.cluster import ObjectKey
+from modelyard.kube.state import ObjectKey
 
 if TYPE_CHECKING:
     from lightkube import Client

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pulumi
 
-from components.objects import around
 from modelyard.engine.leaving import Removal, Restore
 from modelyard.engine.ledger import Handover, Ledger
+from modelyard.engine.program.resource import around
 from modelyard.plan import Plan, TargetPlan
 
 

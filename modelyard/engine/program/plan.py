@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pulumi
 
-from components.state import check_state
-from modelyard.cluster import ClusterState
 from modelyard.cluster.connection import ClusterError
+from modelyard.engine.program.state import check_state
 from modelyard.files import read_text
 from modelyard.findings import Finding
+from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
 from modelyard.plan.project import plan_live
 from modelyard.plan.store import STALE, PlanFileError, moved, plan_from_json

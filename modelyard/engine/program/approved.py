@@ -8,9 +8,9 @@ exactly the plan's, and what the plan read of the object is what is there.
 
 import pulumi
 
-from components.aside import aside
-from components.live import Live
 from modelyard.cluster import Refusal
+from modelyard.engine.program.aside import aside
+from modelyard.engine.program.live import Live
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.claims import unapproved
 from modelyard.plan.starting import moved_object

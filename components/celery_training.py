@@ -1,0 +1,7 @@
+"""Training on Celery."""
+
+from components.part import Part
+
+
+class CeleryTraining(Part):
+    """The Celery training tasks."""
