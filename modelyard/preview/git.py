@@ -254,6 +254,8 @@ def _failed(folder: Path, stderr: str, otherwise: str) -> RevisionError:
         if at is not None:
             return RevisionError(f"{at} cannot be read as a git repository", "make it readable; git status says more")
         return RevisionError("the project is in no git repository", "run inside a git repository that has both commits")
-    if "promisor remote" in why:
-        return RevisionError(f"an object is not in this repository: {why}", _FETCH)
+    # What git started to fetch with says why it cannot, before git does or after it.
+    missing = next((line for line in stderr.splitlines() if "promisor remote" in line), "")
+    if missing:
+        return RevisionError(f"an object is not in this repository: {missing.removeprefix('fatal: ')}", _FETCH)
     return RevisionError(f"git cannot read the repository: {why}", "correct that; git status and git fsck say more")

@@ -339,6 +339,14 @@ def test_a_repository_inside_the_project_is_not_taken_for_its_own(repository: Re
         between(bare, "main", None, lambda _path: True)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_remedy_of_a_missing_object_does_not_depend_on_who_speaks_first(tmp_path: Path, order: int) -> None:
+    said = ["fatal: transport 'ext' not allowed", "fatal: could not fetch 3f5 from promisor remote"]
+    error = reading._failed(tmp_path, "\n".join(said[::order]), "")
+    assert "3f5" in error.summary
+    assert "--refetch" in error.remedy
+
+
 @pytest.mark.parametrize("without", ["blob:none", "tree:0"])
 @pytest.mark.parametrize("old", [False, True], ids=["", "by a git that does not know GIT_NO_LAZY_FETCH"])
 def test_objects_of_a_partial_clone_are_not_fetched(
