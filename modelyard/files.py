@@ -1,4 +1,4 @@
-"""Reading files of which nobody knows what they are, and writing files so that a reader never sees half of one."""
+"""Reading unknown files safely, and writing files atomically."""
 
 import errno
 import json

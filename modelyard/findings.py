@@ -1,4 +1,4 @@
-"""What is wrong, as a value.
+"""Findings: what is wrong, as a value.
 
 A finding carries a code, a severity, an address, a summary and a remedy. Findings accumulate: a user sees all of
 them at once, sorted. Exceptions are for bugs and for input or output that failed.

@@ -1,6 +1,7 @@
-"""Names that several packages read or write: of GPUs, of labels of nodes, of notes on objects.
+"""Names that several packages read or write: of GPUs, node labels and annotations.
 
-Those of nodes are given by the device plugin and feature discovery. A name that only one package needs stands there.
+The names of nodes come from the device plugin and from feature discovery. A name that only one package needs stands
+there.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Files and folders that go when a run ends, also where a signal ends it.
+"""Temporary files and folders that are removed when a run ends, even by a signal.
 
 What is to be undone is noted before it is done, so there is no moment in which something is there and nobody knows.
 """

@@ -1,4 +1,4 @@
-"""How long code from a project's files may run: one call, and all calls of a process together."""
+"""Limits on how long code from a project's files may run: one call, and all calls of a process together."""
 
 import signal
 import threading

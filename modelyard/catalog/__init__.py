@@ -1,8 +1,8 @@
-"""Versioned patches: what exists, which of them a stack takes, and what they render to.
+"""Versioned patches: which exist, which of them a stack takes, and what they render to.
 
 Owns the ``patches/`` folder: its format, the lock that keeps released versions immutable, the sandbox that renders
-templates, and the choice of patches for a stack. Does not merge anything (``merge`` does) and does not know what is in
-a cluster.
+templates, and the choice of patches for a stack. Does not merge anything (``kube.merge`` does) and does not know what a
+cluster holds.
 """
 
 from modelyard.catalog.library import PATCHES_FOLDER, Library, PatchVersion, load_library

@@ -131,7 +131,7 @@ def with_jobs(planned: Planned) -> Planned:
         return planned
     if not (plan.drains or left_behind(stack, plan)):
         return planned
-    from modelyard.plan.looking import looked
+    from modelyard.plan.job_status import looked
 
     return planned._replace(plan=looked(stack, plan, date.today()))
 

@@ -52,8 +52,8 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
         The context of each cluster, of the platform's under an empty name; and whether runs of jobs are lost.
     """
     from modelyard.cluster.connection import ClusterError, connect
-    from modelyard.cluster.handed import hand_over
     from modelyard.cluster.present import present
+    from modelyard.cluster.remote_credentials import hand_over
     from modelyard.engine import EngineError, applied_stack
     from modelyard.engine.failure import FORGET_REMOTE
     from modelyard.engine.home import FORGET

@@ -71,7 +71,7 @@ def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}
     if applied.remotes and contexts:
         from modelyard.cluster.connection import ClusterError
-        from modelyard.cluster.handed import hand_over
+        from modelyard.cluster.remote_credentials import hand_over
 
         try:
             hand_over(root, stack)

@@ -86,8 +86,8 @@ def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[s
 
     yield "", connect(context or stack.context), wanted_objects(root, stack)
     for remote in remote_clusters(stack.config):
-        from modelyard.cluster.handed import hand_over
-        from modelyard.plan.far import remote_client, wanted_there
+        from modelyard.cluster.remote_credentials import hand_over
+        from modelyard.plan.remote_live import remote_client, wanted_there
 
         hand_over(root, stack)
         yield remote.name, remote_client(stack, remote), wanted_there(stack, library_of(root), remote)

@@ -1,7 +1,8 @@
-"""What is there: the starting state of a plan, live from an API server or recorded in the project.
+"""The state that a plan starts from, live from an API server or recorded in the project.
 
-Owns reading Deployments and nodes, recording them, and the cluster's identity. It is the only package that talks to
-Kubernetes. Applying is Pulumi's work: all that is ever written here is what undoes an apply (``writing``).
+Owns reading Deployments and nodes, recording them, and the cluster's identity. No other package talks to Kubernetes.
+Applying is Pulumi's work: this package writes only what undoes an apply (``writing``) and what a submission creates
+(``creating``).
 """
 
 from modelyard.cluster.answer import Answer, Ask, Claim, Deletion, Question, Refusal

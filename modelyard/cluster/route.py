@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from lightkube import KubeConfig
 
-from modelyard.cluster.ways import MAX_BYTES, named, read_kubeconfig
+from modelyard.cluster.context_aliases import MAX_BYTES, named, read_kubeconfig
 from modelyard.files import read_text
 
 _PROXY_URL, _SERVER_NAME = "proxy-url", "tls-server-name"

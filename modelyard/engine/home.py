@@ -28,8 +28,8 @@ class ClusterProvider(ResourceProvider):
             OtherClusterError: the context leads to another cluster, or nowhere.
         """
         from modelyard.cluster.connection import ClusterError, connect
+        from modelyard.cluster.context_aliases import known_contexts
         from modelyard.cluster.live import identity
-        from modelyard.cluster.ways import known_contexts
 
         remote, context = props.get("remote"), props["context"]
         try:

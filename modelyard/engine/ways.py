@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from modelyard.cluster.context_aliases import also_named, known_contexts
 from modelyard.cluster.held import side_of
-from modelyard.cluster.ways import also_named, known_contexts
 from modelyard.engine.failure import FORGET_REMOTE, EngineError
 
 _PROVIDER: Final = "pulumi:providers:kubernetes"

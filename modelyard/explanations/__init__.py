@@ -1,4 +1,4 @@
-"""The story of every finding code, one Markdown file a family: why, an example, the fix.
+"""The explanation of every finding code, one Markdown file a family: why, an example, the fix.
 
 Owns the texts that ``modelyard explain`` prints and that the documentation is built from. It does not find anything.
 """

@@ -1,11 +1,10 @@
-"""What the hardware can do: GPU, label and instance tables, and the rules that a stack must keep.
+"""GPUs, node labels and machine types, and the rules that a stack must keep.
 
-Owns the card tables with their sources and marks (``data/``), what a GPU name means (``cards``), whether a card is
-supported and why (``verdict``, ``cuda``, ``table``), which allocation modes a pod serves (``allocation``), the rules
-over a stack file (``rules``), what a node's labels say (``nodes``), and the clouds' machine types (``instances``). The
-codes GPU, RES, RAY and CEL are explained in ``modelyard/explanations/``.
+Owns the GPU tables with their sources (``data/``), what a GPU name means (``cards``), whether a GPU is supported and
+why (``verdict``, ``cuda``, ``table``), which allocation modes a pod serves (``allocation``), the rules over a stack
+file (``rules``), what a node's labels say (``nodes``), and the clouds' machine types (``instances``).
 
-Does not read stack files, render workloads, place pods (``plan`` knows what is free), or apply waivers.
+Does not read stack files, render workloads, place pods (``kube.scheduling`` does), or apply waivers.
 """
 
 from modelyard.hardware.allocation import serves

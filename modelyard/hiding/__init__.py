@@ -1,4 +1,4 @@
-"""What is a secret, and how it is hidden. Every value that leaves for a terminal, a file or a report is hidden here.
+"""What is a secret, and how it is hidden in everything that leaves the process.
 
 Three things say that a value is a secret: the kind of its object (the data of a Secret), the name of its field,
 variable, option, header or parameter (``names``), and its own form (``forms``: a private key, a token with a known

@@ -1,8 +1,9 @@
 """The plan: one frozen value that the terminal, the comment, the policies and the components all read.
 
 Owns composing a target's patches into one request, predicting the object after it, ordering the changes by free GPUs,
-and saying what is wrong. It computes everything once; nothing downstream computes it again. It never prints, never
-writes to a cluster and never imports Pulumi.
+findings (``checks``: one module for each thing that can be wrong), undo (``undo``) and cost (``cost``). It computes
+everything once; nothing downstream computes it again. It never prints, never writes to a cluster and never imports
+Pulumi.
 """
 
 from modelyard.plan.build import make_plan

@@ -181,7 +181,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         from modelyard.cluster.there import absent
 
         if far:
-            from modelyard.cluster.handed import hand_over
+            from modelyard.cluster.remote_credentials import hand_over
 
             hand_over(root, stack)
         client = connect(stack.context)
@@ -190,7 +190,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         known = sides() if state.held is not None else None
     starts: tuple[RemoteStart, ...] = ()
     if far:
-        from modelyard.plan.far import live_remotes
+        from modelyard.plan.remote_live import live_remotes
 
         starts, wrong = live_remotes(stack, library_of(root), state, known)
         notes = (*notes, *wrong)

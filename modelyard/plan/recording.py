@@ -7,7 +7,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
 from modelyard.kube.state import ClusterState, Node
-from modelyard.plan.foresight import listed, said
+from modelyard.plan.prediction import listed, said
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Stack

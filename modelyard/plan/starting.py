@@ -7,7 +7,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.foresight import listed, said
+from modelyard.plan.prediction import listed, said
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.values import Plan, TargetPlan
 

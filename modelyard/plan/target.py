@@ -12,7 +12,6 @@ from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
 from modelyard.plan.compose import MISFIT, Composed, compose, first_phase, misfits
-from modelyard.plan.foresight import foresee
 from modelyard.plan.missing import missing_containers, missing_target
 from modelyard.plan.ownership import (
     ENGINE_ANNOTATIONS,
@@ -24,6 +23,7 @@ from modelyard.plan.ownership import (
     take_over,
     taken_unchanged,
 )
+from modelyard.plan.prediction import foresee
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import doubts
 from modelyard.plan.undo.request import Kept, keep

@@ -1,11 +1,11 @@
-"""Rules over Kubernetes objects: what a project demands of everything that it sends to a cluster.
+"""A project's rules over everything that it sends to a cluster.
 
 Owns what a rule is (``rule``, ``rule_of_all``), the object that it sees (``Subject``), reading a project's rules and
 assertions from ``policies/``, levels and parameters, and running them: over a plan for the command line, over the
 engine's resources for the Pulumi policy pack. Both give the same findings with the same codes.
 
-It does not say what is right: the rules themselves stand in the project's ``policies/``, and what the hardware asks
-for in ``modelyard/hardware``. It never imports Pulumi.
+Does not say what is right: the rules themselves stand in the project's ``policies/``, and what the hardware asks for
+in ``modelyard/hardware``. Never imports Pulumi.
 
 A project's own rule imports from here and from nowhere else::
 

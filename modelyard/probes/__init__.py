@@ -1,7 +1,7 @@
-"""Draining: whether a training side has work, asked of Ray or of Celery's broker, and when a wait for its end is over.
+"""Asks Ray, RabbitMQ and Prometheus whether a training backend has work, and when a wait for its end is over.
 
-Owns the questions, what their answers mean, and the decision to go on, to wait or to give up. It does not know plans,
-does not say which change has to wait, and changes nothing anywhere.
+Owns the requests, what the answers mean, and the decision to go on, to wait or to give up. Does not know plans, does
+not decide which change has to wait, and changes nothing.
 """
 
 from modelyard.probes.values import (

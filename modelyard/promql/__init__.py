@@ -1,8 +1,7 @@
-"""Autoscaling queries, read with a PromQL parser and judged before anybody asks a server.
+"""Autoscaling queries: parses PromQL and finds what is wrong before a server is asked.
 
-Owns what is known of PromQL: the parser's tree with places, how many series an expression gives, windows against the
-scrape interval, and what a real server answers (``server``). It does not know plans, stacks or the command line, and
-reads no files. Only ``parse`` knows the parser.
+Owns the positions in a query, what an expression can return, and the findings about it. Does not ask a server
+(``probes.prometheus`` does), does not read files, and does not know plans.
 """
 
 from modelyard.promql.check import check_query

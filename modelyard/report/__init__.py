@@ -1,4 +1,4 @@
-"""What people and machines read: a plan, findings and tables as text for terminals and as JSON.
+"""Plans, findings and tables as text for terminals, JSON, pages, and formats of CI systems.
 
-Owns words, colours and layout. It decides nothing: every module takes finished values and returns text.
+Owns words, colours and layout. Decides nothing: each module takes finished values and returns text.
 """

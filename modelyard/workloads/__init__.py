@@ -1,8 +1,9 @@
-"""What runs in an environment: each workload's size, place and replicas, derived from the stack file.
+"""What runs in a stack: size, place and replicas of each workload and job.
 
-Owns the arithmetic between what an operator wrote (memory per GPU, one training flag) and what a pod asks for
-(memory of the pod, replicas of both training sides). Does not judge the result (``hardware`` does) and renders
-nothing (``catalog`` does).
+Owns the arithmetic between what an operator wrote (memory per GPU, one training flag) and what a pod requests
+(``pods``), what jobs need (``sizing``), their Python environments (``environments``), jobs outside the platform's
+cluster (``remote``), and the facts that patches may ask for (``facts``). Does not judge the platform's sizes
+(``hardware`` does), renders nothing (``catalog`` does) and places no pod.
 """
 
 from modelyard.workloads.facts.jobs import (

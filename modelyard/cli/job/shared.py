@@ -105,8 +105,8 @@ def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client,
         Stop: the resource has no such cluster, or its context leads elsewhere.
         ClusterError: the cluster cannot be reached.
     """
-    from modelyard.cluster.handed import hand_over
-    from modelyard.plan.far import leads_elsewhere, remote_client
+    from modelyard.cluster.remote_credentials import hand_over
+    from modelyard.plan.remote_live import leads_elsewhere, remote_client
     from modelyard.stack.names import instead
     from modelyard.workloads.facts.remote import remote_clusters
 

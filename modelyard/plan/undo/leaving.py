@@ -15,8 +15,8 @@ from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.kube.state import ClusterState, Held, ObjectKey, annotations_of
 from modelyard.names import STACK_NOTE
-from modelyard.plan.foresight import foresee, undeletable
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.plan.prediction import foresee, undeletable
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import let_go, stranger, two_states
 from modelyard.plan.undo.ledger import known_ledger, ours

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
+from modelyard.runs.pool.diagnosis import Known, Told
 from modelyard.runs.pool.kueue import Queues, Work, reason_of
 from modelyard.runs.pool.objects import NOTHING, condition
 from modelyard.runs.pool.runs import Part, Run
-from modelyard.runs.pool.told import Known, Told
 from modelyard.stack.config import Config
 from modelyard.stack.words import few
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from modelyard.runs.pool.diagnosis import Known, Told
 from modelyard.runs.pool.kueue import Work
 from modelyard.runs.pool.nodes import Floor, Places
 from modelyard.runs.pool.objects import NOTHING, asks_for
-from modelyard.runs.pool.told import Known, Told
 from modelyard.runs.pool.view import with_flavors
 from modelyard.stack.words import few, plural
 

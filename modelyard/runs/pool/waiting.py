@@ -8,6 +8,7 @@ from modelyard.kube.scheduling.capacity import obstacle
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE
+from modelyard.runs.pool.diagnosis import Known, Told
 from modelyard.runs.pool.dispatch import goes_elsewhere, tell_asked, tell_unreached
 from modelyard.runs.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition
@@ -15,7 +16,6 @@ from modelyard.runs.pool.owners import owner_of_work
 from modelyard.runs.pool.room import tell_room
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.runs.pool.times import moment, seconds_since
-from modelyard.runs.pool.told import Known, Told
 from modelyard.runs.pool.values import Owner, QuotaUse
 from modelyard.runs.pool.words import span
 from modelyard.stack.words import few, plural

@@ -8,6 +8,7 @@ from typing import Any
 
 from modelyard.cluster.gathered import RELEASED, FarObjects, PoolObjects
 from modelyard.cluster.pods import held_up
+from modelyard.runs.pool.diagnosis import Known, Told, Why
 from modelyard.runs.pool.dispatch import located, tell_there, tell_unreached
 from modelyard.runs.pool.ended import WORDS, failed_pods, what_would_help
 from modelyard.runs.pool.kueue import Queues
@@ -16,7 +17,6 @@ from modelyard.runs.pool.room import floor_of, tell_places
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.runs.pool.states import pod_sets
 from modelyard.runs.pool.times import seconds_since
-from modelyard.runs.pool.told import Known, Told, Why
 from modelyard.runs.pool.waiting import tell_evicted, tell_waiting
 from modelyard.runs.pool.words import span
 from modelyard.stack.config import Config

@@ -1,9 +1,9 @@
 """Python environments of jobs: lists of packages, their locks, and what is wrong with either.
 
-Owns what a list may say (``lists``, ``conda``), what a lock file looks like and whether it fits its lists (``locks``),
-reading both (``reading``), making a lock with the resolvers of pip (``locking``) and of conda (``solving``), which
-CUDA packages bring (``cuda``), and the rules ENV (``rules``). It builds nothing: the template ``environment-build``
-does that in the cluster.
+Owns what a list may contain (``lists``, ``conda``), the form of a lock file and whether it fits its lists (``locks``),
+reading both (``reading``), making a lock with the resolvers of pip (``locking``) and of conda (``solving``), which CUDA
+packages bring (``cuda``), and the ENV rules (``rules``). Builds nothing: the template ``environment-build`` does that
+in the cluster.
 """
 
 from modelyard.workloads.environments.reading import with_files

@@ -1,8 +1,8 @@
-"""What jobs need: from their sizes to workers, cores, memory and GPUs, with every number on the way.
+"""What jobs need: from their sizes to workers, cores, memory and GPUs, with each number on the way.
 
 Owns the formulas and their sources (``formulas``, ``sources``), what jobs that share a resource need together
-(``resources``), and the findings about both (``rules``). Explicit settings of the stack file win; what nobody said
-stays unknown. It sizes nothing of the platform's own workloads (``workloads`` does), and places no pod.
+(``resources``), and the findings about both (``rules``). Explicit settings of the stack file win; a size that is not
+given stays unknown. Does not size the platform's own workloads (``workloads.pods`` does).
 """
 
 from modelyard.workloads.sizing.resources import Sized, apart, sized

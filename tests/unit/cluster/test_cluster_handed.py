@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from modelyard.cluster import handed
+from modelyard.cluster import remote_credentials as handed
 from modelyard.cluster.connection import ClusterError, connect
 from modelyard.stack import Stack, load_text
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.cluster.ways import also_named, known_contexts
+from modelyard.cluster.context_aliases import also_named, known_contexts
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.plan.looking import looked
+from modelyard.plan.job_status import looked
 from modelyard.probes import Broker, Busy, HeadService, Source, Unanswered
 from modelyard.stack.config import CeleryJobs, Waiver
 
@@ -28,7 +28,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | Unanswered], lis
                 raise said
             return said
 
-        monkeypatch.setattr("modelyard.plan.looking.ask", ask)
+        monkeypatch.setattr("modelyard.plan.job_status.ask", ask)
         return asked
 
     return install

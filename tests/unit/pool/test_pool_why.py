@@ -7,7 +7,7 @@ import pytest
 
 from modelyard.cluster.gathered import FarObjects, PoolObjects, RunObjects
 from modelyard.runs.pool import Why, runs_of, why
-from modelyard.runs.pool.told import Cause
+from modelyard.runs.pool.diagnosis import Cause
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Team, WorkerCluster
 from tests.pool import (
