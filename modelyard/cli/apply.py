@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -12,15 +13,16 @@ from modelyard.cli.common import (
     need_engine,
     plan_one,
     project_root,
+    say,
     stack_files,
     verbose_option,
     with_jobs,
 )
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judged, judging
-from modelyard.cli.output import show
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
+from modelyard.cli.streams import to_nowhere
 from modelyard.plan.values import Plan
 from modelyard.report.style import safe
 
@@ -122,3 +124,20 @@ def _text(args: Namespace, plan: Plan, stream: TextIO) -> list[str]:
     if plan.drains and (args.no_drain or drain_is_off()):
         lines += ["nothing waits for running jobs: " + ("--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set")]
     return lines
+
+
+# Writing where the reader may be gone.
+def show(lines: Iterable[str]) -> None:
+    """Prints what is about to be done, all of it, before anything is done.
+
+    Raises:
+        Stop: nobody reads it.
+    """
+    try:
+        say(lines)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        to_nowhere(sys.stdout)
+        raise Stop(
+            Exit.USAGE, "nobody reads the plan; nothing was changed", "read it to its end, or write it to a file"
+        ) from None

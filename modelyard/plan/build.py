@@ -1,22 +1,35 @@
 """Making a plan out of a stack, the patches and a starting state."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from typing import TYPE_CHECKING, Any
 
 from modelyard import __version__
-from modelyard.catalog import Library, Selected
+from modelyard.catalog import Library, PatchVersion, Selected
+from modelyard.catalog.places import line_of, target_line
 from modelyard.cluster import Ask
-from modelyard.findings import Finding
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import check
 from modelyard.hardware.limits import CELERY_GPUS
-from modelyard.kube.scheduling.room import room_of
-from modelyard.kube.state import ClusterState
-from modelyard.plan.checking import object_findings, stack_findings
+from modelyard.hardware.nodes import check_nodes
+from modelyard.kube import merge
+from modelyard.kube.scheduling.room import Room, room_of
+from modelyard.kube.state import ClusterState, Node
+from modelyard.plan.autoscaling import check_autoscaling
+from modelyard.plan.checks.dispatch import check_clusters
 from modelyard.plan.checks.needed import Absent, check_needed
+from modelyard.plan.checks.placement import check_placement
+from modelyard.plan.checks.queues import check_deleted, check_fixed, check_queues
+from modelyard.plan.checks.quotas import check_quotas
+from modelyard.plan.checks.sizes import check_sizes
+from modelyard.plan.checks.versions import check_version
 from modelyard.plan.drains import check_drains, drains
-from modelyard.plan.objects import planned_objects
+from modelyard.plan.keda import check_keda, staying
+from modelyard.plan.objects import Objects, planned_objects
 from modelyard.plan.order import order
-from modelyard.plan.places import place_in_patch, place_in_stack, places_in_stack
+from modelyard.plan.reach import check_reach
 from modelyard.plan.remotes import RemoteStart, plan_remote
+from modelyard.plan.scalers import check_scalers
 from modelyard.plan.secrets import findings_without
 from modelyard.plan.sides import platform_side
 from modelyard.plan.trace import place_field
@@ -24,7 +37,13 @@ from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
-from modelyard.workloads import workloads
+from modelyard.workloads import Workload, workloads
+from modelyard.workloads.facts.jobs import places_of_deployments
+from modelyard.workloads.facts.nodepools import most_gpus
+from modelyard.workloads.facts.notebooks import places_of_servers
+
+if TYPE_CHECKING:
+    from modelyard.workloads.sizing import Sized
 
 
 def make_plan(
@@ -127,3 +146,158 @@ def _inputs(stack: Stack, chosen: Iterable[Selected]) -> dict[str, str]:
         stack.file: stack.sha256,
         **{one.patch.id: one.patch.sha256 for one in chosen},
     }
+
+
+# Findings about a field of a target, placed on the line of the stack file or of the patch that sets it.
+_META, _TEMPLATE = "/meta.yaml", "/patch.yaml.j2"
+
+
+def place_in_stack(finding: Finding, stack: Stack, places: Mapping[str, tuple[str | int, ...]]) -> Finding:
+    """The finding with the line of the stack file that has its target, where one line there is what it is made of.
+
+    The target is then what people wrote; the patch is the same for all of them. Notes stay as they are.
+    """
+    if finding.file or finding.severity is Severity.ADVICE or finding.target not in places:
+        return finding
+    return stack.place(finding, *places[finding.target])
+
+
+def places_in_stack(config: Config) -> Mapping[str, tuple[str | int, ...]]:
+    """By the name of a target, the entry of a list of the stack file that it is made of."""
+    return {**places_of_deployments(config), **places_of_servers(config)}
+
+
+def place_in_patch(finding: Finding, library: Library, targets: Iterable[TargetPlan]) -> Finding:
+    """The finding with the line of the patch's file that it is about, where it names one or a patch sets its field.
+
+    A finding that has a line keeps it. Notes stay with their stack: they are many, and nobody has to go there.
+    """
+    if finding.line or finding.severity is Severity.ADVICE or not (finding.file or finding.target):
+        return finding
+    patches = [patch for versions in library.patches.values() for patch in versions.values()]
+    if finding.file:
+        folder, _, name = finding.file.rpartition("/")
+        about = next((patch for patch in patches if patch.file == folder), None)
+        return finding if about is None else finding._replace(line=_line(about, f"/{name}", finding))
+    patch = _setter(finding, {one.id: one for one in patches}, targets)
+    if patch is None:
+        return finding
+    return finding._replace(file=f"{patch.file}{_TEMPLATE}", line=line_of(patch.template, _path(finding.field)))
+
+
+def _line(patch: PatchVersion, name: str, finding: Finding) -> int:
+    if name == _META:
+        return line_of(patch.meta_text, finding.field.split(".")) or line_of(patch.meta_text, ("overrides",)) or 1
+    if name != _TEMPLATE:
+        return 0
+    if finding.field:
+        return line_of(patch.template, _path(finding.field))
+    kind = line_of(patch.template, ("kind",)) if finding.code == "PAT008" else 0
+    return kind or target_line(patch.template, finding.target)
+
+
+def _setter(
+    finding: Finding, patches: Mapping[str, PatchVersion], targets: Iterable[TargetPlan]
+) -> PatchVersion | None:
+    """The patch that changes the field of the target that a finding is about."""
+    for target in targets:
+        if target.name == finding.target:
+            for change in target.changes:
+                if str(change.path) == finding.field:
+                    return patches.get(change.patch or "")
+    return None
+
+
+def _path(field: str) -> tuple[Any, ...]:
+    try:
+        return tuple(merge.Path.parse(field))
+    except ValueError:
+        return ()
+
+
+# Everything that is checked for a plan: the stack against the tables and the nodes, its objects against the cluster.
+def stack_findings(stack: Stack, state: ClusterState, sizes: "tuple[Sized, ...]") -> Iterator[Finding]:
+    """What is wrong with a stack whatever its patches make of it; ``sizes`` are those of its resources."""
+    yield from check_version(stack, state)
+    yield from check(stack)
+    yield from check_nodes(stack, state.nodes)
+    yield from _of_jobs(stack, state, sizes)
+    yield from check_queues(stack, state.nodes)
+    yield from check_clusters(stack)
+    if stack.config.node_pools:
+        # The tables of machines are long.
+        from modelyard.plan.checks.nodepools import check_node_pools
+
+        yield from check_node_pools(stack, state.nodes)
+
+
+def object_findings(
+    stack: Stack,
+    found: Objects,
+    state: ClusterState,
+    room: Room,
+    by_deployment: Mapping[str, Workload],
+    chosen: tuple[Selected, ...],
+) -> Iterator[Finding]:
+    """What is wrong with the objects that the stack asks for, and with those that it lets go of."""
+    config = stack.config
+    targets, everything = found.asked, [*found.asked, *found.let_go]
+    yield from check_sizes(stack, targets, by_deployment, chosen)
+    yield from check_placement(everything, by_deployment, room, _growth(config), most_gpus(config))
+    yield from check_quotas(everything, room.quotas)
+    yield from check_fixed(stack, targets)
+    yield from check_deleted(stack, found.let_go)
+    yield from check_reach(stack, everything)
+    yield from check_autoscaling(config, targets)
+    yield from check_scalers(targets, staying(found.deleted, state.scalers))
+    yield from check_keda(config, targets, state.scalers)
+
+
+def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]") -> Iterator[Finding]:
+    """The findings about jobs, resources with their partitions and environments, pipelines, and notebook servers."""
+    if stack.config.partitions:
+        from modelyard.plan.checks.partitions import check_partitions
+
+        yield from check_partitions(stack, state)
+    if stack.config.jobs or stack.config.resources or stack.config.pipelines:
+        # Most stacks have none, and the formulas are an import of their own.
+        from modelyard.plan.checks.jobs import check_job_room
+        from modelyard.plan.checks.partitions import check_slice_quotas
+        from modelyard.runs.jobs import check_dispatch, check_images, check_spark
+        from modelyard.runs.pipelines import check_pipelines
+        from modelyard.workloads.sizing import check_jobs
+
+        yield from check_jobs(stack, everything)
+        yield from check_job_room(stack, everything, state.nodes, _growth(stack.config))
+        yield from check_slice_quotas(stack, everything)
+        yield from check_spark(stack, everything)
+        yield from check_dispatch(stack, everything)
+        yield from check_images(stack)
+        yield from check_pipelines(stack, everything)
+    if stack.config.notebooks.servers is not None:
+        from modelyard.plan.checks.notebook_servers import check_notebook_servers
+
+        yield from check_notebook_servers(stack)
+    if stack.config.environments or _named_environments(stack.config):
+        from modelyard.workloads.environments import check_environments
+
+        yield from check_environments(stack, state.nodes)
+    if stack.config.providers or stack.config.buckets or any(one.remote for one in stack.config.resources):
+        from modelyard.workloads.remote import check_remote
+
+        yield from check_remote(stack, everything=everything)
+
+
+def _growth(config: Config) -> tuple[Node, ...]:
+    """The nodes that may be added, one of each kind."""
+    if not config.node_pools:
+        return ()
+    from modelyard.plan.checks.nodepools import possible_nodes
+
+    return possible_nodes(config.node_pools)
+
+
+def _named_environments(config: Config) -> bool:
+    """Whether anything runs in an environment, there or not."""
+    named = [one.environment for one in config.jobs] + [one.environment for one in config.resources]
+    return any(named) or config.notebooks.environment is not None

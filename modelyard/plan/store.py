@@ -14,12 +14,12 @@ from modelyard.hiding import hidden, hidden_text, without_credentials
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.claims import other_owners
-from modelyard.plan.drain_json import drain_from_json, drain_to_json
 from modelyard.plan.starting import moved_objects, moved_order, relevant
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
 
 if TYPE_CHECKING:
     from modelyard.plan.cost.values import StackCost
+from modelyard.probes import Broker, Dashboard, Drain, HeadService, Numbers, Source, Unnamed
 
 STALE = "the plan is stale"
 """Begins every message that says so."""
@@ -308,3 +308,32 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
             was_to_be = was[target.key]
             if relevant(was_to_be, was_to_be.after) != relevant(was_to_be, target.after):
                 yield f"{target.name} would become something else than what was approved"
+
+
+# A wait of a plan as plain JSON values and back.
+_KINDS: dict[str, type[Source]] = {
+    "dashboard": Dashboard,
+    "headService": HeadService,
+    "broker": Broker,
+    "query": Numbers,
+    "nobody": Unnamed,
+}
+
+
+def drain_to_json(drain: Drain) -> dict[str, Any]:
+    """The wait; ``ask`` says whom, ``of`` with what."""
+    kind = next(name for name, made in _KINDS.items() if isinstance(drain.source, made))
+    return {
+        "side": drain.side,
+        "targets": list(drain.targets),
+        "limit": drain.limit,
+        "quiet": drain.quiet,
+        "ask": kind,
+        "of": dict(drain.source._asdict()),
+    }
+
+
+def drain_from_json(value: Mapping[str, Any]) -> Drain:
+    """The wait that a document holds."""
+    source = _KINDS[value["ask"]](**value["of"])
+    return Drain(value["side"], tuple(value["targets"]), value["limit"], value["quiet"], source)

@@ -1,13 +1,187 @@
 """Findings about the queries that a plan's targets carry."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
-from modelyard.promql.check import check_query
-from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.windows import LONGEST_JOB
+from modelyard.promql import lexer
+from modelyard.promql.answer import check_answer, every
+from modelyard.promql.functions import EXPERIMENTAL_AGGREGATIONS, FUNCTIONS, UNKNOWN
+from modelyard.promql.infer import infer
+from modelyard.promql.labels import ANY, NAME, PRESENT, fitting
+from modelyard.promql.parse import NotValid, parse
+from modelyard.promql.problems import Kind, Problem, in_order
+from modelyard.promql.syntax import Aggregate, Binary, Call, Matcher, Node, Range, Selector, Span, children
+from modelyard.promql.windows import LONGEST_JOB, check_windows
+
+# Everything that is wrong with one query.
+_EXCERPT = 80
+"""Characters of a query that are shown around a problem."""
+
+
+def check_query(
+    text: str, *, scrape_interval: float | None, longest_window: float = LONGEST_JOB
+) -> tuple[Problem, ...]:
+    """What is wrong with a query that an autoscaler asks, by place.
+
+    A good one is valid, gives exactly one number whatever series there are, and looks back a sensible time. Queries
+    that are joined with ``&`` are judged one by one. Never raises, whatever the text.
+
+    Args:
+        text: as it stands in the annotation.
+        scrape_interval: seconds between two samples; None leaves out what depends on it.
+        longest_window: seconds for which GPUs may stay awake after the last work.
+    """
+    parts = lexer.parts(text)
+    found = []
+    if len(parts) > 1:
+        found.append(
+            Problem(
+                Kind.JOINED,
+                parts[1].offset - 1,
+                f"{len(parts)} queries are joined with `&`, which is no operator of PromQL",
+                "only the platform's own autoscaler splits there; each is judged by itself",
+                "for any other autoscaler write one query: (…) + (…)",
+                "&",
+            )
+        )
+    for part in parts:
+        problems = _part(part.text, scrape_interval, longest_window)
+        found.extend(problem._replace(offset=part.offset + problem.offset) for problem in problems)
+    return in_order(found)
+
+
+def _part(text: str, scrape_interval: float | None, longest_window: float) -> Iterator[Problem]:
+    if reason := lexer.too_much(text):
+        yield Problem(Kind.UNJUDGED, 0, f"it is too long to be judged: {reason}", remedy="split it")
+        return
+    if word := lexer.endless(text):
+        words = f"{word.text} is no duration: it is longer than 300 years"
+        yield Problem(Kind.INVALID, word.start, f"not valid PromQL: {words}", excerpt=word.text)
+        return
+    try:
+        tree = parse(text)
+    except NotValid as refused:
+        from modelyard.promql.mistake import mistake
+
+        wrong = mistake(text, str(refused))
+        summary, excerpt = f"not valid PromQL: {wrong.words}", _shortened(text[slice(*wrong.span)])
+        yield Problem(Kind.INVALID, wrong.span[0], summary, remedy=wrong.remedy, excerpt=excerpt)
+        return
+    certain = infer(tree, scraped=False).problems
+    told = {problem.offset for problem in certain}
+    unlikely = [
+        problem._replace(kind=Kind.UNLIKELY, detail=f"a scrape gives each series job and instance; {problem.detail}")
+        for problem in infer(tree, scraped=True).problems
+        if problem.kind is Kind.NEVER and problem.offset not in told
+    ]
+    # That an answer never changes is no news where a part of it is always empty.
+    answer = [problem for problem in check_answer(text, tree) if not (certain and problem.kind is Kind.AWAKE)]
+    windows = check_windows(tree, scrape_interval, longest_window)
+    problems = [*certain, *unlikely, *answer, *windows, *check_parts(tree)]
+    for problem in problems:
+        yield problem if problem.excerpt else problem._replace(excerpt=_around(text, tree, problem.offset))
+
+
+def _around(text: str, tree: Node, offset: int) -> str:
+    """The longest part of a query that starts at a place and can be shown."""
+    spans = [node.span for node in every(tree) if node.span[0] == offset]
+    ends = sorted((end for _, end in spans if end - offset <= _EXCERPT), reverse=True)
+    return _shortened(text[offset : ends[0] if ends else offset + _EXCERPT + 1])
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
+
+
+# Label matchers that do not select what they seem to, and parts that only some servers know.
+_LOOKS_LIKE_A_LIST = re.compile(r"\||\.\*|\.\+")
+_COUNTING_CALLS = frozenset({"count_over_time", "present_over_time"})
+_COUNTING_AGGREGATIONS = frozenset({"count", "group"})
+
+
+def check_parts(tree: Node) -> Iterator[Problem]:
+    """What is wrong with single parts of a query, whatever stands around them."""
+    match tree:
+        case Selector():
+            yield from _selector(tree)
+        case Call():
+            if tree.experimental or FUNCTIONS.get(tree.function, UNKNOWN).experimental:
+                yield _flag(tree.span, tree.function)
+            if tree.function in _COUNTING_CALLS:
+                yield from _counts(tree.span, tree.function, tree.args[-1], "samples")
+        case Aggregate():
+            if tree.operator in EXPERIMENTAL_AGGREGATIONS:
+                yield _flag(tree.span, tree.operator)
+            if tree.operator in _COUNTING_AGGREGATIONS:
+                yield from _counts(tree.span, tree.operator, tree.inner, "series")
+        case Binary():
+            if any(tree.matching.fill):
+                yield _flag(tree.span, "fill")
+    for child in children(tree):
+        yield from check_parts(child)
+
+
+def _flag(span: Span, name: str) -> Problem:
+    return Problem(
+        Kind.FLAG,
+        span[0],
+        f"{name} is experimental: a server refuses it unless it was started with its feature flag",
+        remedy="ask the server: modelyard check --prometheus URL; or write the query without it",
+    )
+
+
+def _counts(span: Span, name: str, inner: Node, what: str) -> Iterator[Problem]:
+    if isinstance(inner, Selector | Range):
+        yield Problem(
+            Kind.COUNTS,
+            span[0],
+            f"{name} counts {what}, whatever their value: it stays above 0 while the series is there",
+            "a queue that is empty still has its series, with the value 0",
+            "where the value says how much there is, take sum or max_over_time, or count those above 0: count(… > 0)",
+        )
+
+
+def _selector(selector: Selector) -> Iterator[Problem]:
+    start = selector.span[0]
+    if selector.alternatives:
+        yield Problem(
+            Kind.INVALID,
+            start,
+            "not valid PromQL: `or` between matchers is known to other servers, not to Prometheus",
+            remedy='write =~"a|b", or join two selectors: x{…} or x{…}',
+        )
+    names = [matcher for matcher in selector.matchers if matcher.label == NAME]
+    if all(fitting(matcher) in (ANY, PRESENT) for matcher in names):
+        yield Problem(
+            Kind.MATCHER,
+            start,
+            "no metric is named: series of every metric with these labels are taken together",
+            "a rate of them fails: without their names two of them may be the same",
+            "write the metric's name before the braces",
+        )
+    for matcher in selector.matchers:
+        if matcher.label != NAME:
+            yield from _matcher(matcher, start)
+
+
+def _matcher(matcher: Matcher, start: int) -> Iterator[Problem]:
+    shown = f'{matcher.label}{matcher.operator}"{matcher.value}"'
+    if fitting(matcher) == ANY and matcher.value == ".*":
+        yield Problem(Kind.MATCHER, start, f"{shown} fits everything, also series without the label", remedy="drop it")
+    elif matcher.operator in ("=", "!=") and _LOOKS_LIKE_A_LIST.search(matcher.value):
+        wanted = {"=": "=~", "!=": "!~"}[matcher.operator]
+        yield Problem(
+            Kind.MATCHER,
+            start,
+            f"{shown} compares with this very text, not with a pattern",
+            "only =~ and !~ take regular expressions",
+            f'write {matcher.label}{wanted}"{matcher.value}"',
+        )
+
 
 _CODES: Final[Mapping[Kind, tuple[str, Severity]]] = {
     Kind.INVALID: ("AUT010", Severity.ERROR),

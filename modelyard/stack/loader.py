@@ -8,17 +8,17 @@ from errno import EFBIG
 from itertools import islice
 from os.path import normpath as normal
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Final
 
 from modelyard.files import ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, ordered
 from modelyard.stack import codes
 from modelyard.stack.checks import check
-from modelyard.stack.config import Path, Stack
-from modelyard.stack.decode import decode
+from modelyard.stack.config import Config, Path, Stack, Training
 from modelyard.stack.mistakes import Mistake
 from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.schema import PREFIX, is_valid
+from modelyard.stack.shape import Source, made
 from modelyard.stack.shapes import CONFIG
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
 from modelyard.stack.yaml.document import Document, parse
@@ -250,3 +250,33 @@ def _positions(document: Document) -> dict[Path, tuple[int, int]]:
         if len(path) > 1 and path[0] == "config" and path[1].startswith(PREFIX):  # type: ignore[union-attr]
             made[(path[1][cut:], *path[2:])] = place  # type: ignore[index]
     return made
+
+
+# From config that follows the schema to the frozen values of `config`.
+RAY_DEFAULT_SINCE: Final = (23, 7)
+"""The platform release, year and month, from which on Ray is the default backend of training."""
+
+
+def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> Config:
+    """The config of a stack file.
+
+    Args:
+        config: by key with its prefix, as the schema wants it; keys of other programs may stand beside ours.
+        texts: source text of numbers, by path below ``config`` of the document.
+        secrets: paths of encrypted values in it; all stand in parameters of patches or are credentials.
+    """
+    given = {key.removeprefix(PREFIX): value for key, value in config.items() if key.startswith(PREFIX)}
+    source = Source({_own(path): text for path, text in texts.items()}, frozenset(map(_own, secrets)))
+    found: Config = made({"training": default_training(given["platform"]["release"]), **given}, CONFIG, source)
+    return found
+
+
+def default_training(release: str) -> Training:
+    """The backend that a release, ``YY.MM``, trains on unless the stack says otherwise."""
+    year, month = release.split(".")
+    return "ray" if (int(year), int(month)) >= RAY_DEFAULT_SINCE else "celery"
+
+
+def _own(path: Path) -> Path:
+    """A path as findings and ``Stack.positions`` have it: without the prefix of its section."""
+    return (str(path[0]).removeprefix(PREFIX), *path[1:])

@@ -197,7 +197,7 @@ def test_the_exit_codes_of_signals_are_those_of_shells() -> None:
 SHOWING = """
 import sys
 from modelyard.cli.exit import Stop
-from modelyard.cli.output import show
+from modelyard.cli.apply import show
 try:
     show(["a plan"])
 except Stop as stop:

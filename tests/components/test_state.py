@@ -5,7 +5,7 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from modelyard.engine.program.state import check_state
+from modelyard.engine.program.plan import check_state
 
 RELATIVE = "name: it\nbackend:\n  url: file://.\n"
 

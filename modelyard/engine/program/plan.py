@@ -8,8 +8,7 @@ from pathlib import Path
 import pulumi
 
 from modelyard.cluster.connection import ClusterError
-from modelyard.engine.program.state import check_state
-from modelyard.files import read_text
+from modelyard.files import read_file, read_text
 from modelyard.findings import Finding
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
@@ -18,6 +17,7 @@ from modelyard.plan.store import STALE, PlanFileError, moved, plan_from_json
 from modelyard.plan.undo.ledger import ours
 from modelyard.report.finding import findings_text
 from modelyard.stack import discover, find_project
+from modelyard.stack.yaml.document import parse_plain
 
 APPROVED = "MODELYARD_PLAN"
 """Environment variable with the path of a saved plan: an update then builds this plan or nothing."""
@@ -95,3 +95,31 @@ def _check_approval(plan: Plan) -> None:
         raise pulumi.RunError(f"{APPROVED}={path} is a plan of {approved.stack}, this is {plan.stack}")
     if differences := moved(approved, plan):
         raise pulumi.RunError(f"{STALE}: {'; '.join(differences)}")
+
+
+# Where the engine keeps its state.
+def check_state(root: Path, stack: str) -> None:
+    """Refuses a stack that has a state in a folder inside the project, beside the project's own.
+
+    A relative place in ``Pulumi.yaml`` counts from the folder where ``pulumi`` runs. In ``stacks/`` it finds the
+    project all the same, and makes a state there that knows nothing of the other.
+
+    Raises:
+        pulumi.RunError: there is such a state.
+    """
+    if os.environ.get("PULUMI_BACKEND_URL") or not _relative(root):
+        return
+    for found in sorted(root.glob("*/.pulumi/stacks/*/*.json")):
+        if found.stem == stack:
+            folder = found.relative_to(root).parts[0]
+            raise pulumi.RunError(
+                f"{stack} has a state of its own in {folder}/.pulumi, because pulumi ran in {folder}/; "
+                f"run it in {root}, and remove {folder}/.pulumi if nothing was applied from there"
+            )
+
+
+def _relative(root: Path) -> bool:
+    project, _ = parse_plain(read_file(root / "Pulumi.yaml", within=root))
+    backend = project.get("backend") if isinstance(project, dict) else None
+    place = str(backend.get("url") or "") if isinstance(backend, dict) else ""
+    return place.startswith("file://") and not place.startswith(("file:///", "file://~"))

@@ -53,7 +53,7 @@ class TargetCost(NamedTuple):
     """GPUs that these pods hold, and so GPU-hours an hour."""
     usd: tuple[Money | None, Money | None]
     delta: Money | None
-    """What the plan adds or saves. Not the difference of the two ranges: ``modelyard.plan.cost.delta`` tells why."""
+    """What the plan adds or saves. Not the difference of the two ranges: ``modelyard.plan.cost.pods`` tells why."""
     prices: tuple[Price, ...]
     """Those that the amounts rest on."""
     unknown: str

@@ -4,12 +4,12 @@ Owns which template a job is rendered from, the name of its run, and what keeps 
 ``catalog``; creates nothing (``cluster`` does), and queues nothing (Kueue does).
 """
 
-from modelyard.runs.jobs.dispatch import check_dispatch
 from modelyard.runs.jobs.environment import environment_build, job_environment, notebook_environment
-from modelyard.runs.jobs.spark import check_spark
 from modelyard.runs.jobs.submission import (
     TEMPLATES,
+    check_dispatch,
     check_images,
+    check_spark,
     errors_about,
     job_submission,
     job_templates,

@@ -2,21 +2,24 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from fractions import Fraction
 from typing import Final
 
+from modelyard import quantity
 from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
-from modelyard.runs.jobs.dispatch import check_dispatch
 from modelyard.runs.jobs.environment import job_environment
-from modelyard.runs.jobs.spark import check_spark
 from modelyard.runs.jobs.template import Submission, chosen_template, submission
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.jobs import Engine, Job, Resource
+from modelyard.stack.jobs import Engine, Job, Resource, Spark
 from modelyard.stack.names import fresh, lasting, repeated
 from modelyard.stack.waivers import waive
 from modelyard.workloads import job_facts, stack_facts, workloads
 from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
+from modelyard.workloads.facts.environments import environment_named, run_environment
+from modelyard.workloads.facts.jobs import deployment_of, is_deployed, team_of_resource
+from modelyard.workloads.facts.spark import LEAST_HEAP, LEAST_OVERHEAD, driver_of, heap_of, kind_of
 from modelyard.workloads.sizing import Sized, check_jobs, sized
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
@@ -174,3 +177,165 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     else:
         return None
     return stack.finding("RES214", Severity.ERROR, where, f"job {job.name} {summary}", remedy)
+
+
+# What is wrong with work that is to run in other clusters, where Kueue makes the Job alone.
+def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
+    """The findings about jobs and resources of teams whose jobs run in worker clusters.
+
+    Args:
+        stack: whose jobs they are.
+        everything: its resources, as ``sizing.sized`` gives them.
+    """
+    config = stack.config
+    sent = {team.name for team in config.teams if team.clusters}
+    if not sent:
+        return
+    by_job = {id(job): one for one in everything for job, _ in one.jobs}
+    for index, job in enumerate(config.jobs):
+        one = by_job.get(id(job))
+        if one is None or not job.command or one.resource.remote is not None:
+            continue
+        if (job.team or one.resource.team) in sent:
+            yield from _run(stack, index, job, one)
+    places = {resource.name: ("resources", index) for index, resource in enumerate(config.resources)}
+    jobs = {job.name: ("jobs", index) for index, job in enumerate(config.jobs)}
+    for one in everything:
+        if not is_deployed(config, one) or team_of_resource(one) not in sent:
+            continue
+        where: Path = jobs[one.jobs[0][0].name] if one.own else places[one.resource.name]
+        yield stack.finding(
+            "QUE011",
+            Severity.WARNING,
+            where,
+            f"the pods of {deployment_of(one)} run in other clusters, each in any of them, and no Service of this one "
+            "finds them there",
+            "give it a team without clusters; a job with a command may have this one",
+        )
+
+
+def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
+    """What keeps the runs of a job from being what they are here."""
+    where: Path = ("jobs", index)
+    team = job.team or one.resource.team
+    if job.engine == "spark":
+        yield stack.finding(
+            "QUE011",
+            Severity.ERROR,
+            (*where, "engine"),
+            f"job {job.name} runs on Spark, and Kueue sends no application of Spark to the clusters of team {team}",
+            "give it a team without clusters, or another engine",
+        )
+    elif job.engine == "job" and job.trials is None and one.size.workers > 1:
+        yield stack.finding(
+            "QUE011",
+            Severity.ERROR,
+            where,
+            f"job {job.name} has {one.size.workers} workers that find each other by a Service, "
+            f"which does not go to the clusters of team {team} with them",
+            "set engine: ray, which makes it there; waive this where the workers do not talk to each other",
+        )
+    found = environment_named(stack.config, job.environment or one.resource.environment)
+    if job.engine == "job" and found is not None:
+        yield stack.finding(
+            "QUE011",
+            Severity.WARNING,
+            (*where, "environment") if job.environment else where,
+            f"job {job.name} has environment {found.name} from the volume {found.claim}, "
+            f"which does not go to the clusters of team {team} with it",
+            f"let the volume {found.claim} of each of them have it, or put the packages into the image",
+        )
+
+
+# What is wrong with jobs that run on Spark.
+CONF = ("spark.executor.", "spark.driver.", "spark.task.resource.", "spark.dynamicAllocation.", "spark.kubernetes.")
+"""Settings that the resource or other keys say; in ``conf`` they would say it twice, and Kueue would not count them."""
+_SAID = (
+    *("instances", "cores", "memory", "memoryOverhead", "memoryOverheadFactor", "resource.gpu.amount"),
+    *("enabled", "minExecutors", "maxExecutors", "executorIdleTimeout"),
+    *("executor.request.cores", "driver.request.cores"),
+)
+
+
+def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
+    """The findings about jobs of engine ``spark``, and about others that have its settings.
+
+    Args:
+        stack: whose jobs they are.
+        everything: its resources, as ``sizing.sized`` gives them.
+    """
+    by_job = {id(job): one for one in everything for job, _ in one.jobs}
+    for index, job in enumerate(stack.config.jobs):
+        if job.engine != "spark":
+            if job.spark != Spark():
+                yield stack.finding(
+                    "RES220",
+                    Severity.ERROR,
+                    ("jobs", index, "spark"),
+                    f"job {job.name} has settings of Spark, and its engine is {job.engine}",
+                    "set engine to spark, or drop them",
+                )
+            continue
+        for path, what, remedy in (*_wrong(job, by_job.get(id(job))), *_beside(stack, job, by_job.get(id(job)))):
+            where: Path = ("jobs", index, *path)
+            yield stack.finding("RES220", Severity.ERROR, where, f"job {job.name} {what}", remedy)
+        yield from _memory(stack, index, job, by_job.get(id(job)))
+
+
+def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
+    """What cannot run as it is said: where, what, and what to do."""
+    spark = job.spark
+    if spark.version is None:
+        yield ("spark",), "does not say which version of Spark its image has", "set spark.version, such as 3.5.7"
+    if not job.command:
+        yield (), "is an application of Spark without a command", "set command: its main file and its arguments"
+    elif kind_of(job) != "Python" and spark.main_class is None:
+        yield ("command",), "is no Python file and names no main class", "name a .py file, or set spark.mainClass"
+    for key in spark.conf:
+        rest = next((key.removeprefix(prefix) for prefix in CONF if key.startswith(prefix)), "")
+        if rest in _SAID:
+            remedy = "drop it; sizes are the resource's, and the driver's are driverCpu and driverMemory"
+            yield ("spark", "conf", key), f"sets {key}, which modelyard sets", remedy
+    most = spark.most_executors
+    if most is None:
+        return
+    if most < spark.least_executors:
+        what = f"has at most {most} executors and at least {spark.least_executors}"
+        yield ("spark", "leastExecutors"), what, f"set leastExecutors to {most} or less"
+    team = job.team or (one.resource.team if one is not None else None)
+    if team is not None:
+        what = f"lets executors come and go (mostExecutors), and Kueue admits a fixed number for team {team}"
+        yield ("spark", "mostExecutors"), what, "drop mostExecutors and set workers of its resource, or drop the team"
+
+
+def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
+    """What Spark's pods cannot have that other jobs' pods can."""
+    resource = one.resource if one is not None else None
+    named = job.environment or (resource.environment if resource is not None else None)
+    if run_environment(stack.config, named) is not None:
+        what = f"runs on Spark with the environment {named} of a volume"
+        yield (), what, "build its packages into the image, and name an environment that is an image, or none"
+    if resource is not None and (resource.partition or resource.grow):
+        what = f"runs on Spark on slices of GPUs, of {resource.name}, and executors ask for whole ones"
+        yield ("resource",), what, "name a resource with whole GPUs"
+
+
+def _memory(stack: Stack, index: int, job: Job, one: Sized | None) -> Iterator[Finding]:
+    """Whether a heap is left in the pods beside the overhead."""
+    pods: list[tuple[str, Fraction, Path]] = [
+        ("driver", driver_of(job.spark)["memory"], ("jobs", index, "spark", "driverMemory"))
+    ]
+    if one is not None:
+        pods.append(("executors", one.size.memory, ("jobs", index)))
+    for what, memory, where in pods:
+        heap, overhead = heap_of(memory, job)
+        if heap < LEAST_HEAP:
+            yield stack.finding(
+                "RES221",
+                Severity.ERROR,
+                where,
+                f"the {what} of job {job.name} have {quantity.memory(memory)}, which leaves Spark a heap of "
+                f"{max(heap, 0)}Mi",
+                f"give them at least {(LEAST_HEAP + max(overhead, LEAST_OVERHEAD)) // 256 * 256 + 256}Mi",
+                detail=f"{overhead}Mi are overhead, outside the heap; Spark starts with {LEAST_HEAP}Mi or more",
+            )

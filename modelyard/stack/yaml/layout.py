@@ -1,14 +1,105 @@
 """The lines of a YAML document put together anew: every key and value copied, only the space between them made."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
 from modelyard.stack.config import Path
 from modelyard.stack.schema import PREFIX
-from modelyard.stack.yaml.lines import GAP, Line, joined, note, shifted
-from modelyard.stack.yaml.nodes import Node, composed
+
+
+# The nodes of a YAML document as they stand in its text, aliases as the leaves that they are there.
+class Node(NamedTuple):
+    """A node as it stands in the text."""
+
+    kind: str
+    """``scalar`` (aliases too), ``mapping`` or ``sequence``."""
+    start: Any
+    """Mark of its first character, anchor and tag included."""
+    end: Any
+    flow: bool
+    style: str
+    children: tuple["Node", ...] = ()
+    """Of a mapping: keys and values in turn."""
+
+    @property
+    def pairs(self) -> Iterator[tuple["Node", "Node"]]:
+        """The keys of a mapping with their values."""
+        return zip(self.children[::2], self.children[1::2], strict=True)
+
+
+class Composed(NamedTuple):
+    """A document's root node, None where it is empty, and whether any node has an anchor or is an alias."""
+
+    root: Node | None
+    anchored: bool
+
+
+def composed(text: str) -> Composed:
+    """The nodes of a text of one document.
+
+    Raises:
+        yaml.YAMLError: the text is no YAML.
+    """
+    # The pure Python parser: only its marks count characters, which is what slicing needs.
+    open_: list[list[Node]] = [[]]
+    begun: list[Any] = []
+    anchored = False
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        anchored = anchored or getattr(event, "anchor", None) is not None
+        match event:
+            case yaml.ScalarEvent() | yaml.AliasEvent():
+                style = getattr(event, "style", None) or ""
+                open_[-1].append(Node("scalar", event.start_mark, event.end_mark, False, style))
+            case yaml.CollectionStartEvent():
+                begun.append(event)
+                open_.append([])
+            case yaml.CollectionEndEvent():
+                first, children = begun.pop(), tuple(open_.pop())
+                kind = "mapping" if isinstance(first, yaml.MappingStartEvent) else "sequence"
+                open_[-1].append(Node(kind, first.start_mark, event.end_mark, bool(first.flow_style), "", children))
+    return Composed(open_[0][0] if open_[0] else None, anchored)
+
+
+# Lines of a YAML text that is laid out anew.
+GAP = 2
+"""Least spaces before a comment that stands behind something; more stay, so that comments may be aligned."""
+
+
+class Line(NamedTuple):
+    """A line of the result. A raw one is part of a value, and blank lines in it count."""
+
+    text: str
+    raw: bool = False
+
+
+def note(rest: str) -> str:
+    """What stands behind a key whose value is below: an anchor, a comment, or nothing."""
+    text = rest.strip()
+    if not text:
+        return ""
+    return " " * (max(GAP, len(rest) - len(rest.lstrip())) if text.startswith("#") else 1) + text
+
+
+def shifted(line: str, by: int) -> str:
+    """A further line of a value, indented with its key."""
+    if by >= 0:
+        return " " * by + line if line else line
+    return line[min(-by, len(line) - len(line.lstrip(" "))) :]
+
+
+def joined(lines: Sequence[Line]) -> str:
+    """The lines as a text: no blank line at either end, never two in a row, none at the top of a block."""
+    kept: list[Line] = []
+    for line in lines:
+        if not line.raw and not line.text and (not kept or (not kept[-1].text and not kept[-1].raw)):
+            continue
+        kept.append(line)
+    while kept and not kept[-1].text and not kept[-1].raw:
+        kept.pop()
+    return "".join(f"{line.text}\n" for line in kept)
+
 
 Order = Callable[[Path], Sequence[str]]
 """The keys of the mapping at a path in the order wanted; keys that it does not name come behind, as they stood."""

@@ -1,5 +1,6 @@
 """What is wrong with the environments of a stack, and with what names them."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
@@ -8,10 +9,9 @@ from modelyard.hardware import Card, cuda, resolve
 from modelyard.hardware.cards import version
 from modelyard.hardware.nodes import driver_verdict
 from modelyard.stack.config import Config, Path, Stack
-from modelyard.stack.environments import Environment, Fault
+from modelyard.stack.environments import Environment, Fault, Pinned
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.names import instead, named_twice
-from modelyard.workloads.environments.cuda import cuda_of
 from modelyard.workloads.environments.lists import canonical
 from modelyard.workloads.environments.reading import image_of
 
@@ -240,3 +240,31 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
             f"environment {name} has no {' and no '.join(missing)}, so no notebook runs in it",
             f"add {' and '.join(missing)} to its list and lock it again",
         )
+
+
+# Which CUDA the packages of a lock bring, by their names and versions alone.
+_LOCAL: Final = re.compile(r"\+cu(\d{2})(\d)(?:\D|$)")
+_RUNTIME: Final = re.compile(r"nvidia-cuda-runtime(-cu\d{2})?")
+_MAJOR: Final = re.compile(r".+-cuda(\d{2})x")
+_CONDA: Final = ("cudatoolkit", "cuda-cudart")
+_VERSION: Final = re.compile(r"(\d{2})\.(\d{1,2})(?:\.|$)")
+
+
+def cuda_of(packages: Iterable[Pinned]) -> tuple[tuple[str, Pinned], ...]:
+    """The CUDA versions that packages bring, as ``11.8``, each with the package; one for each version.
+
+    Of a name with a major version alone the first of that version is taken.
+    """
+    found: dict[str, Pinned] = {}
+    for package in packages:
+        name = canonical(package.name)
+        if package.source == "conda":
+            if name in _CONDA and (own := _VERSION.match(package.version)):
+                found.setdefault(f"{own[1]}.{own[2]}", package)
+        elif local := _LOCAL.search(package.version):
+            found.setdefault(f"{local[1]}.{local[2]}", package)
+        elif _RUNTIME.fullmatch(name) and (runtime := _VERSION.match(package.version)):
+            found.setdefault(f"{runtime[1]}.{runtime[2]}", package)
+        elif major := _MAJOR.fullmatch(name):
+            found.setdefault(f"{major[1]}.0", package)
+    return tuple(sorted(found.items()))

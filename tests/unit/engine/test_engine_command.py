@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pulumi.automation import CommandError, StackNotFoundError
 
-from modelyard.engine.command import Command
+from modelyard.engine.run import Command
 from modelyard.engine.stopping import GENTLY, Stopping
 
 Make = Callable[[str], tuple[Command, Stopping, list[str]]]

@@ -10,7 +10,7 @@ import pytest
 
 from modelyard.cluster.connection import connect
 from modelyard.engine import EngineError
-from modelyard.engine.ways import led
+from modelyard.engine.automation import led
 
 ROOT = "urn:pulumi:dev::modelyard::"
 FAR = f"{ROOT}modelyard:index:Platform$modelyard:index:RemoteCluster::far"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.scaling import reference
+from modelyard.cluster.live import reference
 from modelyard.findings import Severity
 from modelyard.kube.state import ObjectKey, Scaler, scalers_of
 from modelyard.plan.autoscaling import queries_of

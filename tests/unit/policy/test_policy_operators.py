@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelyard.kube.merge import ABSENT
+from modelyard.policy.assertions import OPERATORS, fits
 from modelyard.policy.fields import parse, values_at
-from modelyard.policy.operators import OPERATORS, fits
 from modelyard.policy.shapes import ASSERTION_SCHEMA
 
 HOLDS = [

@@ -4,8 +4,8 @@ import pytest
 
 from modelyard.stack.environments import Environment, Pinned
 from modelyard.workloads.environments.conda import Solved, channels_of, constraints, faults_of, pinned, spelled
-from modelyard.workloads.environments.cuda import cuda_of
 from modelyard.workloads.environments.locks import LockError, locked, made_of, parse_lock
+from modelyard.workloads.environments.rules import cuda_of
 
 FORGE = "https://conda.anaconda.org/conda-forge"
 SHA = "ab" * 32

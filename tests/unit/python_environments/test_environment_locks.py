@@ -3,8 +3,8 @@
 import pytest
 
 from modelyard.stack.environments import Pinned
-from modelyard.workloads.environments.cuda import cuda_of
 from modelyard.workloads.environments.locks import LockError, digest, locked, made_of, parse_lock
+from modelyard.workloads.environments.rules import cuda_of
 
 SHA = "0" * 64
 TEXT = locked("3.11", "a" * 64, {"NumPy": ("1.26.4", SHA), "aiohttp": ("3.9", "1" * 64)})
