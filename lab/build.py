@@ -73,6 +73,27 @@ def build(say: Say = to_stderr) -> Toolset:
     return toolset
 
 
+def build_alone(tool: Tool, say: Say = to_stderr) -> Path:
+    """The binary of a tool that is no part of a lab, built first where it is missing; needs a C compiler.
+
+    Raises:
+        LabError: Go or a C compiler cannot be had, or the build fails.
+    """
+    cache = cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    go = find_go(cache, say)
+    folder = cache / f"{tool.name}-{key(tool, go)}"
+    binary = folder / tool.to / tool.name
+    if binary.exists():
+        return binary
+    if shutil.which(os.environ.get("CC", "cc")) is None:
+        raise LabError(f"{tool.name} needs a C compiler to be built; install gcc, or set CC")
+    with _one_at_a_time(cache, say):
+        if not binary.exists():
+            _make(tool, go._replace(env={**go.env, "CGO_ENABLED": "1"}), folder, say, "")
+    return binary
+
+
 def key(tool: Tool, go: Go) -> str:
     """Hash of everything that decides what the tool's folder holds."""
     sources = sorted(path for path in (HERE / tool.name).iterdir() if path.name in ("go.mod", "go.sum", "main.go"))

@@ -125,3 +125,5 @@ TOOLS = (
     # Reads the workflows that the guide for CI hands out.
     Tool("actionlint", "1.7.12", 20, "github.com/rhysd/actionlint/cmd/actionlint"),
 )
+VALE = Tool("vale", "3.26.0", 100, "github.com/vale-cli/vale/v3/cmd/vale")
+"""Lints prose (``docs/prose.py``). No part of a lab, and the only tool that needs a C compiler."""

@@ -1,0 +1,119 @@
+"""Lints prose: ``python docs/prose.py`` checks pages and the texts of the program against docs/GLOSSARY.md.
+
+Reads every Markdown page, and from the source every docstring and every text of three words or more. vale does the
+checking; its rules are in ``docs/prose/modelyard/``. ``make lint`` runs this.
+"""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from lab.build import build_alone
+from lab.errors import LabError
+from lab.tools import VALE
+
+_SETTINGS = ROOT / "docs" / "prose" / "vale.ini"
+_PACKAGES = ("modelyard", "components", "policies")
+_WORDS = 3
+"""Texts with fewer words are keys and names."""
+
+
+class Violation(NamedTuple):
+    """A text to rewrite."""
+
+    path: Path
+    line: int
+    message: str
+
+
+def pages(root: Path) -> list[Path]:
+    """The Markdown that people read; decisions keep the words of their day."""
+    found = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "modelyard" / "explanations").glob("*.md")]
+    return sorted(path for path in found if path.parent.name != "decisions")
+
+
+def sources(root: Path) -> list[Path]:
+    """The Python files whose texts people read."""
+    return sorted(path for package in _PACKAGES for path in (root / package).rglob("*.py"))
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """The texts of a Python file, each with its line; an expression inside one is written X."""
+    tree = ast.parse(source)
+    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+            text = "".join(str(part) for part in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            text = node.value
+        else:
+            continue
+        if len(text.split()) >= _WORDS:
+            yield node.lineno, text
+
+
+def violations(root: Path, vale: Path) -> list[Violation]:
+    """Every text below ``root`` that breaks a rule, in order of files and lines.
+
+    Raises:
+        RuntimeError: vale cannot read its rules.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        places: dict[str, tuple[Path, dict[int, int]]] = {}
+        for number, path in enumerate((*pages(root), *sources(root))):
+            text = path.read_text(encoding="utf-8")
+            lines = list(_of_source(text)) if path.suffix == ".py" else list(enumerate(text.splitlines(), 1))
+            copy = work / f"{number}.md"
+            copy.write_text("\n".join(line for _, line in lines) + "\n", encoding="utf-8")
+            places[str(copy)] = (path, {at: line for at, (line, _) in enumerate(lines, 1)})
+        command = [str(vale), "--no-global", "--config", str(_SETTINGS), "--output", "JSON", "--no-exit", str(work)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            found = json.loads(done.stdout)
+        except ValueError:
+            raise RuntimeError(done.stderr or done.stdout) from None
+        if not isinstance(found, dict) or (found and not set(found) <= set(places)):
+            raise RuntimeError(done.stdout)
+        return sorted(
+            Violation(places[copy][0].relative_to(root), places[copy][1].get(alert["Line"], 1), alert["Message"])
+            for copy, alerts in found.items()
+            for alert in alerts
+        )
+
+
+def _of_source(text: str) -> Iterator[tuple[int, str]]:
+    """Lines of Markdown for vale, each with its line in the source; a blank one keeps texts apart."""
+    for line, prose in texts(text):
+        for offset, part in enumerate(prose.splitlines()):
+            yield line + offset, part.strip().replace("``", "`")
+        yield line, ""
+
+
+def main() -> int:
+    """Prints each violation as file:line and returns the exit code."""
+    try:
+        vale = build_alone(VALE)
+    except LabError as error:
+        print(f"prose is not checked: {error}", file=sys.stderr)
+        return 1 if os.environ.get("CI") else 0
+    found = violations(ROOT, vale)
+    for one in found:
+        print(f"{one.path}:{one.line}: {one.message}")
+    if found:
+        print(f"{len(found)} texts to rewrite", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
