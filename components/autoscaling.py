@@ -7,7 +7,7 @@ from modelyard.plan.keda import bounds
 
 
 class Autoscaling(pulumi.ComponentResource):
-    """How the training sides sleep: the most replicas of each.
+    """How the training backends sleep: the most replicas of each.
 
     Its fields and objects are part of the training targets, so it declares no resource of its own.
     """

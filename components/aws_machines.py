@@ -77,7 +77,7 @@ def cpu_types(group: NodeGroup) -> Iterator[str]:
 
 
 def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
-    """Whether each machine type has a card that the platform supports, and room for a training worker with one GPU.
+    """Whether each machine type has a GPU that the platform supports, and room for a training worker with one GPU.
 
     Args:
         aws: whose group it is.
@@ -87,7 +87,7 @@ def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
     known = types("aws")
     cards = {known[name].card_id for name in group.types if name in known}
     if len(cards) > 1:
-        yield f"{group.name} has machines with {' and '.join(sorted(cards))}: make a group for each card"
+        yield f"{group.name} has machines with {' and '.join(sorted(cards))}: make a group for each GPU"
     for name in group.types:
         machine = known.get(name)
         if machine is None:
@@ -100,7 +100,7 @@ def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
             yield _arm(group, name)
             continue
         if machine.card is None or not machine.whole_gpus:
-            yield f"{group.name} has {name}: its GPU ({machine.card_id}) is no whole card that is supported"
+            yield f"{group.name} has {name}: its GPU ({machine.card_id}) is not a supported whole GPU"
             continue
         if is_cuda(aws.cuda) and (wrong := unfit_card(machine, aws.cuda, aws.images_embed_ptx)) is not None:
             yield f"{group.name} has {name}: it has {wrong[0]} ({wrong[1]})"

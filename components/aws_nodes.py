@@ -89,7 +89,7 @@ def node_group(
 
 
 def _card_labels(group: NodeGroup) -> dict[str, str]:
-    """The labels by which pods choose nodes with a card.
+    """The labels by which pods choose nodes with a GPU.
 
     GPU feature discovery gives a node the same ones once it is there. Of a group without a machine an autoscaler knows
     those of the group alone: without them it would never start the first.

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from lab.build import build_alone
 from lab.errors import LabError
 from lab.tools import VALE
 
+ROOT = Path(__file__).resolve().parent.parent
 _SETTINGS = ROOT / "docs" / "prose" / "vale.ini"
 _PACKAGES = ("modelyard", "components", "policies")
 _WORDS = 3
@@ -105,13 +105,13 @@ def main() -> int:
     try:
         vale = build_alone(VALE)
     except LabError as error:
-        print(f"prose is not checked: {error}", file=sys.stderr)
+        sys.stderr.write(f"prose is not checked: {error}\n")
         return 1 if os.environ.get("CI") else 0
     found = violations(ROOT, vale)
     for one in found:
-        print(f"{one.path}:{one.line}: {one.message}")
+        sys.stdout.write(f"{one.path}:{one.line}: {one.message}\n")
     if found:
-        print(f"{len(found)} texts to rewrite", file=sys.stderr)
+        sys.stderr.write(f"{len(found)} texts to rewrite\n")
     return 1 if found else 0
 
 

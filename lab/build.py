@@ -86,8 +86,8 @@ def build_alone(tool: Tool, say: Say = to_stderr) -> Path:
     binary = folder / tool.to / tool.name
     if binary.exists():
         return binary
-    if shutil.which(os.environ.get("CC", "cc")) is None:
-        raise LabError(f"{tool.name} needs a C compiler to be built; install gcc, or set CC")
+    if not any(map(shutil.which, ("gcc", "clang"))):
+        raise LabError(f"{tool.name} needs a C compiler to be built; install gcc")
     with _one_at_a_time(cache, say):
         if not binary.exists():
             _make(tool, go._replace(env={**go.env, "CGO_ENABLED": "1"}), folder, say, "")

@@ -34,7 +34,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "cannot-be-applied": Example(
         "A branch that cannot be applied",
-        "A card below the floor in one stack, a quantity that is none in another, and in the third an image whose name "
+        "A GPU below the floor in one stack, a quantity that is none in another, and in the third an image whose name "
         "tries to break out of the comment.",
         (
             Edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4"),

@@ -1,4 +1,4 @@
-"""The table of cards, from the data of ``modelyard/hardware``."""
+"""The table of GPUs, from the data of ``modelyard/hardware``."""
 
 from generators.markdown import code, listed, page, table
 

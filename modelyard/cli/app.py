@@ -40,7 +40,7 @@ VERBS: dict[str, Verb] = {
     "ledger": Verb("ledger", "what patched fields held before, and go back to"),
     "drift": Verb("drift", "compare what is live with what was applied"),
     "record": Verb("record", "record the live platform for offline plans"),
-    "gpus": Verb("gpus", "the table of cards, or with --live who has a cluster's GPUs"),
+    "gpus": Verb("gpus", "the table of GPUs, or with --live who has a cluster's GPUs"),
     "size": Verb("size", "what jobs need, with every number of the estimate"),
     "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
     "environment": Verb("environment", "Python environments of jobs: lock, build, list, show"),

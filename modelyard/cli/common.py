@@ -125,7 +125,7 @@ def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Plann
 
 
 def with_jobs(planned: Planned) -> Planned:
-    """With what the training sides say that a live plan waits for or leaves; as it is where there are none."""
+    """With what the training backends say that a live plan waits for or leaves; as it is where there are none."""
     plan, stack = planned.plan, planned.stack
     if plan is None or stack is None or plan.source != "live" or drain_is_off():
         return planned

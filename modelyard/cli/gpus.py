@@ -1,4 +1,4 @@
-"""The table of cards: whether each is supported for training, by which rule, and why.
+"""The table of GPUs: whether each is supported for training, by which rule, and why.
 
 With --live instead the GPUs of a stack's cluster now: who has them, which are free or idle, and what waits for quota or
 for a node.
@@ -14,10 +14,10 @@ from modelyard.cli.exit import Exit, Stop
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("card", nargs="*", metavar="CARD", help="only these cards, with their sources")
-    parser.add_argument("--supported", action="store_true", help="only supported cards")
+    parser.add_argument("card", nargs="*", metavar="GPU", help="only these GPUs, with their sources")
+    parser.add_argument("--supported", action="store_true", help="only supported GPUs")
     parser.add_argument("--cuda", default="11.7", metavar="VERSION", help="CUDA version of the images (default 11.7)")
-    parser.add_argument("--embeds-ptx", action="store_true", help="the images carry PTX for newer cards")
+    parser.add_argument("--embeds-ptx", action="store_true", help="the images carry PTX for newer GPUs")
     live = parser.add_argument_group("with --live")
     live.add_argument("--live", nargs="?", const="", metavar="STACK", help="the GPUs of this stack's cluster, now")
     live.add_argument("--team", metavar="T", help="only what this team has, may have and waits for")
@@ -49,7 +49,7 @@ def run(args: Namespace) -> Exit:
     if args.live is not None:
         if args.card or args.supported:
             raise Stop(
-                Exit.USAGE, "cards are of the table, and --live shows a cluster", "give one of them: --live STACK"
+                Exit.USAGE, "GPUs are of the table, and --live shows a cluster", "give one of them: --live STACK"
             )
         from modelyard.cli.gpus_live import run as run_live
 
@@ -73,7 +73,7 @@ def run(args: Namespace) -> Exit:
                 case Ambiguous(_, cards):
                     wanted |= {card.id for card in cards}
                 case _:
-                    raise Stop(Exit.USAGE, f"there is no card {name!r} in the table", near_cards(name))
+                    raise Stop(Exit.USAGE, f"there is no GPU {name!r} in the table", near_cards(name))
         rows = tuple(row for row in rows if row.id in wanted)
     if args.supported:
         rows = tuple(row for row in rows if row.supported == "yes")

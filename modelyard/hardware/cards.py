@@ -1,7 +1,7 @@
-"""Which card a name means.
+"""Which GPU a name means.
 
-A name resolves exactly (letter case aside) or not at all: an "A10G" is a card of its own and never an "A10". Known
-names are the card's id, its data-sheet name, the NVML name with and without the brand, the device plugin's product
+A name resolves exactly (letter case aside) or not at all: an "A10G" is a GPU of its own and never an "A10". Known
+names are the GPU's id, its data-sheet name, the NVML name with and without the brand, the device plugin's product
 label, and the accelerator names of GKE, AKS and EKS nodes.
 
 A short family name that the table of supported GPUs lists (``A100``, ``V100``) resolves to the family: its numbers are
@@ -30,7 +30,7 @@ class Card(NamedTuple):
     id: str
     name: str
     family: str
-    """Short name shared with other variants, empty where the card has none."""
+    """Short name shared with other variants, empty where the GPU has none."""
     arch: str
     tflops: float | None
     """FP16 tensor TFLOPS without sparsity, 0 where there are no tensor cores, None where nobody knows."""
@@ -42,13 +42,13 @@ class Card(NamedTuple):
     compute: Version
     """Compute capability."""
     cuda_first: Version
-    """First toolkit that makes machine code for the card."""
+    """First toolkit that makes machine code for the GPU."""
     cuda_last: Version
     """Last toolkit that does, or the last one that was checked."""
     ongoing: bool
     """Whether newer toolkits than ``cuda_last`` may still do so."""
     driver_branch: str
-    """Newest driver branch that knows the card, such as ``R470``, or ``ongoing``."""
+    """Newest driver branch that knows the GPU, such as ``R470``, or ``ongoing``."""
     note: str
     unverified: frozenset[str]
     """Columns of ``data/gpus.csv`` that nobody could verify."""
@@ -59,7 +59,7 @@ class Card(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The name for a sentence: the family where the card stands for it, else the name without its brand."""
+        """The name for a sentence: the family where the GPU stands for it, else the name without its brand."""
         return self.family if self.members else self.name.removeprefix("NVIDIA ").removeprefix("Tesla ")
 
     def mark(self, column: str) -> str:
@@ -70,14 +70,14 @@ class Card(NamedTuple):
 
 
 class Ambiguous(NamedTuple):
-    """A name that several cards share."""
+    """A name that several GPUs share."""
 
     name: str
     cards: tuple[Card, ...]
 
 
 class Unknown(NamedTuple):
-    """A name that no card has."""
+    """A name that no GPU has."""
 
     name: str
     suggestions: tuple[str, ...]
@@ -85,14 +85,14 @@ class Unknown(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """How clusters and clouds name the cards (``data/labels.csv``)."""
+    """How clusters and clouds name the GPUs (``data/labels.csv``)."""
 
     products: Mapping[str, tuple[str, ...]]
-    """Card id to values of the node label ``nvidia.com/gpu.product``."""
+    """GPU id to values of the node label ``nvidia.com/gpu.product``."""
     aliases: tuple[tuple[str, str], ...]
-    """Every other name, with the id of its card."""
+    """Every other name, with the id of its GPU."""
     aws: Mapping[tuple[str, str], str]
-    """``karpenter.k8s.aws/instance-gpu-name`` and ``-memory`` (MiB) to card id."""
+    """``karpenter.k8s.aws/instance-gpu-name`` and ``-memory`` (MiB) to GPU id."""
     unverified: frozenset[str]
     """Product labels that nobody has seen on a node."""
 
@@ -115,7 +115,7 @@ def version(text: str) -> Version:
 
 @lru_cache(maxsize=1)
 def cards() -> Mapping[str, Card]:
-    """Every card by id, in the table's order, without the families."""
+    """Every GPU by id, in the table's order, without the families."""
     return {card.id: card for card in map(_card, rows("gpus.csv"))}
 
 
@@ -164,16 +164,16 @@ def labels() -> Labels:
 
 
 def resolve(name: str) -> Card | None:
-    """The card that ``name`` means, exactly and in any letter case; None where it means none or several."""
+    """The GPU that ``name`` means, exactly and in any letter case; None where it means none or several."""
     ids = _index().get(name.strip().casefold(), ())
     return by_id(ids[0]) if len(ids) == 1 else None
 
 
 def find(name: str) -> Card | Ambiguous | Unknown:
-    """What ``name`` means, and where it is not one card, why not.
+    """What ``name`` means, and where it is not one GPU, why not.
 
     Returns:
-        The card; ``Ambiguous`` with the cards where several share the name; ``Unknown`` with near names otherwise.
+        The GPU; ``Ambiguous`` with the GPUs where several share the name; ``Unknown`` with near names otherwise.
     """
     found = _index().get(name.strip().casefold())
     if found is None:
@@ -188,7 +188,7 @@ _OTHER_MAKERS = re.compile(r"(amd|instinct|radeon|mi\d|intel|gaudi|arc|tpu|infer
 
 
 def near_cards(name: str) -> str:
-    """What to write instead of a name that is not one card's, as an instruction; empty where the name is fine."""
+    """What to write instead of a name that is not one GPU's, as an instruction; empty where the name is fine."""
     match find(name):
         case Ambiguous(_, sharing):
             return f"name one of them: {', '.join(card.id for card in sharing)}"
@@ -201,7 +201,7 @@ def near_cards(name: str) -> str:
 
 
 def by_id(card_id: str) -> Card:
-    """The card or family with that id.
+    """The GPU or family with that id.
 
     Raises:
         KeyError: there is none.
@@ -210,9 +210,9 @@ def by_id(card_id: str) -> Card:
 
 
 def products(card: Card) -> tuple[str, ...]:
-    """Values of ``nvidia.com/gpu.product`` on nodes with whole cards of this kind, for scheduling.
+    """Values of ``nvidia.com/gpu.product`` on nodes with whole GPUs of this kind, for scheduling.
 
-    Labels of sliced or shared GPUs (``…-MIG-1g.5gb``, ``…-SHARED``) are not among them: those are not whole cards.
+    Labels of sliced or shared GPUs (``…-MIG-1g.5gb``, ``…-SHARED``) are not among them: those are not whole GPUs.
     """
     by_card = labels().products
     if not card.members:

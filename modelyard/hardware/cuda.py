@@ -1,4 +1,4 @@
-"""Which cards a CUDA version has code for, and which drivers it needs.
+"""Which GPUs a CUDA version has code for, and which drivers it needs.
 
 A toolkit makes machine code (SASS) for a range of chips. SASS runs on chips of the same major compute capability with
 the same or a higher minor one, so images of CUDA 11.7 run on an L4 (8.9) with the code for 8.6. Everything newer needs
@@ -15,7 +15,7 @@ Driver = tuple[int, ...]
 
 
 class Code(NamedTuple):
-    """How the code of a CUDA version reaches a card."""
+    """How the code of a CUDA version reaches a GPU."""
 
     mode: Mode
     sm: str = ""

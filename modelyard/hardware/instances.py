@@ -1,4 +1,4 @@
-"""Cloud machine types with GPUs: which card, how many, at what price. Read only when asked for."""
+"""Cloud machine types with GPUs: which GPU, how many, at what price. Read only when asked for."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -13,7 +13,7 @@ class Instance(NamedTuple):
     cloud: str
     type: str
     card_id: str
-    """Id in the card table; a few old cards (``m60``, ``t4g``) are not in it."""
+    """Id in the GPU table; a few old GPUs (``m60``, ``t4g``) are not in it."""
     gpus: int | None
     whole: str
     """``yes``, ``no`` (fractions of a GPU) or ``unknown``."""
@@ -32,7 +32,7 @@ class Instance(NamedTuple):
 
     @property
     def card(self) -> Card | None:
-        """The card, None where the table has none."""
+        """The GPU, None where the table has none."""
         return cards().get(self.card_id)
 
     @property

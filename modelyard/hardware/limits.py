@@ -26,10 +26,10 @@ LISTED: dict[str, Listed] = {
 """Supported GPUs by name (requirements, list of supported GPUs). It wins over the alternative."""
 
 FLOOR_TFLOPS = 125
-"""FP16 tensor TFLOPS of the A10, the lowest tier: what a card off the list must reach (requirements)."""
+"""FP16 tensor TFLOPS of the A10, the lowest tier: what a GPU off the list must reach (requirements)."""
 
 DEFAULT_CUDA = "11.7"
-"""CUDA version that a card off the list must support (requirements)."""
+"""CUDA version that a GPU off the list must support (requirements)."""
 
 DEVICE_PLUGIN_COMPUTE = (3, 0)
 """Compute capability from which the container toolkit under the device plugin works (NVIDIA Container Toolkit

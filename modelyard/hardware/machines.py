@@ -1,16 +1,16 @@
-"""Which machine types a cloud has for a card, and how their nodes name it. Read only when asked for."""
+"""Which machine types a cloud has for a GPU, and how their nodes name it. Read only when asked for."""
 
 from modelyard.hardware.cards import Card, products, rows
 from modelyard.hardware.instances import Instance, instances
 from modelyard.hardware.regions import may_be_in
 
 _NAMED = {"aws": 4, "gcp": 6}
-"""Columns of the label table that say under which label a cloud's nodes have a card. A cloud that is not here rents
-boards of one card that have several names."""
+"""Columns of the label table that say under which label a cloud's nodes have a GPU. A cloud that is not here rents
+boards of one GPU that have several names."""
 
 
 def machines(cloud: str, card: Card, region: str | None = None) -> tuple[Instance, ...]:
-    """The machine types of a cloud with whole cards of one kind, by price and name.
+    """The machine types of a cloud with whole GPUs of one kind, by price and name.
 
     Args:
         cloud: ``aws``, ``azure`` or ``gcp``.
@@ -32,7 +32,7 @@ def whole(cloud: str, region: str | None = None) -> tuple[Instance, ...]:
 
 
 def product_on(cloud: str, card: Card) -> str | None:
-    """The value of ``nvidia.com/gpu.product`` on a cloud's nodes with this card; None where there are several."""
+    """The value of ``nvidia.com/gpu.product`` on a cloud's nodes with this GPU; None where there are several."""
     names = products(card)
     if len(names) == 1:
         return names[0]

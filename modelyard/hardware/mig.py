@@ -1,7 +1,7 @@
-"""Slices of MIG: which profiles a card has, and which of them fit on it together.
+"""Slices of MIG: which profiles a GPU has, and which of them fit on it together.
 
 A GPU instance covers memory slices that nothing else may cover, and may begin at some of them only: so three ``2g`` and
-one ``1g`` fit on a card with seven compute slices, and two ``3g`` leave nothing although a compute slice is left.
+one ``1g`` fit on a GPU with seven compute slices, and two ``3g`` leave nothing although a compute slice is left.
 """
 
 import re
@@ -16,16 +16,16 @@ _PROFILE: Final = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z.]+)?")
 
 
 class Profile(NamedTuple):
-    """One kind of slice, as a card has it."""
+    """One kind of slice, as a GPU has it."""
 
     name: str
     """``3g.40gb``."""
     compute: int
-    """Slices of the card's compute, which has ``Mig.instances``."""
+    """Slices of the GPU's compute, which has ``Mig.instances``."""
     memory_gb: int
     """In GB of 10^9 bytes, as the name says; what a pod gets is a few per cent more."""
     most: int
-    """Of a card that has no other slices."""
+    """Of a GPU that has no other slices."""
     starts: tuple[int, ...]
     """Memory slices at which one may begin; empty where nobody knows."""
     size: int
@@ -38,7 +38,7 @@ class Profile(NamedTuple):
 
 
 class Mig(NamedTuple):
-    """What a card can be divided into."""
+    """What a GPU can be divided into."""
 
     instances: int
     """Slices at most."""
@@ -47,14 +47,14 @@ class Mig(NamedTuple):
 
 
 def mig(card: Card) -> Mig | None:
-    """What the card can be divided into, None where it cannot. Of a family, what all its variants have alike."""
+    """What the GPU can be divided into, None where it cannot. Of a family, what all its variants have alike."""
     known = [_table().get(one) for one in card.members or (card.id,)]
     first = known[0]
     return first if first is not None and all(one == first for one in known) else None
 
 
 def variants_with_mig(card: Card) -> tuple[str, ...]:
-    """Ids of the variants of a family that have MIG; none where the card is a family of cards without, or no family."""
+    """Ids of the variants of a family that have MIG; none where the GPU is a family of GPUs without, or no family."""
     return tuple(one for one in card.members if _table().get(one) is not None)
 
 
@@ -65,11 +65,11 @@ def resource_compute(resource: str) -> int:
 
 
 def fits(found: Mig, layout: Mapping[str, int]) -> bool | None:
-    """Whether slices fit on one card together; None where nobody knows how they lie.
+    """Whether slices fit on one GPU together; None where nobody knows how they lie.
 
     Args:
-        found: what the card can be divided into.
-        layout: number of slices by name of the profile; all are profiles of the card.
+        found: what the GPU can be divided into.
+        layout: number of slices by name of the profile; all are profiles of the GPU.
     """
     wanted = [found.profiles[name] for name, count in layout.items() for _ in range(count)]
     if any(count > found.profiles[name].most for name, count in layout.items()):
@@ -95,7 +95,7 @@ def _placed(wanted: list[Profile], taken: frozenset[int]) -> bool:
 
 @lru_cache(maxsize=1)
 def _table() -> Mapping[str, Mig | None]:
-    """By id of the card; None where it has no MIG."""
+    """By id of the GPU; None where it has no MIG."""
     places = {
         (int(instances), int(compute), int(most)): (tuple(map(int, starts.split())), int(size))
         for instances, compute, most, starts, size, _source in rows("mig.csv")

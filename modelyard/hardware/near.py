@@ -1,13 +1,13 @@
-"""Which names somebody may have meant who wrote one that no card has."""
+"""Which names somebody may have meant who wrote one that no GPU has."""
 
 import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
 _NEXT = 1000
-"""Between the numbers of two cards that are next to each other in a series of workstation cards."""
+"""Between the numbers of two GPUs that are next to each other in a series of workstation GPUs."""
 _TELLING = 3
-"""Digits from which on a number tells cards apart more than the letters do."""
+"""Digits from which on a number tells GPUs apart more than the letters do."""
 
 
 def near_names(wanted: str, names: Collection[str]) -> list[str]:
@@ -39,7 +39,7 @@ def _alike(wanted: str, name: str) -> bool:
 
 
 def _blackwell(wanted: str, names: Collection[str]) -> list[str]:
-    """The workstation cards of the Blackwell generation next to one that is called by its letter, such as B5000."""
+    """The workstation GPUs of the Blackwell generation next to one that is called by its letter, such as B5000."""
     if re.fullmatch(r"b\d{4}", wanted) is None:
         return []
     ids = [name for name in names if re.fullmatch(r"rtx-pro-\d+-bw", name)]

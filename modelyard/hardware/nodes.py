@@ -1,6 +1,6 @@
 """What a node's labels and allocatable say about its GPUs, and the rules that need nodes.
 
-A GPU counts when a pod that asks for ``nvidia.com/gpu`` gets a whole card. Slices of MIG, time-sliced and MPS-shared
+A GPU counts when a pod that asks for ``nvidia.com/gpu`` gets a whole GPU. Slices of MIG, time-sliced and MPS-shared
 GPUs, and fractions that a hypervisor hands out, do not count.
 """
 
@@ -40,13 +40,13 @@ class NodeGpus(NamedTuple):
     """The GPUs of one node."""
 
     card: Card | None
-    """None where the node has no GPU or nothing names its card."""
+    """None where the node has no GPU or nothing names its GPU."""
     whole: int
-    """GPUs that a pod gets as whole cards."""
+    """GPUs that a pod gets whole."""
     kind: Kind
-    """What ``nvidia.com/gpu`` stands for on this node; ``unknown`` where the card is."""
+    """What ``nvidia.com/gpu`` stands for on this node; ``unknown`` where the GPU is."""
     product: str
-    """The label or instance type that named the card, empty without one."""
+    """The label or instance type that named the GPU, empty without one."""
     slices: tuple[tuple[str, int], ...]
     """Other GPU resources (``nvidia.com/mig-1g.5gb``, ``nvidia.com/gpu.shared``), sorted."""
 
@@ -64,7 +64,7 @@ class DriverVerdict(NamedTuple):
 
 
 def node_gpus(node_labels: Mapping[str, str], allocatable: Mapping[str, Fraction]) -> NodeGpus:
-    """The card of a node and how many whole ones it offers.
+    """The GPU of a node and how many whole ones it offers.
 
     Args:
         node_labels: ``metadata.labels`` of the node.
@@ -104,7 +104,7 @@ def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> 
 
 
 def check_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> tuple[Finding, ...]:
-    """The rules that need the cluster's nodes: driver floor and memory of the stack's card, disk for the model service.
+    """The rules that need the cluster's nodes: driver floor and memory of the stack's GPU, disk for the model service.
 
     Whether pods fit by CPU, memory and free GPUs is for the plan to say.
 
@@ -145,7 +145,7 @@ def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> F
 
 
 def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
-    """Training pods with less memory per GPU than the variants of the stack's card have that the nodes hold.
+    """Training pods with less memory per GPU than the variants of the stack's GPU have that the nodes hold.
 
     The rules without nodes ask for the smallest variant only.
     """
@@ -238,7 +238,7 @@ def _least_memory(card: Card) -> int:
 
 
 def _by_cloud(node_labels: Mapping[str, str]) -> tuple[str, Card | None]:
-    """The card by the cloud's own labels, for nodes that the device plugin's feature discovery has not labelled."""
+    """The GPU by the cloud's own labels, for nodes that the device plugin's feature discovery has not labelled."""
     aws = node_labels.get("karpenter.k8s.aws/instance-gpu-name", "")
     exact = labels().aws.get((aws, node_labels.get("karpenter.k8s.aws/instance-gpu-memory", "")))
     if exact:

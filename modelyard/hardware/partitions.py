@@ -2,7 +2,7 @@
 
 Facts of the stock device plugin (NVIDIA/k8s-device-plugin v0.17.4): shared GPUs are renamed by ``renameByDefault``
 only; MPS divides memory and threads of a GPU evenly (``cmd/mps-control-daemon/mps/daemon.go``) among at most 48
-clients, 16 on cards below compute capability 7.5, which leaves the V100 with 16 (``mps/device.go``).
+clients, 16 on GPUs below compute capability 7.5, which leaves the V100 with 16 (``mps/device.go``).
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Slice(NamedTuple):
     resource: str
     """Its name, as nodes advertise it."""
     memory_gb: int | None
-    """Whole GB of 10^9 bytes that a pod may take; None where nobody knows. Of time-slicing it is the whole card's."""
+    """Whole GB of 10^9 bytes that a pod may take; None where nobody knows. Of time-slicing it is the whole GPU's."""
     card: Card | None
     profile: Profile | None = None
     """With MIG."""
@@ -53,7 +53,7 @@ class Slice(NamedTuple):
 
     @property
     def as_card(self) -> Card | None:
-        """The card with the slice's memory, for who counts what fits on it."""
+        """The GPU with the slice's memory, for who counts what fits on it."""
         if self.card is None or self.memory_gb is None:
             return None
         what = f"{self.profile.name} slice" if self.profile is not None else f"{self.partition.mode} share"
@@ -68,13 +68,13 @@ class Slice(NamedTuple):
 
 
 def card_name(config: Config, partition: Partition) -> str:
-    """What the stack file calls the partition's card: by its own key, by its flavor's, else the stack's card."""
+    """What the stack file calls the partition's GPU: by its own key, by its flavor's, else the stack's GPU."""
     flavor = next((one for one in config.flavors if one.name == partition.flavor), None)
     return partition.gpu or (flavor.gpu if flavor is not None else None) or config.gpu.model
 
 
 def partition_card(config: Config, partition: Partition) -> Card | None:
-    """The card of a partition's nodes, None where its name means none or several."""
+    """The GPU of a partition's nodes, None where its name means none or several."""
     return resolve(card_name(config, partition))
 
 
@@ -92,7 +92,7 @@ def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:
     for name in partition.layout:
         profile = found.profiles.get(name) if found is not None else None
         if profile is None:
-            continue  # It is told that the card has no such profile.
+            continue  # It is told that the GPU has no such profile.
         resource = GPU_RESOURCE if partition.strategy == "single" else profile.resource
         made[name] = Slice(partition, resource, profile.memory_gb, card, profile)
     return made
@@ -101,7 +101,7 @@ def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:
 def slice_of(config: Config, resource: Resource) -> Slice | None:
     """The slice that a resource's GPUs are; None where they are whole, or what it names is not there.
 
-    A resource that is to grow and names no partition is on the only time-slicing one of its card.
+    A resource that is to grow and names no partition is on the only time-slicing one of its GPU.
     """
     partition = next((one for one in config.partitions if one.name == resource.partition), None)
     if resource.partition is None and resource.grow:
@@ -122,7 +122,7 @@ def able_to_grow(config: Config, resource: Resource) -> list[Partition]:
 
 
 def mps_clients(card: Card) -> int:
-    """Pods that may share one GPU of the card by MPS; 0 where MPS cannot limit them."""
+    """Pods that may share one GPU by MPS; 0 where MPS cannot limit them."""
     if card.compute < MPS_COMPUTE:
         return 0
     below, fewer = MPS_CLIENTS_BELOW

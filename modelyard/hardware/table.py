@@ -1,4 +1,4 @@
-"""The table of cards with the verdict on each, as plain data for whoever prints it."""
+"""The table of GPUs with the verdict on each, as plain data for whoever prints it."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from modelyard.hardware.verdict import Rule, Verdict, verdict
 
 
 class Row(NamedTuple):
-    """One card and what the rules say of it."""
+    """One GPU and what the rules say of it."""
 
     id: str
     name: str
@@ -34,13 +34,13 @@ class Row(NamedTuple):
     why: str
     """Everything that was compared."""
     note: str
-    """What else is known about the card's numbers."""
+    """What else is known about the GPU's numbers."""
     products: tuple[str, ...]
     """Values of the node label ``nvidia.com/gpu.product``."""
 
 
 def table(cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> tuple[Row, ...]:
-    """Every card: the supported first, the listed first among them, then by falling throughput and by id.
+    """Every GPU: the supported first, the listed first among them, then by falling throughput and by id.
 
     Raises:
         ValueError: ``cuda`` is not a version.

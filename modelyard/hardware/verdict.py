@@ -1,8 +1,8 @@
-"""Whether a card is supported, and which rule says so.
+"""Whether a GPU is supported, and which rule says so.
 
-Two rules, the first that applies decides. A card on the list of supported GPUs is supported, even where its throughput
-is under the floor (the V100's is). Any other card must support the platform's CUDA, run under the device plugin, and
-reach the throughput of the A10. The list was made for CUDA 11.7: where a platform states another version, a listed card
+Two rules, the first that applies decides. A GPU on the list of supported GPUs is supported, even where its throughput
+is under the floor (the V100's is). Any other GPU must support the platform's CUDA, run under the device plugin, and
+reach the throughput of the A10. The list was made for CUDA 11.7: where a platform states another version, a listed GPU
 still needs code for that version. A number that nobody knows decides nothing: the verdict is then "unknown", an error
 with words. A number that nobody could verify is used with its mark.
 """
@@ -20,7 +20,7 @@ _RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.ADVICE: 0}
 
 
 class Problem(NamedTuple):
-    """One thing that keeps a card from being plainly supported."""
+    """One thing that keeps a GPU from being plainly supported."""
 
     code: str
     severity: Severity
@@ -29,7 +29,7 @@ class Problem(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The answer for one card and one CUDA version."""
+    """The answer for one GPU and one CUDA version."""
 
     card: Card
     cuda: str
@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
     rule: Rule
     """Which rule decided."""
     code: toolkits.Code
-    """How images of that CUDA version reach the card."""
+    """How images of that CUDA version reach the GPU."""
     reason: str
     """One line: what was compared, with the marks of uncertain numbers."""
     problems: tuple[Problem, ...]
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 
     @property
     def refusals(self) -> tuple[Problem, ...]:
-        """What keeps the card from being used, wherever it is: in the cluster, in a node pool, in a rented machine.
+        """What keeps the GPU from being used, wherever it is: in the cluster, in a node pool, in a rented machine.
         Empty where it is supported.
         """
         return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
@@ -63,9 +63,9 @@ def verdict(card: Card, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> V
     """Whether ``card`` is supported on a platform whose images need CUDA ``cuda``.
 
     Args:
-        card: the card or family, from ``resolve``.
+        card: the GPU or family, from ``resolve``.
         cuda: CUDA version of the platform's images, ``major.minor``.
-        embeds_ptx: whether those images carry PTX for cards newer than their machine code.
+        embeds_ptx: whether those images carry PTX for GPUs newer than their machine code.
 
     Raises:
         ValueError: ``cuda`` is not a version.
@@ -123,7 +123,7 @@ def _listed(card: Card) -> str:
 
 
 def _unlisted(card: Card) -> str:
-    # Cards whose name only begins like a listed one are the usual mistake: A10G for A10, V100S for V100.
+    # GPUs whose name only begins like a listed one are the usual mistake: A10G for A10, V100S for V100.
     head = card.id.partition("-")[0].upper()
     alike = head[:-1] if head[:-1] in LISTED and head[-1:].isalpha() else ""
     return f"not listed ({head} is not {alike})" if alike else "not listed"
@@ -145,7 +145,7 @@ def _throughput_problems(card: Card) -> list[Problem]:
                 "GPU004",
                 Severity.ERROR,
                 f"the FP16 throughput of {card.short} is unknown, the A10 at the floor has {FLOOR_TFLOPS} TFLOPS",
-                "measure it or choose a card whose throughput is known; a waiver with a reason accepts the risk",
+                "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk",
             )
         ]
     if card.tflops >= FLOOR_TFLOPS:
@@ -156,7 +156,7 @@ def _throughput_problems(card: Card) -> list[Problem]:
             "GPU001",
             Severity.ERROR,
             f"{card.short} is not supported: {has}, the A10 at the floor has {FLOOR_TFLOPS}",
-            f"choose {', '.join(LISTED)}, or a card of at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)",
+            f"choose {', '.join(LISTED)}, or a GPU of at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)",
         )
     ]
 
@@ -195,7 +195,7 @@ def _cuda_problems(card: Card, cuda: str, code: toolkits.Code, embeds_ptx: bool)
                 "GPU005",
                 Severity.ERROR,
                 f"CUDA {cuda} no longer has code for {card.short} (compute capability {_dotted(card.compute)})",
-                f"choose a newer card, or platform images of CUDA {_dotted(card.cuda_last)} or older",
+                f"choose a newer GPU, or platform images of CUDA {_dotted(card.cuda_last)} or older",
             )
         ]
     if code.mode != "ptx":
@@ -216,7 +216,7 @@ def _cuda_problems(card: Card, cuda: str, code: toolkits.Code, embeds_ptx: bool)
             "GPU005",
             Severity.ERROR,
             f"CUDA {cuda} has no machine code for {card.short} {native}",
-            f"choose an older card, or images of CUDA {first} or newer; set platform.imagesEmbedPtx if they embed PTX",
+            f"choose an older GPU, or images of CUDA {first} or newer; set platform.imagesEmbedPtx if they embed PTX",
         )
     ]
 
@@ -229,7 +229,7 @@ def _plugin_problems(card: Card) -> list[Problem]:
             "GPU006",
             Severity.ERROR,
             f"the NVIDIA device plugin does not run on {card.short} (compute capability {_dotted(card.compute)})",
-            f"choose a card of compute capability {_dotted(DEVICE_PLUGIN_COMPUTE)} or higher",
+            f"choose a GPU of compute capability {_dotted(DEVICE_PLUGIN_COMPUTE)} or higher",
         )
     ]
 
@@ -241,7 +241,7 @@ def _uncertain(card: Card, uncertain: tuple[str, ...]) -> Problem:
         "GPU007",
         Severity.ADVICE,
         f"{card.short} is supported on numbers that nobody could verify: {', '.join(uncertain)}{label}",
-        "check them against the card's data sheet before buying",
+        "check them against the GPU's data sheet before buying",
     )
 
 

@@ -115,13 +115,13 @@ def _placed(
 
 
 _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
-"""Findings after which a card cannot be the stack's."""
+"""Findings after which a GPU cannot be the stack's."""
 
 
 def _without_echoes(findings: tuple[Finding, ...], doubtful: Unsettled) -> tuple[Finding, ...]:
     """The findings without those that only say once more what another one says better.
 
-    That no node has a card says nothing new about a card that cannot train, nor that none is divided about a card that
+    That no node has a GPU says nothing new about a GPU that cannot train, nor that none is divided about a GPU that
     cannot be; and that a waiver covers nothing says nothing where not everything was judged.
     """
     if doubtful:

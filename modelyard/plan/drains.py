@@ -1,4 +1,4 @@
-"""Which changes have to wait until a training side is idle, and whom to ask whether it is."""
+"""Which changes have to wait until a training backend is idle, and whom to ask whether it is."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -16,7 +16,7 @@ from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
 
 _SIDES: Mapping[str, Side] = {"rayHead": "ray", "rayWorker": "ray", "celery": "celery"}
-"""The training side of each workload that a job needs."""
+"""The training backend of each workload that a job needs."""
 _WORKERS: Mapping[str, Side] = {"rayWorker": "ray", "celery": "celery"}
 """Of those that take jobs."""
 

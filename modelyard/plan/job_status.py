@@ -1,4 +1,4 @@
-"""How busy the training sides of a plan are now. Loaded only where somebody plans against a live cluster."""
+"""How busy the training backends of a plan are now. Loaded only where somebody plans against a live cluster."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date

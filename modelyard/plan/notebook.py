@@ -113,7 +113,7 @@ def _image(stack: Stack) -> list[Finding]:
 
 
 def _size(stack: Stack, chosen: Chosen) -> list[Finding]:
-    """What a training pod needs, for the chosen card or slice."""
+    """What a training pod needs, for the chosen GPU or slice."""
     config = stack.config
     gpu = config.gpu._replace(model=chosen.flavor.gpu or config.gpu.model)
     asked = stack._replace(config=config._replace(gpu=gpu))

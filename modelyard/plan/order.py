@@ -1,4 +1,4 @@
-"""In which order the targets change: by free GPUs, so that no pod waits for a card that its rival still holds."""
+"""In which order the targets change: by free GPUs, so that no pod waits for a GPU that its rival still holds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

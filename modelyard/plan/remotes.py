@@ -1,6 +1,6 @@
 """The second clusters of a stack: for each, a plan of its own within the stack's plan.
 
-A remote cluster has only what remote jobs need there, so the platform's workloads, cards and autoscaling are nothing
+A remote cluster has only what remote jobs need there, so the platform's workloads, GPUs and autoscaling are nothing
 to it. It has its own identity, starting state and order; its findings stand among the stack's, under names that begin
 with the cluster's.
 """

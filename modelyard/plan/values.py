@@ -123,7 +123,7 @@ class Plan(NamedTuple):
     stack: str
     file: str
     headline: str
-    """The environment in a few words: training side, card, release, mode."""
+    """The environment in a few words: training backend, GPU, release, mode."""
     training: str
     mode: str
     context: str | None
@@ -142,7 +142,7 @@ class Plan(NamedTuple):
     cost: "StackCost | None" = None
     """What it costs; None where nobody asked. ``modelyard.plan.cost.project.priced`` puts it there."""
     drains: tuple[Drain, ...] = ()
-    """What waits until a training side is idle."""
+    """What waits until a training backend is idle."""
     remotes: "tuple[Plan, ...]" = ()
     """The same for each remote cluster of the stack; their findings are among those above."""
     remote: str = ""

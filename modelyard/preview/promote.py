@@ -1,7 +1,7 @@
 """Bringing one environment up to another: what to take over, and what must differ and stays.
 
 Taken is what a release is made of: the platform's release, the versions of Kubernetes and CUDA, images, and patches
-with their versions and parameters. Sizes, names, cards and everything else belong to an environment; they are told, and
+with their versions and parameters. Sizes, names, GPUs and everything else belong to an environment; they are told, and
 taken only when asked for. Waivers and what is set for policies are decisions about one environment: they are told,
 never taken.
 """

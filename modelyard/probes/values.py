@@ -1,4 +1,4 @@
-"""Who is asked about the jobs of a training side, and what comes back."""
+"""Who is asked about the jobs of a training backend, and what comes back."""
 
 from typing import Final, Literal, NamedTuple, assert_never
 

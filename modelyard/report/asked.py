@@ -122,15 +122,15 @@ def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
     places = {resource.name: one.name for one in clusters for resource in one.resources}
     on = {id(job): one.resource for one in sizes for job, _ in one.jobs}
     yield (
-        ("NODE POOL", "CARD", "GPUS", "CAPACITY", "NODE CLASS"),
+        ("NODE POOL", "GPU", "GPUS", "CAPACITY", "NODE CLASS"),
         ((one.name, one.gpu, f"0–{one.gpus}", one.capacity, one.node_class) for one in config.node_pools),
     )
     yield (
-        ("FLAVOR", "CARD", "NODE LABELS"),
+        ("FLAVOR", "GPU", "NODE LABELS"),
         ((one.name, one.gpu or "-", _pairs(node_labels(one))) for one in config.flavors),
     )
     yield (
-        ("PARTITION", "CARD", "MODE", "OF ONE GPU"),
+        ("PARTITION", "GPU", "MODE", "OF ONE GPU"),
         ((one.name, one.gpu or one.flavor or config.gpu.model, one.mode, _parts(one)) for one in config.partitions),
     )
     yield (

@@ -1,4 +1,4 @@
-"""The table of cards as text and as JSON."""
+"""The table of GPUs as text and as JSON."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,19 +7,19 @@ from modelyard.hardware.table import Row
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, table, wrapped
 
-_MARKED = "? unverified or from a weak source. modelyard gpus CARD tells why and from where."
+_MARKED = "? unverified or from a weak source. modelyard gpus GPU tells why and from where."
 
 
 _SPARE = ((110, ("NAME",)), (76, ("NVLINK", "SM")))
-"""Columns that are left out where the text is narrower: the card's id says its name, and each card's own page all."""
+"""Columns that are left out where the text is narrower: the GPU's id says its name, and each GPU's own page all."""
 
 
 def gpus_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
-    """One line a card, with its dense FP16 tensor throughput. A ``?`` marks a number nobody verified."""
+    """One line a GPU, with its dense FP16 tensor throughput. A ``?`` marks a number nobody verified."""
     shown = list(rows)
     spare = {name for least, names in _SPARE if style.columns < least for name in names}
     cells = [{name: cell for name, cell in _cells(row).items() if name not in spare} for row in shown]
-    head = tuple(name for name in _cells(shown[0]) if name not in spare) if shown else ("OK?", "CARD")
+    head = tuple(name for name in _cells(shown[0]) if name not in spare) if shown else ("OK?", "GPU")
     lines = table((one.values() for one in cells), head, style)
     marked = [lines[0], *(_paint(line, row, style) for line, row in zip(lines[1:], shown, strict=True))]
     return [*marked, "", *map(style.dim, hanging(_MARKED, 0, style.columns))]
@@ -28,7 +28,7 @@ def gpus_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
 def _cells(row: Row) -> dict[str, str]:
     return {
         "OK?": row.supported,
-        "CARD": row.id,
+        "GPU": row.id,
         "NAME": row.name.removeprefix("NVIDIA ").partition(" (")[0],
         "TFLOPS": _number(row) + ("?" if row.tflops_mark else ""),
         "MEMORY": f"{row.memory_gb} GB" + ("?" if row.memory_mark else ""),
@@ -39,7 +39,7 @@ def _cells(row: Row) -> dict[str, str]:
 
 
 def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
-    """Everything about single cards."""
+    """Everything about single GPUs."""
     from modelyard.plan.cost.cards import card_prices
     from modelyard.plan.cost.words import card_price
 

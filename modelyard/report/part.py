@@ -8,7 +8,7 @@ from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.cost.values import StackCost, stack_cost
 
 _LEFT_OUT = ("PAT", "OWN")
-"""Families of findings that leave a target out of a plan. Those about cards and sizes speak of planned targets."""
+"""Families of findings that leave a target out of a plan. Those about GPUs and sizes speak of planned targets."""
 
 
 class Totals(NamedTuple):

@@ -16,7 +16,7 @@ from modelyard.workloads.sizing import sized as resources
 
 
 def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:
-    """Card, workloads and patches of an environment, then its pool and its jobs, as far as it has any."""
+    """GPU, workloads and patches of an environment, then its pool and its jobs, as far as it has any."""
     config = stack.config
     lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
     lines.extend(wrapped(_card(stack), 14, style.columns, "  card"))

@@ -54,8 +54,8 @@ class Aws(NamedTuple):
     gpus: tuple[NodeGroup, ...] = ()
     access: tuple[Access, ...] = ()
     cuda: str = "11.7"
-    """CUDA version that the platform's images need: which cards are supported goes by it."""
+    """CUDA version that the platform's images need: which GPUs are supported goes by it."""
     images_embed_ptx: bool = False
-    """Whether the images carry PTX, so that newer cards can compile for themselves."""
+    """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
     partition: str = "aws"
     tags: Mapping[str, str] = {}

@@ -44,13 +44,13 @@ class Platform(NamedTuple):
     cuda: str = "11.7"
     """CUDA version that the platform's images need."""
     images_embed_ptx: bool = False
-    """Whether the images carry PTX, so that newer cards can compile for themselves."""
+    """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
     installers: tuple[str, ...] = ()
     """Field managers that do not write by themselves, whatever their names say."""
 
 
 class Gpu(NamedTuple):
-    """The card of the training side."""
+    """The GPU of the training backend."""
 
     model: str
     per_worker: int = 1
@@ -108,7 +108,7 @@ class Celery(NamedTuple):
 
 
 class Autoscaling(NamedTuple):
-    """Whether and how the training side sleeps when there is nothing to train."""
+    """Whether and how the training backend sleeps when there is nothing to train."""
 
     mode: AutoscalingMode = "none"
     max_replicas: int = 1

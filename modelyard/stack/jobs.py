@@ -131,7 +131,7 @@ class Resource(NamedTuple):
     gpus: int | None = None
     """Of one worker; None: none, or one slice where it names a partition."""
     gpu: str | None = None
-    """The card; None: the stack's, or that of the machine which it rents."""
+    """The GPU; None: the stack's, or that of the machine which it rents."""
     remote: Remote | None = None
     """Where its jobs run instead of the platform's cluster; None: there."""
     image: str | None = None

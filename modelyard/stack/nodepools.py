@@ -8,11 +8,11 @@ Capacity = Literal["on-demand", "spot", "any"]
 
 
 class NodePool(NamedTuple):
-    """Nodes with one card."""
+    """Nodes with one GPU."""
 
     name: str
     gpu: str
-    """The card, one variant of it."""
+    """The GPU, one variant of it."""
     gpus: int
     """Most GPUs of all its nodes together."""
     node_class: str
@@ -23,11 +23,11 @@ class NodePool(NamedTuple):
     zones: tuple[str, ...] = ()
     """Zones for its nodes; empty: those of the node class."""
     types: tuple[str, ...] = ()
-    """Machine types; empty: all that have whole cards of this kind."""
+    """Machine types; empty: all that have whole GPUs of this kind."""
     capacity: Capacity = "on-demand"
     idle: int = 600
     """Seconds for which a node must have had nothing to do before it goes."""
     taint: bool = True
     """Whether pods that do not ask for GPUs are kept away."""
     labels: Mapping[str, str] = {}
-    """Of its nodes, beside those of the card."""
+    """Of its nodes, beside those of the GPU."""

@@ -13,9 +13,9 @@ class Partition(NamedTuple):
     name: str
     mode: PartitionMode
     flavor: str | None = None
-    """Of whose nodes it is; None: of nodes with the card."""
+    """Of whose nodes it is; None: of nodes with the GPU."""
     gpu: str | None = None
-    """The card; None: the flavor's, else the stack's."""
+    """The GPU; None: the flavor's, else the stack's."""
     layout: Mapping[str, int] = {}
     """Slices of one GPU by MIG profile."""
     strategy: MigStrategy = "mixed"

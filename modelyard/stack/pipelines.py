@@ -17,7 +17,7 @@ class Stage(NamedTuple):
     needs: tuple[str, ...] = ()
     """Stages that have to succeed before it starts."""
     reads: tuple[str, ...] = ()
-    """Artefacts, by the names under which stages before it write them, or the pipeline has them as inputs."""
+    """Artifacts, by the names under which stages before it write them, or the pipeline has them as inputs."""
     writes: tuple[str, ...] = ()
 
 

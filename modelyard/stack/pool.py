@@ -21,13 +21,13 @@ class Toleration(NamedTuple):
 
 
 class Flavor(NamedTuple):
-    """Nodes that are alike: one card, one place, one price."""
+    """Nodes that are alike: one GPU, one place, one price."""
 
     name: str
     gpu: str | None = None
-    """The card of the nodes; None: they have none, or ``labels`` say it."""
+    """The GPU of the nodes; None: they have none, or ``labels`` say it."""
     labels: Mapping[str, str] = {}
-    """Of the nodes, beside the card's."""
+    """Of the nodes, beside the GPU's."""
     tolerations: tuple[Toleration, ...] = ()
     topology: tuple[str, ...] = ()
     """Labels by which its nodes lie near each other, from the widest to the narrowest; none: nobody looks at places."""

@@ -11,7 +11,7 @@ Role = Literal["apiServer", "modelService", "rayHead", "rayWorker", "celery"]
 Nodes = Literal["any", "cpu", "gpu"]
 
 GPU_ROLES: tuple[Role, ...] = ("rayWorker", "celery")
-"""The two training sides, of which one is active."""
+"""The two training backends, of which one is active."""
 
 
 class Workload(NamedTuple):
@@ -43,7 +43,7 @@ def ray_available(config: Config) -> bool:
 
 
 def workloads(config: Config) -> tuple[Workload, ...]:
-    """The environment's workloads in a fixed order: route, inference, then both training sides.
+    """The environment's workloads in a fixed order: route, inference, then both training backends.
 
     Memory of a GPU workload is the config's value times the GPUs of the pod, always from config and never from the
     cluster, so that no second run multiplies again.

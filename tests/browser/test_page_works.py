@@ -65,7 +65,7 @@ def test_a_finding_that_is_fixed_does_not_make_its_stack_match(
     document: Mapping[str, Any], tmp_path: Path, opened: Opened
 ) -> None:
     found = copy.deepcopy(dict(document))
-    found["stacks"][1]["findings"]["fixed"] = [{"code": "GPU002", "severity": "error", "summary": "no such card"}]
+    found["stacks"][1]["findings"]["fixed"] = [{"code": "GPU002", "severity": "error", "summary": "no such GPU"}]
     page = opened(written(found, tmp_path), "code=GPU002")
     assert shown_stacks(page) == []
     page.locator(".part[data-part=fixed] > summary").click()

@@ -87,7 +87,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("blame", "dev", "ray-head", "spec.replcas"), "did you mean spec.replicas, status.replicas or"),
         (("blame", "dev", "ray-head", "spec["), "'spec[' is not a field path"),
         (("blame", "dev", "ray-head", "cpu"), "'cpu' names 2 fields → give more of the path"),
-        (("gpus", "a11"), "there is no card 'a11' in the table"),
+        (("gpus", "a11"), "there is no GPU 'a11' in the table"),
         (("gpus", "--cuda", "new"), "give a version such as 11.7 or 12.4"),
         (("patches", "ray-workers"), "there is no patch 'ray-workers' → did you mean ray-worker"),
         (("explain", "GPU999"), "there is no finding code 'GPU999' → did you mean GPU0"),

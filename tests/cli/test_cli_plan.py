@@ -118,7 +118,7 @@ def test_a_waived_finding_is_shown_with_its_reason_and_stops_nothing(project: An
     result = run("check", "dev", "--notes")
     assert "waived GPU001" in result.words
     assert "waived: on order" in result.words
-    # With the card accepted, that no node has it is news again.
+    # With the GPU accepted, that no node has it is news again.
     assert result.errors == ["RES101"]
 
 

@@ -195,7 +195,7 @@ def test_the_name_of_a_variable_and_its_value_are_told_both(project: Any, refuse
 def test_what_a_check_refuses_is_not_submitted(
     project: Any, refused: Any, before: str, after: str, code: str, said: str
 ) -> None:
-    """It would wait for ever in a queue that there is not, or run on any card."""
+    """It would wait for ever in a queue that there is not, or run on any GPU."""
     assert before in JOBS
     project.add(JOBS.replace(before, after))
     result = refused("job", "submit", "dev", "train", code=1)

@@ -576,7 +576,7 @@ def test_whoever_sees_only_their_team_is_told_why_all_the_same(cluster: ApiServe
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("gpus", "--live", "dev", "a10"), 2, "cards are of the table"),
+        (("gpus", "--live", "dev", "a10"), 2, "GPUs are of the table"),
         (("gpus", "--team", "vision"), 2, "--team cannot be given without --live"),
         (("gpus", "--live", "dve"), 2, "did you mean dev?"),
         (("gpus", "--live", "dev", "--team", "visoin"), 2, "did you mean vision"),

@@ -1,4 +1,4 @@
-"""Tables and texts: cards, patches, explanations, schemas, completion, help."""
+"""Tables and texts: GPUs, patches, explanations, schemas, completion, help."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from modelyard.cli.app import VERBS
 
 def test_gpus(run: Any) -> None:
     lines = run("gpus").out.splitlines()
-    assert lines[0].split()[:2] == ["OK?", "CARD"]
+    assert lines[0].split()[:2] == ["OK?", "GPU"]
     assert any(line.split()[:2] == ["yes", "a10"] for line in lines)
     assert any(line.split()[:2] == ["no", "a10g"] for line in lines)
     only = [line.split()[0] for line in run("gpus", "--supported").out.splitlines()[1:-2]]

@@ -113,10 +113,10 @@ def test_what_aws_has_is_let_through(change: dict[str, object]) -> None:
         ({"tags": {"aws:team": "vision"}}, "tags has 'aws:team': names that begin with aws: are AWS's own"),
         ({"tags": {"team": "x" * 257}}, "tags has 'team': AWS takes keys of 1 to 128 letters, and values of up to 256"),
         (gpus(), "gpu has no machine type"),
-        (gpus("g6e.2xlarge", "p4d.24xlarge"), "gpu has machines with a100-40gb.* and l40s: make a group for each card"),
+        (gpus("g6e.2xlarge", "p4d.24xlarge"), "gpu has machines with a100-40gb.* and l40s: make a group for each GPU"),
         (gpus("g6e.2xlarg"), "no GPU machine of AWS: did you mean g6e.2xlarge"),
         (gpus("m7i.xlarge"), "no GPU machine of AWS"),
-        (gpus("g3.4xlarge"), r"\(m60\) is no whole card"),
+        (gpus("g3.4xlarge"), r"\(m60\) is not a supported whole GPU"),
         (gpus("g5.2xlarge"), "the A10G, which is not supported"),
         (
             {"region": "eu-west-1", "zones": ("eu-west-1a", "eu-west-1b")},

@@ -134,7 +134,7 @@ def test_what_is_refused_can_be_corrected_in_the_form(
     page = opened(browser, server, write_notebook(work / "wrong.ipynb", cell("x = 1", tags=["parameters"])))
     page.get_by_role("button", name="Submit Job").click()
     form = page.get_by_role("dialog")
-    # Of this card the team has shares only.
+    # Of this GPU the team has shares only.
     form.get_by_label("Flavor").select_option("l4 (L4)")
     expect(form.get_by_label("Device").locator("option")).to_have_count(1)
     expect(form.get_by_label("Device")).to_have_value("partial shared")

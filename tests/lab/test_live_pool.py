@@ -159,7 +159,7 @@ def test_logs_come_from_the_nodes_through_the_api_server(env: Environment, runni
 def test_a_notebook_in_the_queue_gets_a_node_whose_taint_its_flavor_does_not_name(
     env: Environment, tmp_path: Path
 ) -> None:
-    """The nodes have NVIDIA's taint, and the flavor only a card: as in a first stack of anybody."""
+    """The nodes have NVIDIA's taint, and the flavor only a GPU: as in a first stack of anybody."""
     for left in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]:
         env.modelyard("job", "cancel", "dev", left["name"], "--yes")
     for made in volume("workspace", "vision"):

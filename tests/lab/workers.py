@@ -1,7 +1,7 @@
 """What trains: Celery and Ray in an environment of their own, and the processes that run in the lab's simulated pods.
 
-A pod of the lab runs nothing. Here each running pod of a training side has a process, as its container would be, and a
-pod that is told to stop loses it at once: whatever it did is lost then.
+A pod of the lab runs nothing. Here each running pod of a training backend has a process, as its container would be, and
+a pod that is told to stop loses it at once: whatever it did is lost then.
 """
 
 import json
@@ -269,7 +269,7 @@ class Stopped(NamedTuple):
 
 
 class Containers:
-    """Runs a process for each running pod of the training sides; ``stopped`` has those that ended."""
+    """Runs a process for each running pod of the training backends; ``stopped`` has those that ended."""
 
     def __init__(self, lab: Lab, sides: Mapping[str, Callable[[str], "subprocess.Popen[bytes]"]]) -> None:
         self._lab, self._sides = lab, sides

@@ -1,4 +1,4 @@
-"""What the submission of a notebook can choose: flavors with their cards, GPUs, teams, priorities."""
+"""What the submission of a notebook can choose: flavors with their GPU models, numbers of GPUs, teams, priorities."""
 
 import sys
 from argparse import ArgumentParser, Namespace

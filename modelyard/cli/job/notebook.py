@@ -66,7 +66,7 @@ def options(parser: ArgumentParser) -> None:
     """Adds the options of a notebook's submission."""
     add = parser.add_argument_group("notebooks").add_argument
     add("--flavor", metavar="F", help="kind of nodes, as modelyard:flavors names it")
-    add("--device", metavar="CARD", help="the card, such as A10: the flavor that has it")
+    add("--device", metavar="GPU", help="the GPU, such as A10: the flavor that has it")
     add("--allocation", choices=get_args(Allocation), help="single (one GPU, the default), partial, multi_gpu")
     add("--partition", metavar="P", help="with partial: whose slice, as modelyard:partitions names it")
     add("--slice", metavar="PROFILE", help="with partial: the MIG profile, where the partition has several")

@@ -1,4 +1,4 @@
-"""Waiting until a training side is idle, right before a target is changed whose pods its jobs need."""
+"""Waiting until a training backend is idle, right before a target is changed whose pods its jobs need."""
 
 import os
 

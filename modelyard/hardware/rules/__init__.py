@@ -1,7 +1,7 @@
 """The rules that a stack file must keep, one module a concern, gathered by ``check``.
 
-Rules are pure functions from a stack to findings. The training side that is switched off has no pods, but flipping the
-stack flag would start them: what would then be an error is reported as advice and says so.
+Rules are pure functions from a stack to findings. The training backend that is switched off has no pods, but flipping
+the stack flag would start them: what would then be an error is reported as advice and says so.
 """
 
 from modelyard.findings import Finding, ordered

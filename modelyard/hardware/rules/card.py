@@ -1,4 +1,4 @@
-"""Rules about the stack's card: known, supported, and fast between GPUs."""
+"""Rules about the stack's GPU: known, supported, and fast between GPUs."""
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.cards import Ambiguous, Card, Unknown, find, near_cards
@@ -69,12 +69,12 @@ def _interconnect(stack: Stack, card: Card) -> list[Finding]:
                 _MODEL,
                 f"{gpu.per_worker} GPUs a worker without NVLink: {card.short} has none{mark}",
                 detail=detail,
-                remedy="choose a card with NVLink for multi-GPU training, or workers of one GPU (gpu.perWorker: 1)",
+                remedy="choose a GPU with NVLink for multi-GPU training, or workers of one GPU (gpu.perWorker: 1)",
             )
         ]
     if card.link == "built_in" or not default:
         return []
-    how = "needs a bridge between the cards" if card.link == "bridge" else "depends on the variant of the card"
+    how = "needs a bridge between the GPUs" if card.link == "bridge" else "depends on the variant of the GPU"
     return [
         stack.finding(
             "GPU008",

@@ -1,4 +1,4 @@
-"""The training side that is switched off: it has no pods, but flipping the stack flag would start them."""
+"""The training backend that is switched off: it has no pods, but flipping the stack flag would start them."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The rules for how the GPUs of nodes are divided, as far as the stack file and the card's data tell."""
+"""The rules for how the GPUs of nodes are divided, as far as the stack file and the GPU's data tell."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -67,7 +67,7 @@ def _all(stack: Stack) -> Iterator[Finding]:
         yield from _settings(stack, index, partition)
         yield from _named(stack, index, partition)
         card = partition_card(stack.config, partition)
-        # Of a flavor that is not there, nobody knows the card: the stack's own says nothing of it.
+        # Of a flavor that is not there, nobody knows the GPU: the stack's own says nothing of it.
         astray = partition.gpu is None and partition.flavor not in (None, *(one.name for one in stack.config.flavors))
         if card is not None and not astray:
             yield from _divided(stack, index, partition, card)
@@ -109,13 +109,13 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
         seen.setdefault(partition.flavor, partition.name)
     card = partition_card(config, partition)
     name = card_name(config, partition)
-    # What is wrong with a flavor's or the stack's card is told there.
+    # What is wrong with a flavor's or the stack's GPU is told there.
     if partition.gpu is not None and card is None:
         yield stack.finding(
             "PAR002",
             Severity.ERROR,
             (*where, "gpu"),
-            f"partition {partition.name} is of the card {name}, which is not one card",
+            f"partition {partition.name} is of the GPU {name}, which is not one GPU",
             near_cards(name),
         )
 
@@ -168,7 +168,7 @@ def _named(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
 
 
 def _divided(stack: Stack, index: int, partition: Partition, card: Card) -> Iterator[Finding]:
-    """Whether the card can be divided so."""
+    """Whether the GPU can be divided so."""
     where: Path = ("partitions", index)
     if partition.mode == "mps":
         yield from _clients(stack, (*where, "replicas"), partition, card)
@@ -191,7 +191,7 @@ def _divided(stack: Stack, index: int, partition: Partition, card: Card) -> Iter
             Severity.ERROR,
             (*where, "mode"),
             f"partition {partition.name} is of the {card.short}, which has no MIG",
-            "take mps or time-slicing, or nodes whose card has MIG",
+            "take mps or time-slicing, or nodes whose GPU has MIG",
         )
     else:
         yield from _layout(stack, (*where, "layout"), partition, card, found)
@@ -245,7 +245,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, card: Card, found: 
             Severity.ERROR,
             where,
             f"{words} do not fit on one {card.short}",
-            f"take fewer or smaller slices; alone, a card takes {most}",
+            f"take fewer or smaller slices; alone, a GPU takes {most}",
             detail=f"they take {compute} of {found.instances} compute slices, and each has to lie on memory slices of "
             "its own, at places that its profile may have",
         )
@@ -259,17 +259,17 @@ def _clients(stack: Stack, where: Path, partition: Partition, card: Card) -> Ite
             Severity.ERROR,
             (*where[:-1], "mode"),
             f"partition {partition.name} is of the {card.short}, on which MPS cannot limit its clients",
-            "take time-slicing; MPS needs a V100 or a newer card",
+            "take time-slicing; MPS needs a V100 or a newer GPU",
         )
     elif (partition.replicas or 0) > most:
-        why = "" if most == MPS_CLIENTS else f"; {MPS_CLIENTS} are for cards from compute capability 7.5 on"
+        why = "" if most == MPS_CLIENTS else f"; {MPS_CLIENTS} are for GPUs from compute capability 7.5 on"
         yield stack.finding(
             "PAR007",
             Severity.ERROR,
             where,
             f"{partition.replicas} pods would share one {card.short}, and the device plugin's MPS takes {most}",
             f"set replicas to {most} or less",
-            detail=f"Its control daemon ends with an error above {most} on this card{why}.",
+            detail=f"Its control daemon ends with an error above {most} on this GPU{why}.",
         )
 
 

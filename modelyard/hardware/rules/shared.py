@@ -23,7 +23,7 @@ def has_ray(config: Config) -> bool:
 
 
 def card_of(config: Config) -> Card | None:
-    """The stack's card, None where its name means none or several."""
+    """The stack's GPU, None where its name means none or several."""
     return resolve(config.gpu.model)
 
 

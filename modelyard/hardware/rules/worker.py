@@ -110,7 +110,7 @@ def nobody_finding(stack: Stack, code: str, section: str, replicas: int, target:
             Severity.WARNING,
             path,
             f"{'.'.join(path)} is 0: training jobs wait for ever",
-            detail="The active training side has no pod and nothing that would start one.",
+            detail="The active training backend has no pod and nothing that would start one.",
             remedy=f"set {'.'.join(path)} to 1 or more",
             target=target,
         )

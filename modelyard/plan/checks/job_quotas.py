@@ -73,7 +73,7 @@ def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors
     if not flavors and (others := gpu_flavors(config, team)):
         have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any card')})" for one in others)
         why = f"it asks for {' or '.join(ask.products)}, and its team's quotas are of {have}"
-        remedy = "name another card in gpu of the resource, or give the team a quota of a flavor with this one"
+        remedy = "name another GPU in gpu of the resource, or give the team a quota of a flavor with this one"
     return Short(_gpus(ask, wanted), str(most), why, remedy)
 
 

@@ -62,7 +62,7 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     """Whether there are machines, and a label that tells them."""
     card = resolve(pool.gpu)
     if card is None:
-        summary = f"node pool {pool.name} is of the card {pool.gpu}, which is in no table"
+        summary = f"node pool {pool.name} is of the GPU {pool.gpu}, which is in no table"
         yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, near_cards(pool.gpu))
         return
     regions = region_names(pool.cloud)
@@ -93,9 +93,9 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
 
 
 def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
-    """What keeps the platform from using the pool's card, as it would that of a rented machine.
+    """What keeps the platform from using the pool's GPU, as it would that of a rented machine.
 
-    The stack's own card is judged where the stack file says it.
+    The stack's own GPU is judged where the stack file says it.
     """
     card, platform = resolve(pool.gpu), stack.config.platform
     if card is None or card == resolve(stack.config.gpu.model):
@@ -114,9 +114,9 @@ def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]
 
 
 def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
-    """What else there is where a cloud has no machine with a card: remedy and detail."""
+    """What else there is where a cloud has no machine with a GPU: remedy and detail."""
     here = {one.card.id for one in whole(pool.cloud, pool.region) if one.card is not None}
-    remedy = f"name a card that it rents there: {_some(here, 12)}"
+    remedy = f"name a GPU that it rents there: {_some(here, 12)}"
     regions = {place.region for one in machines(pool.cloud, card) for place in offered(one)}
     if regions:
         return f"{remedy}; or another region", f"it has them in {_some(regions)}"
@@ -146,7 +146,7 @@ def _types(stack: Stack, pool: NodePool, where: Path, card: Card, there: set[str
         if name in there:
             continue
         known = by_type().get(name)
-        has = known.card.short if known is not None and known.card is not None else "another card"
+        has = known.card.short if known is not None and known.card is not None else "another GPU"
         if known is None:
             why, remedy = "is in no table", did_you_mean(name, there) or f"there are {_some(there)}"
         elif known.cloud != pool.cloud:

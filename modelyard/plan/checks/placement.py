@@ -69,7 +69,7 @@ def _room(
     growth: Collection[Node],
     most: Mapping[str, int],
 ) -> Iterator[Finding]:
-    """Whether the nodes could hold the pods at all, with nobody of them or of the rival training side there yet.
+    """Whether the nodes could hold the pods at all, with nobody of them or of the rival training backend there yet.
 
     ``limit`` is the most that KEDA may run of them; None where it does not look after them.
     """

@@ -43,7 +43,7 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
 
 
 def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
-    """Whether the flavor's card can be found by one label."""
+    """Whether the flavor's GPU can be found by one label."""
     if flavor.gpu is None:
         return
     card = resolve(flavor.gpu)
@@ -52,7 +52,7 @@ def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
-            f"flavor {flavor.name} is of the card {flavor.gpu}, which is in no table",
+            f"flavor {flavor.name} is of the GPU {flavor.gpu}, which is in no table",
             near_cards(flavor.gpu),
         )
         return

@@ -1,8 +1,8 @@
 """What a plan costs: GPU-hours and USD, before, after and the difference, each as a range.
 
 Owns the price file of a project (``file``, ``prices.schema.json``), the choice of a price for a node (``prices``), a
-pod's share of its node (``pods``), how two ranges are compared (``delta``), list prices by card (``cards``) and the
-words for all of it (``words``). The values stand in ``modelyard.plan.cost.values``, so that a plan can carry them.
+pod's share of its node (``pods``), how two ranges are compared (``delta``), list prices by GPU model (``cards``) and
+the words for all of it (``words``). The values stand in ``modelyard.plan.cost.values``, so that a plan can carry them.
 
 ``project.priced`` prices a plan. Nothing is imported here: who only wants words does not load a planner.
 

@@ -1,4 +1,4 @@
-"""What a card costs by the hour on the machines that the clouds list."""
+"""What a GPU costs by the hour on the machines that the clouds list."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -10,7 +10,7 @@ from modelyard.plan.cost.values import Money, Price
 
 
 class CardPrice(NamedTuple):
-    """The list prices of the machines that have a card, for one hour of one card."""
+    """The list prices of the machines that have a GPU, for one hour of one GPU."""
 
     card_id: str
     usd: Money
@@ -24,7 +24,7 @@ class CardPrice(NamedTuple):
 
 
 def card_prices(table: Iterable[Instance] | None = None) -> Mapping[str, CardPrice]:
-    """List prices by id of the card; a card that no cloud lists with a price is not there.
+    """List prices by id of the GPU; a GPU that no cloud lists with a price is not there.
 
     A machine counts where it has a known number of whole GPUs. Left out are fractions of a GPU and the prices of a GPU
     without its machine. Regions and days differ from cloud to cloud; each price says its own.

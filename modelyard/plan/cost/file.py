@@ -113,7 +113,7 @@ def _entries(document: Document, section: str) -> Iterator[tuple[int, Mapping[st
 
 
 def _machine_key(item: Mapping[str, Any]) -> tuple[str, ...]:
-    """Type, region, card; empty where it is not one machine's."""
+    """Type, region, GPU; empty where it is not one machine's."""
     kind, region, gpu = item.get("type"), item.get("region", ""), item.get("gpu", "")
     if not (isinstance(kind, str) and isinstance(region, str) and isinstance(gpu, str)):
         return ()
@@ -148,12 +148,12 @@ def _unknown_cards(document: Document) -> Iterator[Mistake]:
             if not isinstance(given, str) or not given or (key, given) == ("gpu", NO_CARD) or resolve(given):
                 continue
             path: Path = (section, index, key)
-            summary = f"{name(path)} is {quoted(given)}, not one card of the table"
+            summary = f"{name(path)} is {quoted(given)}, not one GPU of the table"
             yield Mistake(path, codes.CHOICE, summary, near_cards(given))
 
 
 def _machines(document: Document) -> dict[tuple[str, str, str], Price]:
-    """By type, region and card."""
+    """By type, region and GPU."""
     single: dict[tuple[str, str, str], Price] = {}
     shared: dict[tuple[str, str, str], Price] = {}
     for index, item in _entries(document, "machines"):
@@ -167,7 +167,7 @@ def _machines(document: Document) -> dict[tuple[str, str, str], Price]:
 
 
 def _cards(document: Document) -> dict[str, Price]:
-    """By id of the card."""
+    """By id of the GPU."""
     single: dict[str, Price] = {}
     shared: dict[str, Price] = {}
     for index, item in _entries(document, "cards"):
@@ -181,7 +181,7 @@ def _cards(document: Document) -> dict[str, Price]:
 
 
 def _members(card: str) -> tuple[str, ...]:
-    """The cards that a family stands for, each of which may have a price of its own."""
+    """The GPUs that a family stands for, each of which may have a price of its own."""
     return by_id(card).members if card not in ("", NO_CARD) else ()
 
 

@@ -270,7 +270,7 @@ def _side(body: Mapping[str, Any] | None, count: Count | None, offers: _Offers) 
 
 
 def _offer(pods: Pods, places: Sequence[Node], prices: Prices) -> _Offer:
-    """What one of the pods costs on these nodes, or by its card where there are none."""
+    """What one of the pods costs on these nodes, or by its GPU where there are none."""
     names = tuple(sorted(node.name for node in places))
     each: dict[str, Fraction] = {}
     used: dict[Price, None] = {}
@@ -327,7 +327,7 @@ def _homeless(pods: Pods) -> str:
 
 
 def _by_card(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:
-    """What a pod costs where no node is there yet, such as in a node pool that is asleep: by the cards it asks for."""
+    """What a pod costs where no node is there yet, such as in a node pool that is asleep: by the GPUs it asks for."""
     if not prices.cards or not pods.gpus:
         return {}, {}
     cards = {card.id: prices.cards.get(card.id) for card in map(resolve, _products(pods)) if card is not None}
@@ -338,7 +338,7 @@ def _by_card(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Pric
 
 
 def _products(pods: Pods) -> Iterator[str]:
-    """The cards' product labels that the pods' nodes may have, as far as the pods name them."""
+    """The GPUs' product labels that the pods' nodes may have, as far as the pods name them."""
     if PRODUCT_LABEL in pods.selector:
         yield pods.selector[PRODUCT_LABEL]
     for term in pods.terms or ():

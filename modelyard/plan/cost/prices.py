@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TYPE_LABEL = MACHINE_LABEL
 REGION_LABEL = "topology.kubernetes.io/region"
 NO_CARD = "none"
-"""Instead of a card: only machines without GPUs."""
+"""Instead of a GPU: only machines without GPUs."""
 _EVERYWHERE = "(same in all regions)"
 
 
@@ -24,9 +24,9 @@ class Prices(NamedTuple):
     """What a project says that things cost. Empty, list prices are all there is."""
 
     machines: Mapping[tuple[str, str, str], Price] = {}
-    """By type, region and card: an id of the card table, or ``none``. Empty is every region, and whatever the card."""
+    """By type, region and GPU: an id of the GPU table, or ``none``. Empty is every region, and whatever the GPU."""
     cards: Mapping[str, Price] = {}
-    """By id in the card table."""
+    """By id in the GPU table."""
 
 
 LIST = Prices()
@@ -36,7 +36,7 @@ LIST = Prices()
 def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
     """What the GPUs of a node cost, or why that is unknown.
 
-    The project's price of the machine wins, then its price of the card, then the list price of the machine. A list
+    The project's price of the machine wins, then its price of the GPU, then the list price of the machine. A list
     price holds in its own region only: the next region may be a third dearer.
     """
     own = _own_machine(node, prices) or _own_card(node, prices)
@@ -80,7 +80,7 @@ def listed(row: "Instance") -> Price | None:
 
 
 def _own_machine(node: Node, prices: Prices) -> Price | None:
-    """The price that says most of the machine: of its card and region, of its card, of its region, of its type."""
+    """The price that says most of the machine: of its GPU and region, of its GPU, of its region, of its type."""
     if not prices.machines:
         return None
     kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
@@ -94,7 +94,7 @@ def _own_card(node: Node, prices: Prices) -> Price | None:
     if not prices.cards:
         return None
     found = node_gpus(node.labels, node.allocatable)
-    # A slice or a shared GPU is not a card.
+    # A slice or a shared GPU is not a whole GPU.
     return prices.cards.get(found.card.id) if found.kind == "whole" and found.card is not None else None
 
 

@@ -24,13 +24,13 @@ class Count(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What a machine or a card costs, from when and from where."""
+    """What a machine or a GPU costs, from when and from where."""
 
     unit: Literal["machine", "card"]
     name: str
-    """The machine's type as the label ``node.kubernetes.io/instance-type`` has it, or the card's name."""
+    """The machine's type as the label ``node.kubernetes.io/instance-type`` has it, or the GPU's name."""
     usd: Fraction
-    """An hour of the whole machine, or of one card."""
+    """An hour of the whole machine, or of one GPU."""
     region: str
     """Empty where it holds in every region."""
     date: str

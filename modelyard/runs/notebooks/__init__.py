@@ -1,7 +1,8 @@
 """Notebooks that run as jobs: is a file one, where its result will stand, and what the job's template is told.
 
 Owns reading a notebook (``reading``), the rules of the workspace that Jupyter and the job share (``place``), parameters
-(``parameters``) and the choice of flavor, card and GPUs (``choice``). Everything wrong is a ``Problem``, all at once.
+(``parameters``) and the choice of flavor, GPU model and number of GPUs (``choice``). Everything wrong is a ``Problem``,
+all at once.
 
 Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster, or render templates.
 """

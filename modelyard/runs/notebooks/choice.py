@@ -1,4 +1,4 @@
-"""The nodes and GPUs of a submission: by flavor, card and allocation mode. A part of a GPU is a partition's slice."""
+"""The nodes and GPUs of a submission: by flavor, GPU and allocation mode. A part of a GPU is a partition's slice."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class Choice(NamedTuple):
 
     flavor: str | None = None
     device: str | None = None
-    """Name of a card."""
+    """Name of a GPU."""
     allocation: Allocation | None = None
     team: str | None = None
     priority: str | None = None
@@ -36,7 +36,7 @@ class Chosen(NamedTuple):
     """What a submission gets."""
 
     flavor: Flavor
-    """Nameless where the stack has no flavors: any node with the stack's card."""
+    """Nameless where the stack has no flavors: any node with the stack's GPU."""
     gpus: int
     allocation: Allocation
     team: Team | None
@@ -86,7 +86,7 @@ def _flavor(
     """The only flavor that fits what was asked for; ``whole``: GPUs that the team can hold of it; None: any part."""
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
-        summary = _empty("card", choice.device) or f"{choice.device} is not the name of one card"
+        summary = _empty("GPU", choice.device) or f"{choice.device} is not the name of one GPU"
         problems.append(Problem(summary, near_cards(choice.device)))
     known = flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
@@ -108,7 +108,7 @@ def _flavor(
     if len(mine) == 1:
         return mine[0]
     what = " and ".join(
-        [f"flavor {choice.flavor}"] * bool(choice.flavor) + [f"the card {choice.device}"] * bool(choice.device)
+        [f"flavor {choice.flavor}"] * bool(choice.flavor) + [f"the GPU {choice.device}"] * bool(choice.device)
     )
     if mine:
         problems.append(Problem(_several(what), f"--flavor {' or '.join(one.name for one in mine)}"))
@@ -182,7 +182,7 @@ def _part(
     ]
     asked = f"partition {choice.partition or 'of any name'}" + (f" with slice {choice.slice}" if choice.slice else "")
     if len(found) != 1:
-        place = f"flavor {flavor.name}" if flavor.name else "the stack's card"
+        place = f"flavor {flavor.name}" if flavor.name else "the stack's GPU"
         if found:
             problems.append(
                 Problem(f"{place} has several slices and none was named", " or ".join(one for one, _ in found))
@@ -199,7 +199,7 @@ def _part(
 
 
 def flavors(config: Config) -> dict[str, Flavor]:
-    """The flavors by name: a single nameless one, of nodes with the stack's card, where the stack has none."""
+    """The flavors by name: a single nameless one, of nodes with the stack's GPU, where the stack has none."""
     return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (GPU_NODES,))}
 
 

@@ -59,7 +59,7 @@ def _tolerations(chosen: Chosen) -> list[dict[str, str]]:
 
 
 def nodes_of(chosen: Chosen) -> dict[str, str]:
-    """Labels of its nodes. Those with slices may have another product label than those with whole cards."""
+    """Labels of its nodes. Those with slices may have another product label than those with whole GPUs."""
     labels = node_labels(chosen.flavor) if chosen.flavor.name else {}
     if chosen.part is None:
         return labels
@@ -67,7 +67,7 @@ def nodes_of(chosen: Chosen) -> dict[str, str]:
 
 
 def products_of(chosen: Chosen) -> list[str]:
-    """What nodes may call the stack's card, where no flavor says it."""
+    """What nodes may call the stack's GPU, where no flavor says it."""
     if chosen.part is not None:
         return []
     card = resolve(chosen.flavor.gpu) if not chosen.flavor.name and chosen.flavor.gpu else None

@@ -36,7 +36,7 @@ class Offer(NamedTuple):
     """``choose`` takes each of them that the team can hold."""
 
     flavors: tuple[Flavor, ...]
-    """Those of which a team has GPUs; a single nameless one where the stack has none: nodes with the stack's card."""
+    """Those of which a team has GPUs; a single nameless one where the stack has none: nodes with the stack's GPU."""
     allocations: tuple[tuple[Allocation, int], ...]
     """Of whole GPUs, with the number of a pod."""
     parts: Mapping[str, tuple[Part, ...]]

@@ -183,9 +183,9 @@ class _Judge:
                 "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which has no pods", remedy
             )
         if len(stage.reads) != 1:
-            remedy = "reads: the one artefact that is the model"
+            remedy = "reads: the one artifact that is the model"
             yield self._stage(
-                "PIP002", Severity.ERROR, number, "reads", f"rolls out {len(stage.reads)} artefacts", remedy
+                "PIP002", Severity.ERROR, number, "reads", f"rolls out {len(stage.reads)} artifacts", remedy
             )
         if stage.writes:
             yield self._stage("PIP002", Severity.ERROR, number, "writes", "rolls out and writes", "drop writes")
@@ -272,7 +272,7 @@ class _Judge:
         return [name for name in stage.reads if name not in self.pipeline.inputs]
 
     def _told(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> tuple[str, str]:
-        """Why each stage of a circle waits for the next, the first for the artefact of the second; and the ways out."""
+        """Why each stage of a circle waits for the next, the first for the artifact of the second; and the ways out."""
         stages = {stage.name: stage for stage in self.stages}
         words, readers, others = [f"{circle[0]} reads {artifact} from {circle[1]}"], [circle[0]], list[str]()
         for name, following in pairwise((*circle[1:], circle[0])):

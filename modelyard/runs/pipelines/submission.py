@@ -42,11 +42,11 @@ class Run(NamedTuple):
     earlier: str = ""
     """Name of the run that has what is not written anew."""
     kept: frozenset[str] = frozenset()
-    """Artefacts that it has."""
+    """Artifacts that it has."""
 
 
 def artifact(config: Config, pipeline: Pipeline, name: str, run: Run) -> str | None:
-    """The address of an artefact in a run: an input's own place, else below the run's name; None where it has none."""
+    """The address of an artifact in a run: an input's own place, else below the run's name; None where it has none."""
     if name in pipeline.inputs:
         return address(config, pipeline.inputs[name])
     whose = run.earlier if name in run.kept else run.name
@@ -81,7 +81,7 @@ class Since(NamedTuple):
     stage: str
     """One of the pipeline's: it and all that need it are run again."""
     run: str
-    """Name of the earlier run, whose artefacts the others are taken from."""
+    """Name of the earlier run, whose artifacts the others are taken from."""
 
 
 def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:

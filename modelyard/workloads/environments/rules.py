@@ -121,7 +121,7 @@ def _fault(stack: Stack, index: int, environment: Environment, fault: Fault) -> 
 
 
 def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collection[NodeLike]) -> Iterator[Finding]:
-    """Whether the CUDA of its packages runs with the drivers and the card."""
+    """Whether the CUDA of its packages runs with the drivers and the GPU."""
     files, platform = environment.files, stack.config.platform
     if files is None or files.lock is None or files.faults:
         return

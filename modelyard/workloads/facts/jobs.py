@@ -152,7 +152,7 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "memory": quantity.memory(size.memory),
         "gpus": size.gpus,
         **gpu_facts(one.part),
-        # Nodes with slices may have another product label than nodes with whole cards.
+        # Nodes with slices may have another product label than nodes with whole GPUs.
         "products": list(_products(config, resource.gpu)) if size.gpus and one.part is None else [],
         "jobs": [job.name for job, _ in one.jobs if not job.command],
     }

@@ -47,7 +47,7 @@ def most_gpus(config: Config) -> dict[str, int]:
 
 
 def types_of(pool: NodePool) -> tuple[str, ...]:
-    """The machine types that a pool may rent: those that the stack names, else all with the card."""
+    """The machine types that a pool may rent: those that the stack names, else all with the GPU."""
     if pool.types:
         return pool.types
     from modelyard.hardware.machines import machines  # the tables of machines are read where there are pools only
@@ -87,7 +87,7 @@ def gives(pool: NodePool, wanted: Mapping[str, str]) -> bool:
 
 
 def is_for_pools(wanted: Mapping[str, str], pools: Iterable[NodePool]) -> bool:
-    """Whether nodes with these labels are meant to come from a pool: it is named, or one has the same card."""
+    """Whether nodes with these labels are meant to come from a pool: it is named, or one has the same GPU."""
     if NODE_POOL_LABEL in wanted:
         return True
     card = {key: value for key, value in wanted.items() if key == PRODUCT_LABEL}

@@ -36,7 +36,7 @@ def pool_facts(config: Config) -> dict[str, Any]:
 
 
 def node_labels(flavor: Flavor) -> dict[str, str]:
-    """The labels of a flavor's nodes. A card that nodes call by several names has to be named in ``labels``."""
+    """The labels of a flavor's nodes. A GPU that nodes call by several names has to be named in ``labels``."""
     card = resolve(flavor.gpu) if flavor.gpu is not None else None
     names = products(card) if card is not None else ()
     told = {PRODUCT_LABEL: names[0]} if len(names) == 1 else {}
@@ -61,7 +61,7 @@ def gpu_flavors(
     Args:
         config: of the stack.
         team: one of its teams.
-        cards: what nodes may call the card; none: whatever card.
+        cards: what nodes may call the GPU; none: whatever GPU.
         resource: what is asked for, whole GPUs or slices; None: either.
     """
     lent = {
@@ -100,7 +100,7 @@ def takes_any_place(config: Config, team: Team, gpus: int, cards: Collection[str
         config: of the stack.
         team: whose queue they wait in.
         gpus: of one pod.
-        cards: what nodes may call the card; none: whatever card.
+        cards: what nodes may call the GPU; none: whatever GPU.
         resource: by which its GPUs are called.
     """
     found = gpu_flavors(config, team, cards, resource) if gpus else ()

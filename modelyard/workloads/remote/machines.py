@@ -1,4 +1,4 @@
-"""What is wrong with the machine of a remote resource: its type, card, size, region and price."""
+"""What is wrong with the machine of a remote resource: its type, GPU, size, region and price."""
 
 from collections.abc import Iterator
 
@@ -50,10 +50,10 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
 
 
 def unfit_card(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str] | None:
-    """What is wrong with a machine's card, and why; None where it is supported."""
+    """What is wrong with a machine's GPU, and why; None where it is supported."""
     card = machine.card
     if card is None:
-        return f"the card {machine.card_id}, of which nothing is known", ""
+        return f"the GPU {machine.card_id}, of which nothing is known", ""
     found = verdict(card, cuda, embeds_ptx)
     if not found.refusals:
         return None
@@ -69,7 +69,7 @@ def _card(stack: Stack, where: Path, machine: Instance) -> Iterator[Finding]:
             Severity.ERROR,
             (*where, "instanceType"),
             f"{machine.type} has {wrong[0]}",
-            "choose a machine with a card that `modelyard gpus --supported` lists",
+            "choose a machine with a GPU that `modelyard gpus --supported` lists",
             detail=wrong[1],
         )
 

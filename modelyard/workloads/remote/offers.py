@@ -24,7 +24,7 @@ class Offer(NamedTuple):
     type: str
     region: str
     card: str
-    """Id in the card table."""
+    """Id in the GPU table."""
     gpus: int | None
     gpu_memory_gb: float | None
     """Of one GPU."""

@@ -42,7 +42,7 @@ def estimate(job: Job, card: Card | None) -> Estimate:
 
     Args:
         job: with its sizes.
-        card: whose memory the GPUs have; None where nobody knows the card.
+        card: whose memory the GPUs have; None where nobody knows the GPU.
     """
     return _FORMULAS[job.type](job, card)
 
@@ -179,7 +179,7 @@ def _training_pod(found: _Sum, gpus: int, card: Card, gpu_memory: Fraction) -> N
 
 
 def beside_gpus(gpus: int, card: Card) -> tuple[int, int]:
-    """Cores and bytes of memory, in whole Gi, that a pod with so many GPUs of a card needs beside them."""
+    """Cores and bytes of memory, in whole Gi, that a pod with ``gpus`` GPUs of this model needs."""
     memory = Fraction(gpus * max(MEMORY_GB, card.memory_gb) * GB)
     return max(TRAINING_CPU, gpus), math.ceil(memory / GI) * GI
 
@@ -285,7 +285,7 @@ def _llm_serving(job: Job, card: Card | None) -> Estimate:
         gpus *= 2
     formula = f"GPU memory ÷ {card.memory_gb} GB of the {card.short}, up to 1, 2, 4, 8 …"
     if gpus < ratio:
-        notes += (f"more than {MOST_GPUS} GPUs of one machine; it takes several machines, or a card with more memory",)
+        notes += (f"more than {MOST_GPUS} GPUs of one machine; it takes several machines, or a GPU with more memory",)
         return found.result(Need(workers=1, gpu_memory=math.ceil(needed)), *missing, notes=notes)
     found.term("GPUs", formula, gpus, "GPUs", "tensor-parallel")
     return found.result(_training_pod(found, gpus, card, needed), *missing, notes=notes)

@@ -82,7 +82,7 @@ def _unknown(stack: Stack, where: Path, resource: Resource, summary: str, remedy
 def _profile(
     stack: Stack, where: Path, resource: Resource, partition: Partition, part: Slice | None
 ) -> Iterator[Finding]:
-    """Whether the slice is one that the partition has, on the card that the resource wants."""
+    """Whether the slice is one that the partition has, on the GPU that the resource wants."""
     if resource.slice is not None and partition.mode != "mig":
         summary = f"has slice {resource.slice}, and partition {partition.name} is {partition.mode}"
         yield _unknown(stack, (*where, "slice"), resource, summary, "drop slice: only MIG has profiles")
@@ -96,7 +96,7 @@ def _profile(
     card, wanted = partition_card(stack.config, partition), resolve(resource.gpu or "")
     if card is not None and wanted is not None and card != wanted:
         summary = (
-            f"wants the card {resource.gpu}, and partition {partition.name} is of {card_name(stack.config, partition)}"
+            f"wants the GPU {resource.gpu}, and partition {partition.name} is of {card_name(stack.config, partition)}"
         )
         yield _unknown(stack, (*where, "gpu"), resource, summary, "drop gpu, or name another partition")
 

@@ -59,7 +59,7 @@ class Sized(NamedTuple):
     """Of the jobs that share its pods together, or of the largest job that has pods of its own."""
     size: Size
     card: Card | None
-    """The card of its GPUs, with the memory of a slice where they are slices, and that of the machine where one is
+    """The GPU of its GPUs, with the memory of a slice where they are slices, and that of the machine where one is
     rented; None where nobody knows it.
     """
     part: Slice | None = None
@@ -142,7 +142,7 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
 
 
 def _card(config: Config, resource: Resource) -> Card | None:
-    """The card of whole GPUs: that of the machine which is rented, else the one that the stack file names."""
+    """The GPU of whole GPUs: that of the machine which is rented, else the one that the stack file names."""
     if resource.remote is not None:
         from modelyard.hardware.rented import machine_of
 

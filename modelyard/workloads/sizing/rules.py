@@ -204,7 +204,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             # Training divides its model among workers, of which a machine that is elsewhere is one.
             divided = one.resource.type == "training" and one.resource.remote is None
             others = "give it more workers" if divided else "take a smaller model"
-            remedy = f"a machine has {MOST_GPUS} at most: take a card with more memory, or {others}"
+            remedy = f"a machine has {MOST_GPUS} at most: take a GPU with more memory, or {others}"
         yield stack.finding(
             "RES204",
             Severity.WARNING,
@@ -230,7 +230,7 @@ def _known_card(stack: Stack, index: int, resource: Resource) -> Iterator[Findin
             "RES208",
             Severity.ERROR,
             ("resources", index, "gpu"),
-            f"resource {resource.name} asks for the card {resource.gpu}, which is in no table",
+            f"resource {resource.name} asks for the GPU {resource.gpu}, which is in no table",
             near_cards(resource.gpu),
         )
 

@@ -106,7 +106,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     ),
     "training-pod": Source(
         "the requirements of training pods",
-        "memory of 16 GB or of the card for each GPU, 4 cores and no fewer than GPUs",
+        "memory of 16 GB or of the GPU for each GPU, 4 cores and no fewer than GPUs",
     ),
     "convention": Source("a convention of modelyard", "whole Gi and cores; workers of at most 64Gi or 8 cores"),
 }

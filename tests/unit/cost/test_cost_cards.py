@@ -1,4 +1,4 @@
-"""What a card costs by the hour, from the table of machine types."""
+"""What a GPU costs by the hour, from the table of machine types."""
 
 from fractions import Fraction
 
@@ -13,7 +13,7 @@ def machine(kind: str, usd: float | None, gpus: int | None = 1, whole: str = "ye
 
 
 def test_the_a30_is_on_no_list_and_the_a10g_is_on_amazons() -> None:
-    """g5.xlarge: 1 card for 1.006; g5.16xlarge: 1 card for 4.096; four cards of g5.12xlarge cost 1.418 each."""
+    """g5.xlarge: 1 GPU for 1.006; g5.16xlarge: 1 GPU for 4.096; four GPUs of g5.12xlarge cost 1.418 each."""
     found = card_prices()
     assert "a30" not in found
     assert words.card_price(found.get("a30")) == "unknown"
@@ -37,7 +37,7 @@ def test_what_has_no_price_or_no_whole_cards_does_not_count() -> None:
                 machine("none", 1.0, 0),
                 machine("slices", 1.0, whole="no"),
                 machine("doubtful", 1.0, whole="unknown"),
-                machine("card alone", 1.0)._replace(vcpu=None),
+                machine("GPU alone", 1.0)._replace(vcpu=None),
             ]
         )
         == {}

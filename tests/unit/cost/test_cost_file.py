@@ -66,8 +66,8 @@ def test_a_file_without_entries_is_list_prices_alone(text: str) -> None:
         ("discount", "rebate", "CFG008", "unknown key machines[0].rebate"),
         ("machines:", "machine:", "CFG008", "unknown key machine"),
         ("invoice", '"a\\u0007b"', "CFG018", 'machines[0].source is "a\\u{7}b", not plain text'),
-        ("gpu: A30", "gpu: A300", "CFG011", 'machines[0].gpu is "A300", not one card of the table'),
-        ("NVIDIA A30", "H100", "CFG011", 'cards[0].model is "H100", not one card of the table'),
+        ("gpu: A30", "gpu: A300", "CFG011", 'machines[0].gpu is "A300", not one GPU of the table'),
+        ("NVIDIA A30", "H100", "CFG011", 'cards[0].model is "H100", not one GPU of the table'),
         ("region: here, gpu: A30, ", "", "CFG006", "machines[1] is a second price of m, the first is on line 2"),
     ],
 )

@@ -132,7 +132,7 @@ def test_without_a_node_the_cost_is_unknown_and_not_nothing(dev: Any) -> None:
 
 def test_a_node_pool_that_is_asleep_is_priced_by_the_card_that_the_pods_ask_for(staging: Any) -> None:
     site = staging.without_nodes("gpu").paying("cards:", "  - {model: A100, usdPerGpuHour: 2.5}")
-    assert site.of(WORKER).usd == (None, money("0", "20"))  # before the plan the pods name no card
+    assert site.of(WORKER).usd == (None, money("0", "20"))  # before the plan the pods name no GPU
     assert staging.without_nodes("gpu").of(WORKER).usd[1] is None
 
 

@@ -1,4 +1,4 @@
-"""Names of cards: exact, through every table, and never by likeness."""
+"""Names of GPUs: exact, through every table, and never by likeness."""
 
 import csv
 import re
@@ -141,7 +141,7 @@ def test_the_list_of_supported_gpus_agrees_with_the_card_table():
         for card in (card for card in cards().values() if card.family == name):
             if (round(card.tflops or 0), card.memory_gb, card.nvlink) != (row.tflops, row.memory_gb, row.nvlink):
                 differing[card.id] = (card.tflops, card.memory_gb, card.nvlink)
-    # Variants that the list does not describe; its V100 row mixes the PCIe card's 112 with the SXM2 card's NVLink.
+    # Variants that the list does not describe; its V100 row mixes the PCIe GPU's 112 with the SXM2 GPU's NVLink.
     assert differing == {
         "a100-80gb": (312, 80, True),
         "v100-pcie-16gb": (112, 16, False),

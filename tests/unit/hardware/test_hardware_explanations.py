@@ -18,7 +18,7 @@ FAMILIES = ("GPU", "RES", "RAY", "CEL")
 SECTION = re.compile(r"^## (?P<code>[A-Z]{3}\d{3}) (?P<title>.+?)\n(?P<body>.*?)(?=^## |\Z)", re.M | re.S)
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 NOT_REACHABLE = {"GPU006"}
-"""No card of the table is that old; test_hardware_verdict makes one up."""
+"""No GPU of the table is that old; test_hardware_verdict makes one up."""
 
 
 def explained():

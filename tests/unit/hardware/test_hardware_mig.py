@@ -1,4 +1,4 @@
-"""Which slices a card has, and which of them fit on it together."""
+"""Which slices a GPU has, and which of them fit on it together."""
 
 import pytest
 

@@ -10,7 +10,7 @@ RAY, CELERY = "ray", "celery"
 
 # training, changes, code, severity (None: the code must not be there)
 CASES = [
-    # The card.
+    # The GPU.
     (RAY, {"gpu": {"model": "a10"}}, "GPU002", None),
     (RAY, {"gpu": {"model": "NVIDIA-A10"}}, "GPU002", None),
     (RAY, {"gpu": {"model": "A11"}}, "GPU002", ERROR),
@@ -54,7 +54,7 @@ CASES = [
     (RAY, {"gpu": {"model": "A100"}, "rayWorker": {"memory": "39G"}}, "GPU010", None),
     (RAY, {"gpu": {"model": "a100-40gb"}, "rayWorker": {"memory": "40G"}}, "GPU010", None),
     (RAY, {"gpu": {"model": "V100"}, "rayWorker": {"memory": "32G"}}, "GPU010", None),
-    # Training pods: memory per GPU, the card's or 16 GB. GB are 10^9 bytes, Gi are 2^30.
+    # Training pods: memory per GPU, the GPU's or 16 GB. GB are 10^9 bytes, Gi are 2^30.
     (RAY, {"rayWorker": {"memory": "24G"}}, "RES001", None),
     (RAY, {"rayWorker": {"memory": "23999999999"}}, "RES001", ERROR),
     (RAY, {"rayWorker": {"memory": "23Gi"}}, "RES001", None),

@@ -1,4 +1,4 @@
-"""The verdict on every card: readable in review, and held against an independent compilation."""
+"""The verdict on every GPU: readable in review, and held against an independent compilation."""
 
 import csv
 import os
@@ -21,7 +21,7 @@ EXPLAINED = {
     ("v100-sxm2-16gb", "alternative_sass_only"): "the same",
     ("v100-sxm2-16gb", "alternative_with_ptx"): "the same",
     ("rtx-pro-4500-bw", "alternative_sass_only"): "throughput is unknown, but CUDA 11.7 surely has no code for it",
-    ("v100s-pcie-32gb", "listed"): "the V100S is a card of its own, and supported by the alternative",
+    ("v100s-pcie-32gb", "listed"): "the V100S is a GPU of its own, and supported by the alternative",
 }
 """Where the rules and the independent table differ, and why the rules are right."""
 

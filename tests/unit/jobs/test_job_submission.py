@@ -168,7 +168,7 @@ RACKS = Flavor("a10", "A10", topology=("example.com/rack",))
         ),
         ((RACKS, ANY), TRAIN, DEEP._replace(gpus=0), {}),
         ((RACKS._replace(topology=()), ANY), TRAIN, DEEP, {}),
-        # Of two flavors with the card it would take only the one with the topology.
+        # Of two flavors with the GPU it would take only the one with the topology.
         ((RACKS, Flavor("any", "A10")), TRAIN, DEEP, {}),
         ((RACKS, Flavor("any", "A30")), TRAIN, DEEP, {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}),
     ],
@@ -233,7 +233,7 @@ def test_what_is_waived_keeps_no_job_back(library: Library) -> None:
 
 
 def test_an_expired_waiver_of_something_else_keeps_no_job_back(library: Library) -> None:
-    expired = stack(waivers=(Waiver("GPU001", "cards are on order", date(2026, 1, 1), by="Ada"),))
+    expired = stack(waivers=(Waiver("GPU001", "GPUs are on order", date(2026, 1, 1), by="Ada"),))
     assert job_submission(expired, library, "train", "train-x7k2p", date(2026, 12, 24)).objects
 
 

@@ -82,10 +82,10 @@ def test_allocation() -> None:
     ("made", "choice", "said"),
     [
         (config(), {"flavor": "a10"}, "there is no flavor a10; there are no flavors yet"),
-        (config(), {"device": "A30"}, "nothing is of the card A30; there is the stack (A10)"),
-        (config(), {"device": "A1"}, "A1 is not the name of one card"),
-        (config(), {"device": ""}, "the name of the card is empty; `modelyard gpus` lists all"),
-        (config(), {"device": " "}, "the name of the card is empty"),
+        (config(), {"device": "A30"}, "nothing is of the GPU A30; there is the stack (A10)"),
+        (config(), {"device": "A1"}, "A1 is not the name of one GPU"),
+        (config(), {"device": ""}, "the name of the GPU is empty; `modelyard gpus` lists all"),
+        (config(), {"device": " "}, "the name of the GPU is empty"),
         (config(flavors=(A10, A30)), {"flavor": ""}, "the name of the flavor is empty; the flavors are a10, a30-spot"),
         (pool(), {"team": ""}, "the name of the team is empty; the teams are cpu, vision"),
         (pool(), {"team": "vision", "flavor": "a10", "priority": ""}, "the name of the priority is empty"),
@@ -94,7 +94,7 @@ def test_allocation() -> None:
         (config(), {"team": "vision"}, "there is no team vision"),
         (config(flavors=(A10, A30)), {}, "the stack has several flavors and none was named; --flavor a10 or a30-spot"),
         (config(flavors=(A10, A30)), {"flavor": "a30"}, "there is no flavor a30"),
-        (config(flavors=(A10, A30)), {"flavor": "a10", "device": "A30"}, "nothing is of flavor a10 and the card A30"),
+        (config(flavors=(A10, A30)), {"flavor": "a10", "device": "A30"}, "nothing is of flavor a10 and the GPU A30"),
         (pool(), {"flavor": "a10"}, "several teams and none was named; --team vision or cpu"),
         (pool(), {"team": "cpu", "flavor": "a10"}, "team cpu has no GPUs of flavor a10"),
         (pool(), {"team": "vision", "flavor": "a10", "priority": "urgnet"}, "there is no priority urgnet"),
@@ -140,7 +140,7 @@ def test_a_partition_of_a_card_is_of_every_flavor_with_it() -> None:
     stack = config(partitions=(SHARED._replace(flavor=None),))
     assert chosen(stack, partition="shared").part is not None
     other = stack._replace(partitions=(SHARED._replace(flavor=None, gpu="A30"),))
-    assert "the stack's card has no partition" in problems(other, allocation="partial")[0]
+    assert "the stack's GPU has no partition" in problems(other, allocation="partial")[0]
 
 
 @pytest.mark.parametrize(

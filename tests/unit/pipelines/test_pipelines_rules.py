@@ -50,7 +50,7 @@ def test_a_sound_pipeline_has_no_findings() -> None:
             "pipelines[0].stages[0].rollout",
             "training",
         ),
-        (with_stages(Stage("x", rollout="chat")), "PIP002", "pipelines[0].stages[0].reads", "rolls out 0 artefacts"),
+        (with_stages(Stage("x", rollout="chat")), "PIP002", "pipelines[0].stages[0].reads", "rolls out 0 artifacts"),
         (with_stages(PREPARE._replace(needs=("prepare",))), "PIP004", "pipelines[0].stages[0].needs[0]", "itself"),
         (
             with_stages(PREPARE, FIT._replace(needs=("prepare", "prepair"))),

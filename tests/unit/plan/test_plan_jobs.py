@@ -228,8 +228,8 @@ def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | 
     )
     found = [one for one in site.plan().findings if one.code == "RES213"]
     assert [one.detail for one in found] == ([said] if said else [])
-    # More of a quota helps nobody who asks for another card.
-    assert all(("another card" in one.remedy) == (flavor == "a30") for one in found)
+    # More of a quota helps nobody who asks for another GPU.
+    assert all(("another GPU" in one.remedy) == (flavor == "a30") for one in found)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_boards_of_one_card_that_a_cloud_does_not_tell_apart_are_not_guessed() -
 @pytest.mark.parametrize(
     ("change", "code", "field", "words"),
     [
-        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "is of the card A1000, which is in no table"),
+        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "is of the GPU A1000, which is in no table"),
         ({"gpu": "A30"}, "QUE020", "nodePools[0].gpu", "aws rents no machine with whole A30"),
         ({"region": "us-est-1"}, "QUE020", "nodePools[0].region", "aws has no region us-est-1"),
         ({"region": "af-south-1"}, "QUE020", "nodePools[0].gpu", "aws rents no machine with whole A10G in af-south-1"),
@@ -163,7 +163,7 @@ def test_a_card_that_a_cloud_lacks_is_told_with_what_there_is(
     (one,) = [finding for finding in pools(dev, A10G._replace(**change)).plan().findings if finding.code == "QUE020"]
     assert detail in one.detail if detail else one.detail == ""
     assert remedy in one.remedy
-    assert one.remedy.startswith("name a card that it rents there: ")
+    assert one.remedy.startswith("name a GPU that it rents there: ")
 
 
 def test_a_family_needs_one_variant_or_its_label(dev: Any) -> None:
@@ -262,7 +262,7 @@ def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
 
 
 def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_there(dev: Any) -> None:
-    """Karpenter holds a pod's node affinity against the pool: without the card's label there, it adds nothing."""
+    """Karpenter holds a pod's node affinity against the pool: without the GPU's label there, it adds nothing."""
     from modelyard.kube.scheduling.capacity import obstacle
     from modelyard.kube.scheduling.pods import pods_of
     from modelyard.plan.checks.nodepools import possible_nodes

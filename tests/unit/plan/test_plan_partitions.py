@@ -116,7 +116,7 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
             "PAR002",
             "partition small is of the A100, whose variants have different MIG profiles",
         ),
-        (SMALL._replace(gpu="H100"), "PAR002", "partition small is of the card H100, which is not one card"),
+        (SMALL._replace(gpu="H100"), "PAR002", "partition small is of the GPU H100, which is not one GPU"),
         (SMALL._replace(gpu="a30", layout={"1g.5gb": 1}), "PAR005", "the A30 has no MIG profile 1g.5gb"),
         (
             SMALL._replace(layout={"3g.40gb": 2, "1g.10gb": 1}),
@@ -284,7 +284,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
             "PAR011",
             "resource chat has slice 3g.40gb, and partition shared is time-slicing",
         ),
-        (CHAT._replace(gpu="A30"), "PAR011", "resource chat wants the card A30, and partition shared is of A10"),
+        (CHAT._replace(gpu="A30"), "PAR011", "resource chat wants the GPU A30, and partition shared is of A10"),
         (CHAT._replace(partition=None, slice="3g.40gb"), "PAR011", "resource chat has a slice and no partition"),
         (CHAT._replace(grow=True), None, ""),
         (

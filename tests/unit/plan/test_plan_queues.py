@@ -127,7 +127,7 @@ def test_names_that_stand_twice(dev: Any) -> None:
 @pytest.mark.parametrize(
     ("flavor", "said"),
     [
-        (Flavor("a10", "A101"), "flavor a10 is of the card A101, which is in no table"),
+        (Flavor("a10", "A101"), "flavor a10 is of the GPU A101, which is in no table"),
         (Flavor("a10", "A100"), "names, and a flavor has one"),
     ],
 )

@@ -18,7 +18,7 @@ from tests.unit.policy.conftest import ROOT
 
 BASE = {"modelyard:platform": {"release": "23.10"}, "modelyard:gpu": {"model": "A10"}}
 NOT_REACHABLE = {"GPU006", "CEL007"}
-"""No card of the table is that old; and what an object gets is tested below."""
+"""No GPU of the table is that old; and what an object gets is tested below."""
 
 
 def test_every_code_is_explained() -> None:

@@ -246,7 +246,7 @@ def test_the_machine_s_own_card_may_be_said(stack: Make, card: str) -> None:
 
 
 def test_a_rented_machine_is_judged_by_its_own_card_and_not_by_the_stack_s(stack: Make) -> None:
-    """Weights of 28 GB take two cards of 24 GB, and one of 48."""
+    """Weights of 28 GB take two GPUs of 24 GB, and one of 48."""
     rented = (
         ("provider: lam\n        instanceType: gpu_1x_a10\n", "provider: amazon\n        instanceType: g6e.2xlarge\n"),
         ("us-west\n", "us-\n"),

@@ -57,7 +57,7 @@ def test_training_without_parameters_is_one_pod_with_the_data_in_it() -> None:
 def test_training_with_parameters_takes_as_many_cards_as_its_state_needs() -> None:
     job = Job("it", "training", batch=32, model=Model("7G", activation="120Mi"))
     found = estimate(job, card("A100-PCIE-40GB"))
-    # 7e9 × 18 + 32 × 120 MiB = 130.03 GB; a card of 40 GB has 38.93 GB beside CUDA's: four cards.
+    # 7e9 × 18 + 32 × 120 MiB = 130.03 GB; a GPU of 40 GB has 38.93 GB beside CUDA's: four GPUs.
     assert found.need == Need(1, 4, 150 * GI, 4, 126 * 10**9 + 32 * 120 * 2**20 + 4 * GI)
     assert estimate(job, card("A100-SXM4-80GB")).need.gpus == 2
     assert estimate(job, None).need == Need(gpu_memory=126 * 10**9 + 32 * 120 * 2**20 + GI)
@@ -72,7 +72,7 @@ def test_activations_that_nobody_measured_are_missing_and_not_zero() -> None:
 def test_a_served_language_model_is_its_weights_and_its_cache() -> None:
     job = Job("it", "llm-serving", request_rate="2", request_time="4", sequence=4096, model=SEVEN)
     found = estimate(job, card("A10"))
-    # 14 GB of weights; 128 KiB a token × 4096 × 8 requests are 4 GiB; the engine takes nine tenths of the card.
+    # 14 GB of weights; 128 KiB a token × 4096 × 8 requests are 4 GiB; the engine takes nine tenths of the GPU.
     assert terms(found)["a token"] == 131072
     assert terms(found)["cache"] == 4 * GI
     assert found.need == Need(1, 4, 23 * GI, 1, -(-(14 * 10**9 + 4 * GI) * 10 // 9))

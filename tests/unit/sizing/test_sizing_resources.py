@@ -127,7 +127,7 @@ def test_a_job_too_large_for_a_machine_is_not_hidden_by_one_beside_it(command: t
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config((resource,), (small, huge)), None, {})
     (found,) = check_jobs(stack, sized(stack.config))
     assert found.code == "RES204"
-    assert found.remedy == "a machine has 16 at most: take a card with more memory, or take a smaller model"
+    assert found.remedy == "a machine has 16 at most: take a GPU with more memory, or take a smaller model"
 
 
 def test_training_that_no_machine_holds_takes_more_workers() -> None:
@@ -135,13 +135,13 @@ def test_training_that_no_machine_holds_takes_more_workers() -> None:
     stack = Stack("dev", "f", "", config((Resource("it", "training", gpus=8),), (large,)), None, {})
     (found,) = [told for told in check_jobs(stack, sized(stack.config)) if told.code == "RES204"]
     assert found.summary == "gpus of resource it is 8, and its jobs are estimated to need 55"
-    assert found.remedy == "a machine has 16 at most: take a card with more memory, or give it more workers"
+    assert found.remedy == "a machine has 16 at most: take a GPU with more memory, or give it more workers"
 
 
 @pytest.mark.parametrize(
     ("job", "resource", "cpu", "memory"),
     [
-        # 6 are estimated; each pod gets the memory of the cards that it has, and a core for each of them.
+        # 6 are estimated; each pod gets the memory of the GPUs that it has, and a core for each of them.
         (NET, Resource("it", "training", workers=6, gpus=1), 4, 23),
         (NET, Resource("it", "training", gpus=8), 8, 179),
         (CHAT, Resource("it", "llm-serving", gpus=8), 8, 179),
@@ -162,7 +162,7 @@ def test_what_stands_beside_gpus_follows_those_that_a_pod_has(
 def test_what_no_machine_holds_is_below_the_estimate() -> None:
     served = Job("it", "llm-serving", "chat", model=Model("405G"))
     (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=8),))
-    # 810 GB of weights are nine tenths of what 38 cards of 24 GB have.
+    # 810 GB of weights are nine tenths of what 38 GPUs of 24 GB have.
     assert found == ("RES204", "gpus of resource chat is 8, and its jobs are estimated to need 38")
 
 
@@ -230,7 +230,7 @@ def test_an_unknown_card_and_an_unused_resource() -> None:
     found = findings(resources=(Resource("chat", "llm-serving", gpu="A101"),))
     assert found == [
         ("RES206", "no job is on resource chat"),
-        ("RES208", "resource chat asks for the card A101, which is in no table"),
+        ("RES208", "resource chat asks for the GPU A101, which is in no table"),
     ]
 
 
