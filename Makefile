@@ -32,11 +32,12 @@ demo: $(READY) ## plan the three example environments offline and write their pa
 	@echo
 	@$(BIN)/modelyard render --all
 
-lint: $(READY) ## ruff, mypy --strict and the import contracts
+lint: $(READY) ## ruff, mypy --strict, the import contracts, and the words of the glossary
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python docs/prose.py
 
 test: lint ## lint, then the fast tests
 	@$(BIN)/pytest -q -n auto -m "not lab and not browser" --ignore tests/lab --ignore tests/browser

@@ -68,7 +68,7 @@ class AwsBase(pulumi.ComponentResource):
 
 
 def kubeconfig(aws: Aws, endpoint: str, authority: str) -> dict[str, Any]:
-    """What kubectl needs. It has no token: the AWS CLI makes one each time, for whoever runs it."""
+    """What kubectl needs. It has no token: the AWS CLI makes one at each run."""
     asked = ["eks", "get-token", "--region", aws.region, "--cluster-name", aws.name, "--output", "json"]
     login = {
         "apiVersion": "client.authentication.k8s.io/v1",

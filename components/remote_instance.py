@@ -18,9 +18,9 @@ RETENTION = 30
 class RemoteInstance(pulumi.ComponentResource):
     """One machine, its role and network rules, and what ends it.
 
-    Three things end the machine, and none of them needs whoever launched it: the script powers it off when the job is
-    through or has failed; a shutdown that is armed before anything else does at the time limit; and a schedule of AWS
-    ends it some time later from outside, should the machine hang. A power-off terminates, the disk goes with it.
+    Three things end the machine, and none of them needs the person who launched it: the script powers it off when the
+    job is through or has failed; a shutdown that is armed before anything else does at the time limit; and a schedule
+    of AWS ends it some time later from outside, should the machine hang. A power-off terminates, the disk goes with it.
 
     The machine is made once: a machine that has ended is not started again by the next update, as its resource in the
     state is not read again. So each job has a stack of its own, which is destroyed when the model has come back;
@@ -127,7 +127,7 @@ class RemoteInstance(pulumi.ComponentResource):
         )
 
     def _profile(self, name: str) -> iam.InstanceProfile:
-        """What the machine may do: read its data, add its model, pull its image, write its log, and let whoever uses a
+        """What the machine may do: read its data, add its model, pull its image, write its log, and let the user of a
         job that serves come through a session.
         """
         job = self._job

@@ -7,6 +7,7 @@ checking; its rules are in ``docs/prose/modelyard/``. ``make lint`` runs this.
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,15 +36,22 @@ class Violation(NamedTuple):
     message: str
 
 
+_NOT_READ = {"docs/GLOSSARY.md", "docs/reference/patches.md"}
+"""The glossary names the words to avoid; released patches cannot change, nor can the page made of them."""
+
+
 def pages(root: Path) -> list[Path]:
     """The Markdown that people read; decisions keep the words of their day."""
     found = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "modelyard" / "explanations").glob("*.md")]
-    return sorted(path for path in found if path.parent.name != "decisions")
+    # Headings of the schemas' pages are keys; their texts are read where they are written.
+    read = (path for path in found if path.parent.name not in ("decisions", "schemas"))
+    return sorted(path for path in read if path.relative_to(root).as_posix() not in _NOT_READ)
 
 
 def sources(root: Path) -> list[Path]:
-    """The Python files whose texts people read."""
-    return sorted(path for package in _PACKAGES for path in (root / package).rglob("*.py"))
+    """The Python files and JSON Schemas whose texts people read."""
+    kinds = ("*.py", "*.schema.json")
+    return sorted(path for package in _PACKAGES for kind in kinds for path in (root / package).rglob(kind))
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
@@ -73,7 +81,7 @@ def violations(root: Path, vale: Path) -> list[Violation]:
         places: dict[str, tuple[Path, dict[int, int]]] = {}
         for number, path in enumerate((*pages(root), *sources(root))):
             text = path.read_text(encoding="utf-8")
-            lines = list(_of_source(text)) if path.suffix == ".py" else list(enumerate(text.splitlines(), 1))
+            lines = list(_READERS[path.suffix](text))
             copy = work / f"{number}.md"
             copy.write_text("\n".join(line for _, line in lines) + "\n", encoding="utf-8")
             places[str(copy)] = (path, {at: line for at, (line, _) in enumerate(lines, 1)})
@@ -98,6 +106,18 @@ def _of_source(text: str) -> Iterator[tuple[int, str]]:
         for offset, part in enumerate(prose.splitlines()):
             yield line + offset, part.strip().replace("``", "`")
         yield line, ""
+
+
+def _of_schema(text: str) -> Iterator[tuple[int, str]]:
+    """The descriptions of a JSON Schema, each with its line."""
+    for line, words in enumerate(text.splitlines(), 1):
+        for found in _DESCRIPTION.findall(words):
+            yield line, found
+            yield line, ""
+
+
+_DESCRIPTION = re.compile(r'"(?:description|title)":\s*"((?:[^"\\]|\\.)*)"')
+_READERS = {".py": _of_source, ".json": _of_schema, ".md": lambda text: enumerate(text.splitlines(), 1)}
 
 
 def main() -> int:

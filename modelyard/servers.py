@@ -1,6 +1,6 @@
 """Requests over HTTP, with credentials that belong to an address.
 
-A stack file says whom to ask, and whoever may change it may write any address there. So a password or token is sent
+A stack file says whom to ask, and its author may write any address there. So a password or token is sent
 only to an address that the operator named outside the project: on the command line, or in the variable beside the
 credential. Nothing but the standard library; nothing is ever written to a server.
 """

@@ -1,6 +1,6 @@
 """Regular expressions and JSON Schemas from a project's files: they fetch nothing, and how long they take is bounded.
 
-Whoever may write those files may be a stranger whose change is only being judged. A schema refers to nothing but its
+The author of those files may be a stranger whose change is only being judged. A schema refers to nothing but its
 own ``$defs``. Patterns run on an engine without backtracking (Rust's ``regex``, by way of ``jsonschema_rs``). One call
 into it cannot be interrupted, so what it may cost is counted before it is made.
 """

@@ -26,7 +26,8 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "upgrade-a-patch": Example(
         "A patch in a new version",
-        "A second version of `model-service` changes every stack alike. It is told once, with the stacks that take it.",
+        "A second version of `model-service` changes every stack in the same way. "
+        "The comment shows the change once, with the stacks that take it.",
         (
             Copy("patches/model-service/v1", "patches/model-service/v2"),
             Edit("patches/model-service/v2/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),

@@ -25,14 +25,14 @@ def gpus() -> str:
     labels = [(code(row.id), listed(row.products)) for row in cards() if row.products]
     whys = [(f"{code(row.id)} {row.name}", row.why) for row in cards()]
     return page(
-        "Cards",
+        "GPUs",
         "Support is decided for platform images of CUDA 11.7; `modelyard gpus --cuda 12.4` answers for another. "
         "Throughput is FP16 on tensor cores without sparsity. Numbers that nobody could trace to a primary source are "
         "marked. [The guide](../guides/hardware.md) has the rules, "
         "[the data's own page](../../modelyard/hardware/data/README.md) the sources.",
         table(
             (
-                "card",
+                "GPU",
                 "supported",
                 "decided by",
                 "TFLOPS",
@@ -44,7 +44,7 @@ def gpus() -> str:
         ),
         "## Node labels",
         "Values of the node label `nvidia.com/gpu.product`, as the device plugin writes them.",
-        table(("card", "labels"), labels),
+        table(("GPU", "labels"), labels),
         "## Why",
-        table(("card", "reason"), whys),
+        table(("GPU", "reason"), whys),
     )

@@ -15,7 +15,7 @@ _FORMATS = {
     "version": "`major.minor` in quotes",
     "python": "`major.minor` in quotes",
     "finding-code": "finding code",
-    "gpu": "card",
+    "gpu": "GPU",
     "image": "image",
     "dns-label": "Kubernetes name",
     "dns-name": "Kubernetes name",

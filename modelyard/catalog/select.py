@@ -155,7 +155,7 @@ def _draft(patch: PatchVersion) -> Finding:
     return Finding(
         "PAT018",
         Severity.WARNING,
-        f"patch {patch.id} is a draft: whoever applies it gets what its files hold that day",
+        f"patch {patch.id} is a draft: an apply takes what its files contain that day",
         file=f"{patch.file}/{TEMPLATE}",
         line=1,
         detail="patches.lock has no SHA-256 of it, so a later change of its files would go unnoticed",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
-    """What the clusters of a run have of it: of those with a context; one that is out of reach is told and left out."""
+    """What each cluster with a context has of a run; an unreachable cluster is reported and left out."""
     from modelyard.runs.pool.dispatch import clusters_for
 
     if not run.dispatched or run.over:

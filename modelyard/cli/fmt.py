@@ -197,7 +197,7 @@ def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -
 
 
 def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
-    """The files that cannot be read, as findings. Those that are only laid out in a rare way are told and left."""
+    """Findings for files that cannot be read. A file with a layout that fmt does not know is reported and kept."""
     findings = []
     for file, _, (_, problem) in results:
         if problem is None:

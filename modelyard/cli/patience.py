@@ -1,4 +1,4 @@
-"""What is told while somebody waits for a Job: why it does not start, each reason once."""
+"""Progress while a verb waits for a Job: why the Job does not start, each reason once."""
 
 import sys
 from typing import TYPE_CHECKING, Any

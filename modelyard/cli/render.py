@@ -189,7 +189,7 @@ def _who(failed: Sequence[Rendered], number: int) -> str:
 
 
 _NAMED = 5
-"""Stacks with errors that are told by name."""
+"""How many stacks with errors are listed by name."""
 
 
 def _print(one: Rendered) -> None:

@@ -62,7 +62,7 @@ def tell_unplaced(
 
 def not_taken(refusal: "Refusal") -> Stop:
     """The end of a submission that the API server refuses."""
-    remedy = "correct what it names, or ask whoever runs the cluster"
+    remedy = "correct what it names, or ask the cluster's administrator"
     if refusal.why == "rights":
         remedy = "ask for this right: examples/rbac/jobs.yaml has what jobs need"
     return Stop(Exit.FINDINGS, f"the cluster does not take it: {refusal.message}", f"{remedy}; nothing was made")

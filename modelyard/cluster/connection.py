@@ -194,7 +194,7 @@ def _why(error: Exception) -> str:
 
 
 def _kubeconfigs() -> list[KubeConfig]:
-    """The kubeconfig files that there are, else the service account of the pod that this runs in."""
+    """The existing kubeconfig files, else the service account of the pod that this runs in."""
     named = os.environ.get("KUBECONFIG") or "~/.kube/config"
     found = []
     try:

@@ -27,7 +27,7 @@ def also_named(names: Mapping[str, str | None], folder: Path) -> str:
     """Gives contexts another name in front of their own, in a kubeconfig that nobody else may read.
 
     Args:
-        names: by new name the context that it stands for; None: the current one. What there is not is left out.
+        names: by new name the context that it stands for; None: the current one. Unknown contexts are left out.
         folder: for the file, the caller's alone, who also removes it: it may hold credentials.
 
     Returns:
@@ -99,7 +99,7 @@ def read_kubeconfig(path: Path) -> Any:
 
 
 def _documents() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The kubeconfig files that there are, each with its folder. Who connects tells what is wrong with one."""
+    """The existing kubeconfig files, each with its folder. The connection reports what is wrong with one."""
     for path in kubeconfig_paths():
         try:
             document = read_kubeconfig(path)

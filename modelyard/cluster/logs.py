@@ -11,7 +11,7 @@ from modelyard.cluster.patience import status
 
 _NONE: Final = (400, 404, 500, 502, 503, 504)
 _QUIET: Final = httpx2.Timeout(TIMEOUT, read=None)
-"""Whoever follows waits for the next line for as long as it takes."""
+"""Following a log has no read timeout: the next line may take hours."""
 
 
 class LogRequest(NamedTuple):

@@ -25,7 +25,7 @@ from modelyard.temporary import temporary_folder, write_private
 from modelyard.workloads.facts.remote import RemoteCluster, own_context, remote_clusters
 
 _PLAIN = ("token", "client-certificate-data", "client-key-data")
-"""What is taken of a user. Programs and paths are not: whoever may write a Secret would choose what runs here."""
+"""What is taken of a user. Programs and paths are not: they would let the author of a Secret choose what runs here."""
 _REACHED = ("certificate-authority-data", "tls-server-name", "proxy-url")
 """What is taken of a cluster. Its address is the stack file's."""
 _handed: set[tuple[str, str]] = set()
@@ -98,7 +98,7 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
 def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -> None:
     """Lets credentials go to the address that the stack file names.
 
-    Whoever may change that file may write any address there. So it is the one in the kubeconfig that holds them, or its
+    The author of that file may write any address there. So it is the one in the kubeconfig that holds them, or its
     server must prove itself by the certificate authority that comes with them.
 
     Raises:

@@ -10,7 +10,7 @@ from modelyard.engine.keeper import GRACE, INTERRUPT, KILL
 from modelyard.temporary import ECHO
 
 PATIENCE = 10.0
-"""Seconds that the engine may take to end after it was told to drop the running step."""
+"""Seconds that the engine may take to end after it was asked to drop the running step."""
 
 GENTLY = "stopping: the running step ends first; again to stop at once"
 AT_ONCE = "stopping at once"
@@ -31,7 +31,7 @@ class Stopping:
         self.signal: int | None = None
         """The number of the first signal, None while nobody wants the run to end."""
         self.heard = False
-        """Whether an engine was told while it listened: from then on it begins nothing new."""
+        """Whether an engine was asked to stop while it listened: from then on it begins nothing new."""
         self._clock = clock
         self._asked: list[float] = []
         self._said: set[str] = set()

@@ -1,7 +1,7 @@
 """What the engine says of a cluster that it does not reach, in words for the user.
 
 The engine's own words advise a variable with which it drops from its state whatever it does not reach. What is still
-there would then be nobody's, also where the cluster is only away for a moment. Nobody is to read that advice here.
+there would then belong to no stack, even if the cluster is only away for a moment. So that advice is not shown.
 """
 
 import re

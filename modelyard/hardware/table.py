@@ -1,4 +1,4 @@
-"""The table of GPUs with the verdict on each, as plain data for whoever prints it."""
+"""The table of GPUs with the verdict on each, as plain data for reports."""
 
 from typing import NamedTuple
 

@@ -159,7 +159,7 @@ def hidden_below(steps: Sequence[str | Mapping[str, Any]], value: Any, kind: str
 def without_credentials(value: Any) -> Any:
     """A document whose texts, keys among them, are without what ``hidden_text`` finds: the last look before it leaves.
 
-    Whoever makes the document hides what names and kinds say; of that nothing is left here.
+    The caller has already hidden what names and kinds give away.
     """
     if isinstance(value, str):
         return hidden_text(value)
@@ -204,7 +204,7 @@ def marked(before: Any, after: Any, was: Any, now: Any) -> Any:
 
 
 def secrets_in(value: Any) -> frozenset[str]:
-    """The texts of a document that ``hidden`` would hide whole, for whoever shows the document's own lines."""
+    """The texts of a document that ``hidden`` would hide whole, for callers that show the document's own lines."""
     return frozenset(_differing(value, hidden(value)))
 
 

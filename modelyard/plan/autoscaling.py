@@ -122,7 +122,7 @@ def _texts(target: TargetPlan) -> Iterator[tuple[str, str, bool]]:
 
 
 def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Finding]:
-    """What is wrong with queries that somebody wrote. Nothing is with ours, and AUT001 tells of the vendor's."""
+    """What is wrong with queries of users. Generated queries are correct, and AUT001 reports the vendor's."""
     settled = _built_in(config) if _is_settled(config) else frozenset()
     if all(text in settled for target in targets for text, _, _ in _texts(target)):
         return  # reading PromQL costs a plan more than all its other findings

@@ -44,7 +44,7 @@ def _look(drain: Drain) -> Finding | None:
 
 
 def _look_back(side: Drain) -> Finding | None:
-    """What is in the queue of a side that new requests leave; nothing where nobody says that there is something."""
+    """What waits in the queue of a backend that new requests leave; nothing where no answer reports any."""
     try:
         seen = ask(side.source)
     except Unanswered:

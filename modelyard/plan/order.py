@@ -30,7 +30,7 @@ class Switch(NamedTuple):
     """Training moves from one side to the other."""
 
     spare: bool
-    """Whether there are GPUs for both sides at once."""
+    """Whether there are GPUs for both training backends at once."""
     why: str
     """If not, how many of the new pods fit."""
     wait: int

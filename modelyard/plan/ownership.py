@@ -1,7 +1,7 @@
 """Who holds a field, and whether taking it over is safe.
 
 An installer wrote a field once and will write it again only when somebody runs it; a controller writes it all the time
-and would fight. Managers are told apart by the names that Kubernetes and its ecosystem use.
+and would fight. Managers are distinguished by the names that Kubernetes and its ecosystem use.
 """
 
 import json
@@ -72,7 +72,7 @@ _NATURES: tuple[Nature, ...] = ("controller", "program")
 def nature(owner: Owner, installers: Collection[str] = ()) -> Nature:
     """Whether an owner writes by itself; ``installers`` are names of those that do not, whatever the names say.
 
-    Whoever uses the scale subresource and is none of them is an autoscaler.
+    A manager that uses the scale subresource and is none of them is an autoscaler.
     """
     name = owner.manager.lower()
     if owner.manager in installers or (name.startswith(INSTALLERS) and "operator" not in name):

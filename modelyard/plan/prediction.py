@@ -31,7 +31,7 @@ def foresee(
     offline: merge.ServerSide,
     answer: Answer | None,
 ) -> tuple[Foreseen, tuple[Finding, ...]]:
-    """The object after ``applied``, and what the API server says that the offline rules did not foresee."""
+    """The object after ``applied``, and what the API server adds to the offline prediction."""
     predicted = Foreseen(offline.object, _claims(offline))
     if answer is None:
         return predicted, ()
@@ -118,7 +118,7 @@ _UNDELETABLE = {
     ),
     "admission": (
         "admission refuses the delete of {name}",
-        "keep it, or ask whoever keeps the policy or webhook that objects",
+        "keep it, or ask the owner of the policy or webhook that objects",
     ),
     "invalid": ("the API server refuses the delete of {name}", "see its own words, and plan again"),
 }
@@ -130,7 +130,7 @@ _REFUSED = {
     ),
     "admission": (
         "admission refuses the change of {name}",
-        "change what the policy or webhook objects to, or ask whoever keeps it",
+        "change what the policy or webhook objects to, or ask its owner",
     ),
     "quota": ("the change of {name} exceeds a quota", "ask for less, or have the quota raised"),
     "invalid": (
@@ -174,7 +174,7 @@ def _unforeseen(
                 target=name,
                 field=str(change.path),
                 detail="an admission policy or webhook changes the request on its way",
-                remedy="ask for the value that comes out, or ask whoever keeps that policy or webhook",
+                remedy="ask for the value that comes out, or ask the owner of that policy or webhook",
             )
         elif not (new and change.before is merge.ABSENT):
             # A new object gets every default that there is; that is no news.

@@ -1,6 +1,6 @@
 """The sides of a stack: its part in the platform's cluster, and its part in each remote cluster.
 
-Whoever has to look at all clusters of a stack goes through ``sides_of``; whoever has a plan, through ``Plan.sides``.
+To look at all clusters of a stack, use ``sides_of``; with a plan at hand, ``Plan.sides``.
 """
 
 from collections.abc import Iterable, Iterator

@@ -58,7 +58,7 @@ def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
 def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | None:
     """The finding where an object is, right before its step, not what its plan was made from.
 
-    Secrets count here, as both sides have them.
+    Secrets count here: both states have them.
     """
     if live is None and target.managed:
         # An engine that replaces an object has deleted it by now.

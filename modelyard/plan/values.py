@@ -74,7 +74,7 @@ class TargetPlan(NamedTuple):
     managed: bool
     """Whether the stack owns the whole object, not just the patched fields."""
     role: str = ""
-    """The workload it belongs to (``rayWorker`` …), empty for a target of nobody's but its patch's."""
+    """The workload it belongs to (``rayWorker`` …), empty for a target that belongs to no workload."""
     conflicts: tuple[Claim, ...] = ()
     """What is taken from others: the conflicts of the request without force. An apply finds exactly these or stops."""
     elsewhere: bool = False

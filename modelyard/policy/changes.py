@@ -48,7 +48,7 @@ def codes_in(root: Path, changed: Iterable[Finding]) -> frozenset[str]:
 
 def weaker(base: "Policies", head: "Policies") -> Iterator[Finding]:
     """A warning for each rule that the change takes away, makes milder or gives other parameters, for every stack."""
-    after, ask = head.settings.by_code, "ask whoever owns the policies whether this is meant"
+    after, ask = head.settings.by_code, "ask the owner of the policies whether this is intended"
     for code, before in base.settings.by_code.items():
         why, file = _weaker(before, after.get(code), head)
         if why:

@@ -1,6 +1,6 @@
 """The policies of a project: ``policies/rules/*.py``, ``policies/assertions/*.yaml`` and ``policies/policy.yaml``.
 
-A rule's file is Python and runs as such: whoever may change it may do what ``modelyard`` may do. Assertions are data.
+A rule's file is Python and runs as such: its author may do what ``modelyard`` may do. Assertions are data.
 So the Python may come from another commit than the data: from one that somebody has reviewed.
 """
 

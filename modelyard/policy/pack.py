@@ -1,7 +1,8 @@
 """The policy pack without Pulumi: which policies it has, and what each says about a resource.
 
 A Pulumi policy has one name and one level. Here the name is a finding's code and the level the one that the project
-gives it. A finding that weighs more or less than that in its stack is told by one of four more policies (``errors`` …).
+gives it. A finding that weighs more or less than that in its stack is reported by one of four more policies (``errors``
+…).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -183,7 +184,7 @@ class Pack:
         ]
 
     def _codes(self, policy: str) -> tuple[str, ...]:
-        """The codes that a policy tells of: its own, or those that Pulumi has run and did not disable."""
+        """The codes that a policy reports: its own, or those that Pulumi has run and did not disable."""
         if policy not in (ERRORS, WARNINGS, LIVE_ERRORS, LIVE_WARNINGS):
             return (policy,)
         settings = self._policies.settings.by_code
@@ -191,7 +192,7 @@ class Pack:
         return tuple(code for code in (*planner.CODES, *settings) if code in self._seen or code in off)
 
     def _teller(self, asked: str, finding: Finding, at_end: bool) -> str:
-        """The policy that tells of a finding: its own where that has the finding's weight, else one of the four."""
+        """The policy that reports a finding: its own where that has the finding's weight, else one of the four."""
         error = finding.severity is Severity.ERROR
         level = self._level(asked)
         own_is_at_end = asked in self._policies.rules and self._policies.rules[asked].judge is None

@@ -51,7 +51,7 @@ def of_object(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[F
 
     Args:
         stack: the object's stack.
-        workload: whose object it is, None where it is nobody's.
+        workload: whose object it is, None where it belongs to none.
         seen: the object, or the part of it that is known; a size that is missing then is as the stack file has it.
     """
     try:

@@ -37,7 +37,7 @@ class Subject(NamedTuple):
     """Empty where the object does not say it, or has none."""
     name: str
     object: Mapping[str, Any]
-    """The object as it will be, whoever set its fields."""
+    """The object as it will be, regardless of what set its fields."""
     sent: Mapping[str, Any]
     """The part of it that this stack asks for."""
     whole: bool
@@ -64,7 +64,7 @@ class Subject(NamedTuple):
         return mapping(self.object.get("spec"))
 
     def finding(self, summary: str, *, field: str = "", detail: str = "", remedy: str = "") -> Finding:
-        """What is wrong with this object. Code and severity are the rule's, and whoever runs it adds them.
+        """What is wrong with this object. Code and severity are the rule's; the caller adds them.
 
         Args:
             summary: one line without a full stop: what is wrong, with the value that shows it.

@@ -137,7 +137,7 @@ def given_up(base: Side | None, head: Side, following: Plan) -> tuple[TargetPlan
 
 
 def changes_anything(difference: StackDiff) -> bool:
-    """Whether there is anything to tell of a stack."""
+    """Whether a stack has anything to show."""
     return bool(
         difference.status != "changed"
         or difference.targets

@@ -1,8 +1,8 @@
 """Bringing one environment up to another: what to take over, and what must differ and stays.
 
 Taken is what a release is made of: the platform's release, the versions of Kubernetes and CUDA, images, and patches
-with their versions and parameters. Sizes, names, GPUs and everything else belong to an environment; they are told, and
-taken only when asked for. Waivers and what is set for policies are decisions about one environment: they are told,
+with their versions and parameters. Sizes, names, GPUs and everything else belong to a stack; they are shown, and
+taken only when asked for. Waivers and what is set for policies are decisions about one stack: they are shown,
 never taken.
 """
 
@@ -31,11 +31,11 @@ TAKEN = (
     "celery.image",
     "patches",
 )
-"""Settings that a promotion takes over unless it is told to keep them."""
+"""Settings that a promotion takes over unless ``--keep`` names them."""
 _VERSIONS = ("platform.release", "platform.cuda", "kubernetesVersion")
 """Of these, the ones whose values have an order; the versions of patches have one too."""
 DECISIONS = ("waivers", "policy")
-"""Sections that stay where they are, whoever asks."""
+"""Sections that are never taken over."""
 
 
 def _lists_of(shape: Shape) -> Iterator[tuple[str, ...]]:
@@ -47,7 +47,7 @@ def _lists_of(shape: Shape) -> Iterator[tuple[str, ...]]:
 
 
 _NAMED = tuple(path for path in _lists_of(CONFIG) if path != ("patches",))
-"""The keys on the way to every list of named things. Patches are told by version and parameter."""
+"""The keys on the way to every list of named things. Patches are named by version and parameter."""
 
 
 def _paths(shape: Shape) -> Iterator[tuple[str, ...]]:

@@ -1,8 +1,8 @@
 """What no object shows, at two commits: what is submitted rather than applied, and what an apply goes by.
 
 Jobs with a command and pipelines are compared by what their submission is made from, so a change of a resource, a team
-or the runtime is told where it ends up. Environments, notebooks, remote resources, providers and buckets are compared
-as the stack file, and the lock, say them; so are the context and the drain of an apply.
+or the runtime gets its address at the start. Environments, notebooks, remote resources, providers and buckets are
+compared as the stack file, and the lock, say them; so are the context and the drain of an apply.
 """
 
 from collections.abc import Iterator, Mapping

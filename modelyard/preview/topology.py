@@ -22,7 +22,7 @@ from modelyard.stack.config import Config
 from modelyard.workloads import workloads
 
 MANY_NODES = 16
-"""Nodes that are told one by one; of more, alike ones are told together."""
+"""Nodes that are shown one by one; of more, identical ones are shown together."""
 
 Backend = Literal["ray", "celery"]
 Unit = Literal["GPU", "MIG slice", "share", "fraction"]
@@ -56,7 +56,7 @@ class Running(NamedTuple):
 
     name: str
     role: str
-    """The workload it is (``rayWorker`` …), empty for a target of nobody's but its patch's."""
+    """The workload it is (``rayWorker`` …), empty for a target that belongs to no workload."""
     pods: int
     most: int | None
     """Pods that an autoscaler may go up to; None where no autoscaler sets the number."""
@@ -92,7 +92,7 @@ class Scene(NamedTuple):
 
 
 class Topology(NamedTuple):
-    """An environment before and after. Both sides stand on the same nodes."""
+    """A stack before and after, on the same nodes."""
 
     places: tuple[Place, ...]
     before: Scene | None
@@ -296,7 +296,7 @@ class _Offer(NamedTuple):
     gpus: int
     cordoned: bool
     node: str
-    """Empty where alike nodes are told together."""
+    """Empty where identical nodes are shown together."""
     unit: Unit = "GPU"
 
 

@@ -1,4 +1,4 @@
-"""Asking whoever knows."""
+"""Asking the source of a training backend how many jobs it has."""
 
 from typing import assert_never
 

@@ -33,7 +33,7 @@ _MOST_WORDS: Final = 300
 
 
 class BadAddress(Exception):
-    """The address, or the credentials for it, cannot be used: a mistake of whoever gave them."""
+    """The address, or the credentials for it, cannot be used: a mistake of the caller."""
 
     def __init__(self, summary: str, remedy: str = "") -> None:
         super().__init__(summary, remedy)

@@ -7,7 +7,7 @@ NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
 STOP: Final = "MODELYARD_STOP"
 """Environment variable ``PID:PATH``: every wait ends once the file is there, or the process is not.
 
-The engine does not tell a hook that somebody wants the run to end; whoever drives the engine can.
+The engine does not tell a hook that the run should end; the process that drives the engine can.
 """
 Side = Literal["ray", "celery"]
 NAMES: dict[Side, str] = {"ray": "Ray", "celery": "Celery"}

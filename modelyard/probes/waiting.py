@@ -56,7 +56,7 @@ def terms(drain: Drain) -> Terms:
 
 
 def judge(so_far: Progress, now: float, seen: Busy | Unanswered, terms: Terms) -> tuple[Progress, Verdict]:
-    """What a look at a side means. Nobody's answer is never taken for idle."""
+    """What an answer means. A backend that does not answer is never treated as idle."""
     waited = text(int(now - so_far.begun))
     if isinstance(seen, Unanswered):
         lost = so_far.lost if so_far.lost is not None else now

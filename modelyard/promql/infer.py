@@ -1,7 +1,7 @@
 """From a query's tree to what its answer can be: how many series, with which labels and values.
 
 An abstract interpretation: each node's ``Shape`` is computed from those of its children, and what goes wrong on the
-way, whatever the server holds, is told once, where it happens.
+way, whatever the server holds, is reported once, where it happens.
 """
 
 import math

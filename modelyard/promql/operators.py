@@ -154,7 +154,7 @@ def _name_after(node: Binary, labels: Labels) -> Values:
 
 
 def _tell_apart(node: Binary, left: Shape, right: Shape, label: str, found: list[Problem]) -> None:
-    """Tells of two sides that never meet, where each by itself could have series."""
+    """Reports two operands that never match, where each by itself could have series."""
     if left.surely_empty or right.surely_empty:
         return
     found.append(
@@ -164,7 +164,7 @@ def _tell_apart(node: Binary, left: Shape, right: Shape, label: str, found: list
             f"the two sides of {node.operator} never meet: they always differ in the label {label}",
             f"on the left it is {_words(left.labels, label)}, on the right {_words(right.labels, label)}; "
             f"{node.operator} joins series with the same labels only",
-            f"aggregate both sides to the same labels, as in sum(…) {node.operator} sum(…), or name the labels that "
+            f"aggregate both operands to the same labels, as in sum(…) {node.operator} sum(…), or name the labels that "
             f"count: {node.operator} on (…)",
         )
     )

@@ -49,7 +49,7 @@ class Problem(NamedTuple):
 
     kind: Kind
     offset: int
-    """0-based, in characters of the whole query, also where it is one of several joined with ``&``."""
+    """0-based, in characters of the whole query, even if it is one of several joined with ``&``."""
     summary: str
     """One line without a full stop."""
     detail: str = ""

@@ -212,7 +212,7 @@ class Query(NamedTuple):
     field: str
     """Where the text is written, as in ``Finding.field``."""
     ours: bool = True
-    """Whether modelyard writes it. What another wrote stops nothing: it is told as a warning."""
+    """Whether modelyard writes it. A query that modelyard does not write gives a warning and stops nothing."""
 
 
 def check_queries(

@@ -23,7 +23,7 @@ class Section(NamedTuple):
     whole: Callable[[list[str], int], str]
     """The section, made of what has room and the number of things that have none."""
     share: float
-    """Of the room, where there is not enough for every section."""
+    """Share of the room, where it is too small for every section."""
     left: int = 0
     """Things for which there was no room from the beginning, and that were not made."""
 

@@ -93,7 +93,7 @@ def _paint(severity: Severity, style: Style) -> Callable[[str], str]:
 
 
 def tally(findings: Iterable[Finding]) -> str:
-    """``1 error, 2 warnings`` as they are told, without what is zero; empty where there is nothing."""
+    """``1 error, 2 warnings``, without what is zero; empty where there is nothing."""
     found = [alike[0] for alike in together(findings)]
     words = []
     for severity, one in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.ADVICE, "note")):

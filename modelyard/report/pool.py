@@ -195,7 +195,7 @@ def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
     if not view.kueue and not view.unread:
         notes.append("The cluster has no Kueue: nothing queues, and there are no quotas.")
     if view.unread:
-        notes.append(f"These credentials may not read {', '.join(view.unread)}: queues and teams are told in part.")
+        notes.append(f"These credentials may not read {', '.join(view.unread)}: queues and teams are shown in part.")
     return ["", *(style.dim(line) for note in notes for line in hanging(note, 0, style.columns))]
 
 

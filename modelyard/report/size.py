@@ -16,7 +16,7 @@ from modelyard.workloads.sizing.numbers import amount, count
 from modelyard.workloads.sizing.sources import SOURCES
 
 _ADDED = 6
-"""Numbers of jobs that share pods which are shown one by one; of more their number is told."""
+"""Numbers of jobs that share pods that are shown one by one; of more, only their number."""
 _UNITS = {"cores": "core", "pods": "pod", "GPUs": "GPU", "parts": "part", "requests": "request"}
 """The plural of each unit but bytes, and its singular."""
 

@@ -1,4 +1,4 @@
-"""Findings that readers are told once: those of one target and owner, and those of a file that several stacks share."""
+"""Findings that are shown once: those of one target and owner, and those of a file that several stacks share."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -33,12 +33,12 @@ class Told(NamedTuple):
 
 
 def gathered(findings: Iterable[Finding]) -> list[Told]:
-    """The findings in their order, those that are told as one in the place of the first."""
+    """The findings in their order; those that are shown as one stand in the place of the first."""
     return [_told(found) for found in together(findings)]
 
 
 def alike(findings: Iterable[Finding]) -> list[Told]:
-    """The findings the gravest first; what several stacks have is one, also where each has it in its own file."""
+    """The findings the gravest first; a finding of several stacks is one, even if each has it in its own file."""
     found = sorted(gathered(findings), key=lambda told: _gravity(told.finding))
     places: dict[object, list[Told]] = {}
     for told in found:
@@ -48,7 +48,7 @@ def alike(findings: Iterable[Finding]) -> list[Told]:
 
 
 def together(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings that are told as one: of one target and owner, or the same of several stacks at the same place."""
+    """The findings that are shown as one: of one target and owner, or the same of several stacks at the same place."""
     places: dict[object, list[Finding]] = {}
     for finding in findings:
         owner = _owner(finding)

@@ -47,7 +47,7 @@ def _containers(target: TargetPlan) -> int:
 
 
 Seen = list[tuple[tuple[Row, ...], str]]
-"""Rows that were told already, with the patch and target that they were told of."""
+"""Rows that were shown already, with their patch and target."""
 
 _WORTH_A_MENTION = 3
 """Rows from which on it is shorter to say who else has the same."""

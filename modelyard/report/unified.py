@@ -20,7 +20,7 @@ def yaml_text(value: Any) -> str:
 
 
 def titles(targets: Sequence[TargetPlan]) -> list[str]:
-    """What each target is told by, unlike any other: a Deployment by its name, others with their kind before it.
+    """What each target is called, unlike any other: a Deployment by its name, others with their kind before it.
 
     Objects of one kind and name have their namespace in between.
     """

@@ -12,7 +12,7 @@ from modelyard.stack.words import few
 _BARE = re.compile(r"[A-Za-z0-9_./@%+-][A-Za-z0-9_./@%+ -]*")
 EVERYTHING = 1 << 30
 NAMES = 6
-"""Names that are told before the rest is counted."""
+"""Names that are shown before the rest is counted."""
 _TRIES = (EVERYTHING, *range(12, 0, -1))
 """How many items of each list are shown, until the text is short enough."""
 

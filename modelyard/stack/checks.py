@@ -30,7 +30,7 @@ _LISTED: Final = ("resources", "jobs", "teams")
 _SERVERS: Final[Path] = (PREFIX + "notebooks", "servers")
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
 _WHOLE: Final = ("rows", "parameters")
-"""Of these there are no fractions: whoever writes 50m means millions, and gets thousandths."""
+"""These have no fractions: a user who writes 50m means millions and gets thousandths."""
 _BYTES: Final = ("memory", "volume", "size", "activation")
 _DURATIONS: Final = (
     ("rayWorker", "gracePeriod"),

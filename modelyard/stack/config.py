@@ -87,7 +87,7 @@ class RayWorker(NamedTuple):
     cpu: str = "4"
     memory: str = "24Gi"
     grace_period: int = 21900
-    """Seconds a pod may go on after it is told to stop."""
+    """Seconds that a pod may go on after it was asked to stop."""
     image: str | None = None
 
 

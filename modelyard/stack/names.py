@@ -47,11 +47,11 @@ def named_twice(stack: Stack, code: str, section: str) -> Iterator[Finding]:
 
 
 def instead(name: str, known: Collection[str], kind: str) -> str:
-    """What to do about a name that there is not: the one that is meant perhaps, else those that there are.
+    """What to do about an unknown name: the nearest known name, else all known names.
 
     Args:
         name: what the stack file says.
-        known: the names that there are.
+        known: the known names.
         kind: what they are names of, as a plural.
     """
     # Of two that are equally near the first is named: a set would have another first in each run.

@@ -91,7 +91,7 @@ class Cluster(NamedTuple):
     controller: str
     """URL of its API server."""
     context: str | None = None
-    """Of the kubeconfig of whoever plans, applies and submits; None: the credentials are used."""
+    """Context in the user's kubeconfig; None: the credentials are used."""
     namespace: str = "modelyard-remote"
     credentials: Secret | None = None
     credentials_secret: str | None = None
@@ -149,6 +149,6 @@ class Remote(NamedTuple):
     """On which the command of a serving job listens; None: nobody said, or it does not serve."""
     data: Data = Data()
     export_from: Copying | None = None
-    """Where the dataset is that is exported; None: ``export.sh`` is told when it is run."""
+    """Where the dataset is that is exported; None: an argument of ``export.sh``."""
     import_to: Copying | None = None
-    """Where the model goes; None: ``import.sh`` is told when it is run."""
+    """Where the model goes; None: an argument of ``import.sh``."""

@@ -7,7 +7,7 @@ class Secret(NamedTuple):
     """An encrypted value. What it encrypts is not known here, so nothing can print it."""
 
     path: tuple[str | int, ...]
-    """Where it stands in the stack file, for whoever may decrypt it."""
+    """Where it stands in the stack file, for a caller that may decrypt it."""
 
     def __repr__(self) -> str:
         return "[secret]"

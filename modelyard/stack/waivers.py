@@ -11,7 +11,7 @@ UNWAIVABLE = ("CFG", "PAT", "POL0")
 """Beginnings of the codes of mistakes in a stack file, in patches and around rules: there is nothing to accept, only to
 correct."""
 POLICY = "POL"
-"""The family that a plan does not find: its waivers are for whoever runs the policies."""
+"""The family that a plan does not find: its waivers are for ``modelyard.policy``."""
 
 
 def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[Finding, ...]:

@@ -100,7 +100,7 @@ def has_the_labels(subject: Subject, params: Params) -> Iterable[Finding]:
     ```
 
     **Fix.** Let a patch of your own set the label (`metadata.labels`), or ask the platform's installer to do it. A
-    label with another value than the pattern is told with its value.
+    label with a value that does not match the pattern is reported with its value.
     """
     if subject.kind not in params["kinds"]:
         return

@@ -101,7 +101,7 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
 
 
 def _end(client: "Client", job: dict[str, Any]) -> str:
-    """How the build ended, once it has. Meanwhile it is told when its pod cannot start, once for each reason."""
+    """How the build ended. While it runs, reports each reason why its pod cannot start, once."""
     from modelyard.cli.patience import Patience
     from modelyard.cluster.built import build_state
 

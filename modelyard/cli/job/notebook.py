@@ -191,7 +191,7 @@ def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str,
     made = create(client, job, FIELD_MANAGER, dry=dry)
     if isinstance(made, Refusal):
         name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-        remedy = "nothing was submitted; correct what it names, or ask whoever runs the cluster"
+        remedy = "nothing was submitted; correct what it names, or ask the cluster's administrator"
         raise Stop(Exit.FINDINGS, f"the API server refuses the job {namespace}/{name}: {made.message}", remedy)
     return {**made, "apiVersion": job["apiVersion"], "kind": job["kind"]}
 

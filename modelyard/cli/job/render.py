@@ -15,7 +15,7 @@ from modelyard.cli.submitting import need_job, rendered
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument(
-        "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
+        "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
     )
     parser.add_argument("job", metavar="JOB", help="name of one of its jobs that has a command")
     json_option(parser)

@@ -48,7 +48,7 @@ PART = ", or of the Job of a stage or trial of it"
 def stack_option(parser: ArgumentParser) -> None:
     """The stack."""
     parser.add_argument(
-        "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
+        "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
     )
     parser.add_argument("--remote", metavar="RESOURCE", help="in the remote cluster of this resource")
 

@@ -22,7 +22,7 @@ def configure(parser: ArgumentParser) -> None:
     from modelyard.cli.job.notebook import options
 
     parser.add_argument(
-        "stack", nargs="?", metavar="STACK", help=f"name of a stack; left out, ${STACK} or the only one that there is"
+        "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
     )
     parser.add_argument("what", metavar="JOB", help="name of one of its jobs, or a notebook (.ipynb)")
     parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, where not named before the job")

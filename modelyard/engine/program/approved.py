@@ -1,7 +1,7 @@
 """The last look before an object is changed: is it what the plan was made from, and whose?
 
 An update sends its request with force, and force covers the whole request. Between the plan and the step of a target,
-hours may pass in which somebody else takes a field, or whoever holds it sets another value. So right before the step
+hours may pass in which somebody else takes a field, or its owner sets another value. So right before the step
 the same request is asked without force, as a dry run, and the object is read. The step fails unless the conflicts are
 exactly the plan's, and what the plan read of the object is what is there.
 """

@@ -2,7 +2,7 @@
 
 The provider waits too, and knows what keeps a pod from starting. But what its watch still has of the object from before
 the step may count for it as the controller's answer (pulumi-kubernetes 4.25 does so, mostly where the control plane is
-busy); then it takes a rollout for done that has not begun. Whoever comes next in the chain counts on its end.
+busy); then it takes a rollout for done that has not begun. The next target in the chain relies on its end.
 """
 
 import asyncio

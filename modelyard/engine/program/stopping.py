@@ -1,4 +1,4 @@
-"""Whether whoever started this run wants it to end: a wait of the program hears of it in no other way."""
+"""Whether this run should stop: the only way in which a wait of the program learns it."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from modelyard.probes.values import STOP
 
 
 def stop_asked() -> bool:
-    """True when ``modelyard apply`` was told to stop, or is there no more; never in a bare ``pulumi up``."""
+    """True when ``modelyard apply`` was asked to stop or has ended; never in a direct ``pulumi up``."""
     owner, _, path = os.environ.get(STOP, "").partition(":")
     return bool(path) and (Path(path).exists() or not _is_there(int(owner)))
 

@@ -86,7 +86,7 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
                 "PAR002",
                 Severity.ERROR,
                 (*where, "flavor"),
-                f"partition {partition.name} divides the nodes of flavor {partition.flavor}, which there is not",
+                f"partition {partition.name} divides the nodes of flavor {partition.flavor}, which is not defined",
                 instead(partition.flavor, flavors, "flavors"),
             )
         elif (other := flavor.labels.get(CONFIG_LABEL, partition.name)) != partition.name:

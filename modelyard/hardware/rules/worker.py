@@ -79,7 +79,7 @@ def _memory(
 def grace_finding(
     stack: Stack, code: str, section: str, grace_period: int, job_seconds: int, target: str
 ) -> list[Finding]:
-    """A pod that is told to stop must have the time to finish its job."""
+    """A pod that must stop must have the time to finish its job."""
     if grace_period >= job_seconds:
         return []
     return [

@@ -172,7 +172,7 @@ def _own_entry(
 
 
 def created_entry(obj: dict[str, Any], manager: str, version: str, schema: Type) -> dict[str, Any]:
-    """The entry of whoever made the whole object."""
+    """The entry of the manager that made the whole object."""
     counted = {name: value for name, value in obj.items() if name != "status" or not schema.status_subresource}
     fields = _over_zero(schema, counted)
     return new_entry(manager, "Update", version, fieldset.difference(fields, UNTRACKED))

@@ -101,12 +101,12 @@ def _has_children(subset: FieldSet) -> bool:
 
 
 def _holds(sets: list[FieldSet], element: str, named: bool) -> bool:
-    """Whether anyone owns the element; a struct's field is owned by whoever owns something in it."""
+    """Whether anyone owns the element; a struct's field is owned by the owners of what is in it."""
     return any(element in fields and (named or _is_member(fields[element])) for fields in sets)
 
 
 def _counts(kind: Type, value: Any, named: bool) -> bool:
-    """Whether there is anything to own in a value; there is not in empty lists, and structs of nothing else."""
+    """Whether a value has anything to own: an empty list has nothing, nor has a struct of empty lists."""
     if not named or value is None:
         return True
     if type(value) is dict and kind.separable and value:

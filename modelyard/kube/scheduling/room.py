@@ -99,7 +99,7 @@ class Room:
     def _apart(self, keys: tuple[str, ...] | None) -> tuple[tuple[Node, list[int]], ...]:
         """The first node of those that have the same values of these labels, taints and state, and the numbers of all.
 
-        Without keys, every node is told from the others.
+        Without keys, every node counts by itself.
         """
         if keys not in self._groups:
             found: dict[Any, tuple[Node, list[int]]] = {}

@@ -41,7 +41,7 @@ class Kinds:
     """The nodes of a cluster by what jobs can see of them: alike ones are counted, not looked at again.
 
     Args:
-        nodes: that there are.
+        nodes: the existing nodes.
         flavors: of the stack.
         growth: nodes of the kinds that may be added, one of each.
         most: GPUs that the nodes of each node pool may have together, by its name.
@@ -74,7 +74,7 @@ class Kinds:
         Args:
             ask: what the run asks for.
             flavor: whose tolerations the workers have too.
-            growth: the nodes that may be added, one in each group, not those that there are.
+            growth: the nodes that may be added, one in each group, without the existing nodes.
         """
         name = None if flavor is None else flavor.name
         key = (name, growth, bool(ask.gpus), ask.selector, ask.products)

@@ -33,7 +33,7 @@ class Short(NamedTuple):
 
 
 def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | None:
-    """A remedy and the levels that there are, where no flavor that a run may take has the one that it names."""
+    """A remedy and the known levels, where no flavor that a run may take has the one that it names."""
     flavors = flavors_for(config, ask, team)
     if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
         return None

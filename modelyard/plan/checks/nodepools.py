@@ -1,4 +1,4 @@
-"""What is wrong with pools of GPU nodes: machine types that there are not, limits, flavors that no pool gives."""
+"""What is wrong with pools of GPU nodes: unknown machine types, limits, flavors that no pool gives."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction

@@ -37,7 +37,7 @@ def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
                 "RES210",
                 Severity.ERROR,
                 ("notebooks", "servers", "users", index, "team"),
-                f"notebook server {user.name} names the team {user.team}, which there is not",
+                f"notebook server {user.name} names the team {user.team}, which is not defined",
                 instead(user.team, teams, "teams"),
             )
         elif (team := team_of_server(stack.config, user)) is not None and team.clusters:

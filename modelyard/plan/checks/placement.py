@@ -1,6 +1,6 @@
 """Whether the pods that a plan leads to have nodes: enough room, and no node that is not meant for them.
 
-Reads the objects as they will be, whoever sets their fields: a stack file, a patch of one's own, or the platform.
+Reads the objects as they will be, regardless of what sets their fields: the stack file, a patch, or the platform.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

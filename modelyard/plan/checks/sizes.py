@@ -1,6 +1,6 @@
 """The hardware rules for what pods really get.
 
-A stack file says what it wants. A parameter, a patch of one's own, or a patch that was dropped can make it something
+A stack file says what it wants. A parameter, a patch of the project, or a patch that was dropped can make it something
 else; the rules hold all the same, and a finding says who is behind the value.
 """
 
@@ -37,7 +37,7 @@ def check_sizes(
     """Findings about pods that get something else than the stack file says.
 
     Args:
-        stack: the stack; what its own values break is told elsewhere.
+        stack: the stack; what its own values break has findings of its own.
         targets: the plan's targets.
         workloads: by name of their Deployment.
         chosen: the stack's patches, to tell which of them gave a value.

@@ -56,14 +56,14 @@ def usd(load: Load) -> Money | None:
 def delta(before: Load, after: Load) -> Money | None:
     """What the plan adds or saves, None where that is unknown.
 
-    It is not every amount after less every amount before: that would tell of savings and expenses that no change of
-    the plan brings about. What the plan does not decide is held equal on both sides:
+    It is not every amount after less every amount before: that would show savings and expenses that no change of
+    the plan brings about. What the plan does not decide is equal before and after:
 
     - where a pod lands, as long as the same nodes may hold it: each node's price is compared with itself;
-    - how many pods an autoscaler runs, as long as its bounds are the same; where they are not, both sides answer the
+    - how many pods an autoscaler runs, as long as its bounds are the same; where they are not, both amounts answer the
       same demand within their own bounds.
 
-    So a target that stays as it is has a delta of exactly zero, also where nobody knows what it costs, and one pod
+    So a target that stays as it is has a delta of exactly zero, even if its cost is unknown, and one pod
     more costs what a pod costs. Where other nodes may hold the pods than before, any place before is compared with any
     after: there the plan does decide.
     """

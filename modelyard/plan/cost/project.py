@@ -1,4 +1,4 @@
-"""Pricing the plans of a project: the one entry for whoever shows what a plan costs."""
+"""Pricing the plans of a project: the one entry for reports and policies."""
 
 from collections.abc import Collection, Iterator
 from itertools import chain

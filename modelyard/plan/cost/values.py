@@ -1,4 +1,4 @@
-"""What a plan costs, as values. ``modelyard.plan.cost`` computes it once; whoever shows it reads it from the plan.
+"""What a plan costs, as values. ``modelyard.plan.cost`` computes it once; reports read it from the plan.
 
 Amounts are exact USD an hour and ranges: a pod may land on one of several machines, and an autoscaler runs some number
 of pods. An unknown amount or number is None, never zero.

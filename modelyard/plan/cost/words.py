@@ -1,7 +1,7 @@
 """Money, GPU-hours and where a price comes from, in words.
 
 Plain text for every report, one line a function. Amounts are rounded here and nowhere before. Texts of a price file and
-of node labels stand in it as they are: whoever prints them makes them safe for its terminal or page.
+of node labels stand in it as they are: the report makes them safe for its terminal or page.
 """
 
 from collections.abc import Iterable

@@ -71,7 +71,7 @@ def unread(stack: Stack, why: str) -> Finding:
     return Finding(
         "OWN006",
         Severity.ADVICE,
-        f"what {stack.name} no longer asks for is told by annotations alone",
+        f"only annotations say what {stack.name} no longer asks for",
         stack=stack.name,
         file=stack.file,
         detail=f"the engine's state, which has all of it, cannot be read: {why}",

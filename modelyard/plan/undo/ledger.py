@@ -1,6 +1,6 @@
 """The ledger of a target: what its fields held before we took them, and who held them.
 
-It travels with the object, as the annotation ``modelyard.dev/ledger``, so that whoever reads the object can tell what
+It travels with the object, as the annotation ``modelyard.dev/ledger``, so that a reader of the object sees what
 an undo would put back. A field that was not there before, or of which nothing is known, is one that an undo drops.
 """
 

@@ -1,6 +1,6 @@
 """Giving fields back: the earlier value first, by an apply that still asks for it, then the owners, by themselves.
 
-No write can do both. An apply cannot name another owner, and the API server makes whoever writes a value its owner.
+No write can do both. An apply cannot name another owner, and the API server makes the writer of a value its owner.
 In between the fields are ours at their earlier value, so nobody ever sees a default, and pods roll once.
 """
 
@@ -18,7 +18,7 @@ from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANN
 from modelyard.plan.undo.ledger import Ledger, has, in_items, items, leaves, others, ours, write_ledger
 
 NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
-"""Annotations that are nobody's but ours."""
+"""Annotations that only modelyard writes."""
 
 
 def partial(values: Mapping[Path, Any], live: Mapping[str, Any]) -> dict[str, Any]:

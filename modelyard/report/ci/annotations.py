@@ -42,7 +42,7 @@ def annotations_text(checked: Checked) -> list[str]:
 
 
 def _gathered(checked: Checked) -> Checked:
-    """With the findings that are told as one in text: room is short."""
+    """With the findings that text shows as one: room is short."""
     return checked._replace(findings=tuple(_alone(one) for one in gathered(checked.findings)))
 
 

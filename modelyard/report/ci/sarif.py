@@ -34,7 +34,7 @@ def sarif_document(checked: Checked, documentation: str = "") -> dict[str, Any]:
     ``note``: a reader that knows no suppressions must not fail a build for it.
 
     Args:
-        checked: the findings; whoever calls decides whether notes and waived ones are among them.
+        checked: the findings; the caller decides whether notes and waived ones are among them.
         documentation: address of the documentation site, for links to the pages of its rules.
     """
     known = checked.known

@@ -34,7 +34,7 @@ LEAST = 4_000
 _ROWS = 40
 """Stacks in the table of the summary."""
 _CODES = 20
-"""Codes of new errors that are told with their stacks."""
+"""Codes of new errors that are listed with their stacks."""
 _PROJECT = "the project"
 """Where findings are that are no stack's own."""
 

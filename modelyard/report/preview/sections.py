@@ -30,7 +30,7 @@ from modelyard.report.values import NAMES, count, fitted, named
 _OPEN = 3
 """Changes that stand open; of more, none does."""
 _FIELDS = 60
-"""Fields that are told of one change."""
+"""Fields that are shown of one change."""
 _VALUE = 160
 """Characters of the longest value."""
 _SHORTEST = 60
@@ -47,7 +47,7 @@ def sections(preview: Preview, room: int, *, linked: bool) -> list[Section]:
 
     Args:
         preview: what to tell.
-        room: characters that there are for all of them.
+        room: characters for all of them.
         linked: whether the comment links a full report.
     """
     parts = parts_of(preview)
@@ -169,7 +169,7 @@ def _forms(told: Told) -> tuple[str, ...]:
 
 
 def _noted(told: Told) -> tuple[str, ...]:
-    """With what became of the finding, which is what it is told for."""
+    """With what became of the finding: the reason why it is shown."""
     return (f"{_finding(told)}<br>{prose(told.finding.detail)}",)
 
 

@@ -86,7 +86,7 @@ def _findings(preview: Preview, style: Style) -> list[str]:
 
 
 def _costs(preview: Preview, style: Style) -> list[str]:
-    """What each stack costs; those that cost the same are told together."""
+    """What each stack costs; those that cost the same are shown together."""
     stacks: dict[str, list[str]] = {}
     for stack in preview.stacks:
         words = short_cost(stack.cost) if stack.cost is not None else f"cost {UNKNOWN}"

@@ -25,7 +25,7 @@ from modelyard.report.style import shorten
 from modelyard.report.values import count, named, some
 
 _NAME = 60
-"""Characters of the longest name of a branch that is told in full."""
+"""Characters of the longest name of a branch that is shown in full."""
 _SOURCES = 100
 """Characters of the longest note on where prices come from."""
 _CODES = 6

@@ -133,7 +133,7 @@ def errors_about(
 def check_images(stack: Stack) -> Iterator[Finding]:
     """The advice about jobs that nobody can submit, as nothing says what they run in.
 
-    Left out are those that have it from another finding: jobs of remote resources, of resources that there are not,
+    Left out are those that have it from another finding: jobs of remote resources, of unknown resources,
     and of stages.
     """
     config = stack.config

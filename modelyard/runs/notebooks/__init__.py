@@ -1,4 +1,4 @@
-"""Notebooks that run as jobs: is a file one, where its result will stand, and what the job's template is told.
+"""Notebooks that run as jobs: is a file one, where its result will stand, and the facts for the job's template.
 
 Owns reading a notebook (``reading``), the rules of the workspace that Jupyter and the job share (``place``), parameters
 (``parameters``) and the choice of flavor, GPU model and number of GPUs (``choice``). Everything wrong is a ``Problem``,

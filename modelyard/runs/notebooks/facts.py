@@ -1,4 +1,4 @@
-"""What the template of a notebook's job is told: one mapping beside the stack's facts."""
+"""The facts for the template of a notebook's job: one mapping beside the stack's facts."""
 
 from collections.abc import Mapping
 from typing import Any, Final

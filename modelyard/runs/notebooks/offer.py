@@ -1,4 +1,4 @@
-"""What a submission can choose, for who asks before: every flavor, device, team and priority that there is."""
+"""What a submission can choose, to be shown before it: every flavor, device, team and priority."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

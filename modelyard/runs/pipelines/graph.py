@@ -1,4 +1,4 @@
-"""Which stage comes before which. Names of stages that there are not are passed over: ``rules`` tells them."""
+"""Which stage comes before which. Unknown stages are passed over: ``rules`` reports them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -48,8 +48,8 @@ def in_order(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
     """Of each set of stages that wait for one another, names of which each needs the next and the last needs the first.
 
-    A stage that needs itself is no circle here. Circles that share a stage are one set: the shortest of its first stage
-    is told.
+    A stage that needs itself is no circle here. Circles that share a stage are one set, shown by the shortest circle of
+    its first stage.
     """
     needs = {stage.name: [name for name in stage.needs if name != stage.name] for stage in stages}
     known = before([stage._replace(needs=tuple(needs[stage.name])) for stage in stages])

@@ -117,7 +117,7 @@ class _Judge:
         if job is None:
             remedy = instead(name, self.runnable, "jobs with a command")
             yield self._stage(
-                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which there is not", remedy
+                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which is not defined", remedy
             )
             return
         if not job.command:
@@ -199,7 +199,9 @@ class _Judge:
                 yield self._error("PIP004", Severity.ERROR, at, told + "itself", "drop it from needs")
             elif name not in names:
                 remedy = instead(name, [one for one in names if one != stage.name], "stages")
-                yield self._error("PIP004", Severity.ERROR, at, told + f"the stage {name}, which there is not", remedy)
+                yield self._error(
+                    "PIP004", Severity.ERROR, at, told + f"the stage {name}, which is not defined", remedy
+                )
 
     def _circles(self) -> Iterator[Finding]:
         for found in circles(self.stages):
@@ -291,7 +293,7 @@ class _Judge:
         if bucket is None:
             remedy = instead(place.bucket, buckets, "buckets")
             yield self._error(
-                "PIP008", Severity.ERROR, at, f"has {what} in the bucket {place.bucket}, which there is not", remedy
+                "PIP008", Severity.ERROR, at, f"has {what} in the bucket {place.bucket}, which is not defined", remedy
             )
         elif PLATFORM not in bucket.reached_by:
             yield self._error(
@@ -320,7 +322,7 @@ class _Judge:
             )
 
     def _namespace(self, stage: Stage) -> str | None:
-        """Where a stage runs, None where it is not known what it runs, or it is told that it is not on this cluster."""
+        """Where a stage runs; None where its job is unknown, or another finding says that it is not on this cluster."""
         config = self.stack.config
         if stage.job is not None:
             job: Job | None = self.jobs.get(stage.job)

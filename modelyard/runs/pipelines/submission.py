@@ -224,7 +224,7 @@ def _job_run(
 
 
 def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:
-    """What is told where the cluster would start a stage too early, or never the pod that starts them.
+    """The findings where the cluster would start a stage too early, or never the pod that starts them.
 
     Args:
         asked: objects of a submission.

@@ -40,7 +40,7 @@ def condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def written_at(body: Mapping[str, Any], *path: str) -> str:
-    """When whoever owns a field last wrote to the object, as its managedFields say; empty where nobody owns it."""
+    """When the owner of a field last wrote to the object, as its managedFields say; empty where nobody owns it."""
     found = ""
     for entry in body["metadata"].get("managedFields") or ():
         fields = entry.get("fieldsV1") or NOTHING

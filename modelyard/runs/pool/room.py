@@ -101,7 +101,7 @@ def _open(node: Node) -> Node:
 
 
 _DOMAINS: Final = 6
-"""Values of a label that are told one by one."""
+"""Values of a label that are shown one by one."""
 
 
 def tell_room(work: Work, told: Told, known: Known) -> None:
@@ -121,7 +121,7 @@ def _best(found: Iterable[Places]) -> Places:
 
 
 def _tell_together(floor: Floor, specs: Sequence[Mapping[str, Any]], count: int, level: str, told: Told) -> bool:
-    """Whether the nodes that share a value of the label ``level`` are too few for all workers; if so, it is told."""
+    """Whether the nodes that share a value of the label ``level`` are too few for all workers."""
     found = {
         value: _best(floor.places(one, count, nodes) for one in specs) for value, nodes in floor.apart(level).items()
     }

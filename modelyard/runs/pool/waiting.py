@@ -127,7 +127,7 @@ def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
 
 
 def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
-    """The resources with the flavors that would do for it: whoever holds others does not keep it waiting."""
+    """The resources with the flavors that would do for it: runs on others do not keep it waiting."""
     # Of a cohort's quotas too: what its own queue has none of, it could borrow.
     quotas = {
         (quota.resource, quota.flavor)

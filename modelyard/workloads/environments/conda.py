@@ -89,7 +89,7 @@ def faults_of(environment: Environment) -> Iterator[Fault]:
             seen.add(name)
     for index, text in enumerate(environment.channels):
         if _TOKEN.search(text):
-            remedy = "whoever reads the stack file would have it: name a channel or a mirror that asks for none"
+            remedy = "every reader of the stack file would have it: name a channel or a mirror that asks for none"
             yield Fault("has a channel with a password or a token", remedy, "channels", item=index)
         elif _CHANNEL.fullmatch(text) is None:
             remedy = "write a name such as conda-forge, or an address that begins with https://"

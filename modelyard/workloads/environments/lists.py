@@ -1,7 +1,7 @@
 """Lists of packages: the requirements of a stack file, or of a file as pip reads it.
 
 Only requirements that an index answers can be locked with hashes: a repository or a folder may hold something else
-tomorrow. Options are refused too: whoever may read the stack file would read an index's password in them.
+tomorrow. Options are refused too: every reader of the stack file would read an index's password in them.
 """
 
 import re

@@ -165,7 +165,7 @@ def _unknown(stack: Stack, path: Path, who: str, name: str, known: Collection[st
         "ENV003",
         Severity.ERROR,
         path,
-        f"{who} names the environment {name}, which there is not",
+        f"{who} names the environment {name}, which is not defined",
         instead(name, known, "environments"),
     )
 

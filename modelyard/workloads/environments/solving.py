@@ -1,6 +1,6 @@
 """Choosing conda's files for a list: conda's own solver as a library (py-rattler), in a process of its own.
 
-modelyard does not depend on it: who has no conda list needs none. What GPU nodes have and no channel can know is told
+modelyard does not depend on it: who has no conda list needs none. What GPU nodes have and no channel can know is passed
 to the solver as virtual packages, so a lock is the same whatever machine makes it.
 """
 

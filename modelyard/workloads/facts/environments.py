@@ -1,4 +1,4 @@
-"""What templates are told of environments: where one is mounted, and what builds it."""
+"""Facts about Python environments: where one is mounted, and what builds it."""
 
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ def environment_named(config: Config, name: str | None) -> Environment | None:
 
 
 def run_environment(config: Config, name: str | None) -> dict[str, Any] | None:
-    """What a run's template is told of its environment: name, claim, where it is. None where it has none."""
+    """The facts about the environment of a run: name, claim, path. None where it has none."""
     found = environment_named(config, name)
     if found is None or found.files is None or not found.files.digest:
         return None

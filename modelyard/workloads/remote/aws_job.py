@@ -20,7 +20,7 @@ LEAST_DISK: Final = 75
 """GiB: the Deep Learning Base AMI's snapshot has 75 (unverified), and a root disk cannot be smaller than that."""
 
 JOB_TAG: Final = "modelyard:job"
-"""By this tag, and no other way, AWS may end a machine; and by it whoever uses a job is let to its machine."""
+"""By this tag, and no other way, AWS may end a machine; and it admits the users of a job to its machine."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -62,7 +62,7 @@ class RemoteJob(NamedTuple):
     image: str
     """In ECR, with a tag or, better, a digest."""
     command: tuple[str, ...]
-    """Arguments of the container; each arrives as it is. Whoever may describe the machine reads them: no secrets."""
+    """Arguments of the container; each arrives as it is. No secrets: who may describe the machine reads them."""
     read: Place | None
     """Mounted at ``/data``, read-only, with a manifest in it; None: it has no data."""
     write: Place

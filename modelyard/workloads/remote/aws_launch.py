@@ -51,7 +51,7 @@ runtime: python
 """
 _MODEL: Final = "# When import.sh has fetched the model: pulumi destroy\n"
 _ENDS: Final = "# When nobody needs it any more: pulumi destroy\n"
-_SERVES: Final = f"""# Say what reaches it, for whoever has the rights in reach.rights.json: pulumi stack output reach
+_SERVES: Final = f"""# Print what reaches it, for users with the rights in reach.rights.json: pulumi stack output reach
 {_ENDS}"""
 
 

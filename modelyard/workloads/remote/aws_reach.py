@@ -1,7 +1,7 @@
 """The way to a job that serves on AWS: a session of Systems Manager, which its machine opens from inside.
 
 No port is open to any network. The agent on the machine asks Systems Manager for sessions, over HTTPS like all that
-goes out; whoever may start one gets a port of his own machine forwarded to the job's. Sources: AWS Systems Manager
+goes out; a user who may start one gets a local port forwarded to the job's. Sources: AWS Systems Manager
 user guide, custom role with minimal Session Manager permissions; starting a session with a document named in a policy;
 additional sample policies.
 """
@@ -38,7 +38,7 @@ def reach_command(job: RemoteJob, instance: str) -> str:
 
 
 def reach_rights(job: RemoteJob) -> str:
-    """A policy for whoever uses the job, as JSON: its port, and no shell on its machine or any other."""
+    """A policy for the job's users, as JSON: its port, and no shell on its machine or any other."""
     place = f"arn:{job.partition}:ssm:{job.region}"
     # Without the check of the document, the default one, a shell, would do for a machine that is allowed.
     checked = {"BoolIfExists": {"ssm:SessionDocumentAccessCheck": "true"}}

@@ -27,7 +27,7 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
         )
     used = [*([way[1].bucket] if way is not None else []), *([model.bucket] if writes(resource) and model else [])]
     if unknown := [name for name in used if name not in known]:
-        return f"uses bucket {unknown[0]}, which there is not", "correct the resource's remote.data and remote.model"
+        return f"uses bucket {unknown[0]}, which is not defined", "correct the resource's remote.data and remote.model"
     return missing_secret(resource)
 
 

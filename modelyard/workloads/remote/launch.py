@@ -36,7 +36,7 @@ class Launch(NamedTuple):
     script: str
     """What the machine runs."""
     secrets: tuple[str, ...]
-    """Environment variables that whoever launches sets."""
+    """Environment variables to set before the launch."""
     port: int | None = None
     """On which it serves; None: nobody said, or it does not serve."""
     aws: RemoteJob | None = None

@@ -20,10 +20,10 @@ from modelyard.workloads.sizing import Sized, sized
 
 CODES = tuple(f"REM{number:03}" for number in range(1, 18))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
-"""Jobs that may be remote: training of deep-learning models, runtimes for training of one's own, serving of language
+"""Jobs that may be remote: training of deep-learning models, custom runtimes for training, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
 _MANY = 3
-"""Overlapping places of one resource that are told one by one."""
+"""Overlapping places of one resource that are shown one by one."""
 
 
 def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Sized] | None = None) -> Iterator[Finding]:
@@ -187,7 +187,7 @@ def _one_place(
             "REM001",
             Severity.ERROR,
             (*where, "provider"),
-            f"resource {name} is at provider {remote.provider}, which there is not",
+            f"resource {name} is at provider {remote.provider}, which is not defined",
             instead(remote.provider, providers, "providers"),
         )
     if remote.cluster is None:
@@ -225,7 +225,7 @@ def _one_place(
             Severity.ERROR,
             where,
             f"resource {name} does not say where its jobs write their models",
-            "set model: a bucket that both sides reach, and a prefix",
+            "set model: a bucket that the platform and the job reach, and a prefix",
         )
     if data_of(resource) is None and resource.type == "training":
         yield stack.finding(
@@ -240,7 +240,7 @@ def _one_place(
 def _reached(
     stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
 ) -> Iterator[Finding]:
-    """Whether both sides reach the buckets: the platform writes data and fetches models, the job does the reverse."""
+    """Whether both reach the buckets: the platform writes data and fetches models, the job does the reverse."""
     buckets = {one.name: one for one in stack.config.buckets}
     far = resource.name if remote.cluster is not None else remote.provider
     # A provider that there is not reaches nothing, which is told of itself.
@@ -260,7 +260,7 @@ def _reached(
                 "REM001",
                 Severity.ERROR,
                 (*path, "bucket"),
-                f"resource {resource.name} has {what} in bucket {place.bucket}, which there is not",
+                f"resource {resource.name} has {what} in bucket {place.bucket}, which is not defined",
                 instead(place.bucket, buckets, "buckets"),
             )
             continue

@@ -79,7 +79,7 @@ def checksums() -> str:
 
 
 def secrets_of(data: Part | None, model: Part | None) -> tuple[str, ...]:
-    """The environment variables that whoever launches the job has to set."""
+    """The environment variables to set before the job is launched."""
     read = () if data is None else tuple(name.format("READ") for name in data.tool.variables)
     write = () if model is None else tuple(name.format("WRITE") for name in model.tool.variables)
     return (*read, *write)

@@ -1,7 +1,7 @@
 """The task file that SkyPilot launches (its format of 0.14: ``sky.utils.schemas``, task and resources).
 
-``autostop`` with ``down`` is kept by the machine itself: it is given back when nothing runs on it, also when whoever
-launched it is gone.
+``autostop`` with ``down`` is kept by the machine itself: it is given back when nothing runs on it, even when the user
+who launched it is gone.
 """
 
 from typing import Any

@@ -47,7 +47,7 @@ def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
                 stack,
                 (*where, "partition"),
                 resource,
-                f"is on partition {resource.partition}, which there is not",
+                f"uses partition {resource.partition}, which is not defined",
                 instead(resource.partition, known, "partitions"),
             )
             return

@@ -72,7 +72,7 @@ def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mappin
             "RES201",
             Severity.ERROR,
             ("jobs", index, "resource"),
-            f"job {job.name} is on resource {wanted}, which there is not",
+            f"job {job.name} uses resource {wanted}, which is not defined",
             instead(wanted, resources, "resources"),
         )
     elif resource.type != job.type:
@@ -247,7 +247,7 @@ def _refers(
             "RES210",
             Severity.ERROR,
             (section, index, key),
-            f"{section[:-1]} {one.name} names the {key} {name}, which there is not",
+            f"{section[:-1]} {one.name} names the {key} {name}, which is not defined",
             instead(name, known, _PLURALS[key]),
         )
 
