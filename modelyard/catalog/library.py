@@ -24,9 +24,9 @@ owns the objects of its base in every mode. ``submitted`` is in no plan: the obj
 job.
 """
 MODES: tuple[Use, ...] = ("managed", "submitted")
-Side = Literal["platform", "remote"]
+ClusterKind = Literal["platform", "remote"]
 """In which cluster a version's objects are: the platform's, or each remote cluster of the stack."""
-SIDES: tuple[Side, ...] = get_args(Side)
+SIDES: tuple[ClusterKind, ...] = get_args(ClusterKind)
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
@@ -49,7 +49,7 @@ class Meta(NamedTuple):
     params: Mapping[str, str] = {}
     """Parameter name to the dotted path of the fact that fills it."""
     use: Use = "patched"
-    side: Side = "platform"
+    side: ClusterKind = "platform"
 
 
 class PatchVersion:

@@ -131,9 +131,9 @@ def with_jobs(planned: Planned) -> Planned:
         return planned
     if not (plan.drains or left_behind(stack, plan)):
         return planned
-    from modelyard.plan.job_status import looked
+    from modelyard.plan.job_status import with_job_status
 
-    return planned._replace(plan=looked(stack, plan, date.today()))
+    return planned._replace(plan=with_job_status(stack, plan, date.today()))
 
 
 def drain_is_off() -> bool:

@@ -53,7 +53,7 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
     """
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.present import present
-    from modelyard.cluster.remote_credentials import hand_over
+    from modelyard.cluster.remote_credentials import write_remote_credentials
     from modelyard.engine import EngineError, applied_stack
     from modelyard.engine.failure import FORGET_REMOTE
     from modelyard.engine.home import FORGET
@@ -70,7 +70,7 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
     try:
         applied = applied_stack(root, name)
         if contexts:
-            hand_over(root, stack)
+            write_remote_credentials(root, stack)
         sides = {"": (stack.context, applied)} | {
             far: (contexts[far], one) for far, one in applied.remotes.items() if far in contexts
         }

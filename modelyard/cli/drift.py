@@ -71,10 +71,10 @@ def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}
     if applied.remotes and contexts:
         from modelyard.cluster.connection import ClusterError
-        from modelyard.cluster.remote_credentials import hand_over
+        from modelyard.cluster.remote_credentials import write_remote_credentials
 
         try:
-            hand_over(root, stack)
+            write_remote_credentials(root, stack)
         except ClusterError as error:
             yield nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
             return

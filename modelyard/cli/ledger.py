@@ -60,7 +60,7 @@ def _recorded(root: Path, name: str) -> ClusterState:
 
 def _held(root: Path, name: str) -> Mapping[ObjectKey, Held] | None:
     """What the engine's state has; None where it cannot be read, and the objects' own ledgers have to do."""
-    from modelyard.cluster.held import StateError, held_objects
+    from modelyard.cluster.engine_state import StateError, held_objects
 
     try:
         return held_objects(root, name)

@@ -74,10 +74,10 @@ def run(args: Namespace) -> Exit:
 
 def _chosen(root: Path, stack: Stack) -> list[Selected]:
     """The patches that a stack takes in any of its clusters."""
+    from modelyard.plan.cluster_parts import cluster_parts
     from modelyard.plan.project import library_of
-    from modelyard.plan.sides import sides_of
 
-    return [one for side in sides_of(stack) for one in side.chosen(library_of(root))[0]]
+    return [one for side in cluster_parts(stack) for one in side.chosen(library_of(root))[0]]
 
 
 def _versions(chosen: Iterable[Selected]) -> dict[str, str]:

@@ -63,7 +63,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
 
 def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
     """Removes the recordings of remote clusters that the stack neither names nor has anything in, and says so."""
-    from modelyard.cluster.held import StateError, held_objects
+    from modelyard.cluster.engine_state import StateError, held_objects
     from modelyard.cluster.recorded import forget_recorded, recorded_name, recorded_remote_names
     from modelyard.workloads.facts.remote import remote_clusters
 
@@ -86,10 +86,10 @@ def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[s
 
     yield "", connect(context or stack.context), wanted_objects(root, stack)
     for remote in remote_clusters(stack.config):
-        from modelyard.cluster.remote_credentials import hand_over
+        from modelyard.cluster.remote_credentials import write_remote_credentials
         from modelyard.plan.remote_live import remote_client, wanted_there
 
-        hand_over(root, stack)
+        write_remote_credentials(root, stack)
         yield remote.name, remote_client(stack, remote), wanted_there(stack, library_of(root), remote)
 
 
@@ -125,7 +125,7 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
 
 def _held(root: Path, name: str, remote: str) -> tuple[ObjectKey, ...]:
     """What earlier applies left, which a plan without the cluster is to know too; nothing where nobody can tell."""
-    from modelyard.cluster.held import StateError, held_objects
+    from modelyard.cluster.engine_state import StateError, held_objects
 
     try:
         return tuple(held_objects(root, name, remote))

@@ -23,7 +23,7 @@ def known_contexts() -> frozenset[str] | None:
     return frozenset().union(*found) if found else None
 
 
-def also_named(names: Mapping[str, str | None], folder: Path) -> str:
+def with_aliases(names: Mapping[str, str | None], folder: Path) -> str:
     """Gives contexts another name in front of their own, in a kubeconfig that nobody else may read.
 
     Args:

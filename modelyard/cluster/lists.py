@@ -8,8 +8,8 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import ClusterError, ask_server, message, transport
-from modelyard.cluster.gathered import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
-from modelyard.cluster.patience import busy, patiently
+from modelyard.cluster.pool_objects import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
+from modelyard.cluster.retries import busy, patiently
 from modelyard.kube.kinds import KUEUE, RAY, SPARK
 from modelyard.kube.state import Node, node_of
 

@@ -11,8 +11,8 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import ClusterError, ask_server, message, transport
-from modelyard.cluster.patience import busy, patiently
 from modelyard.cluster.pods import holds_resources, request_of
+from modelyard.cluster.retries import busy, patiently
 from modelyard.kube.kinds import KINDS, SPARK
 from modelyard.kube.state import (
     PAUSED,

@@ -31,7 +31,7 @@ _REACHED = ("certificate-authority-data", "tls-server-name", "proxy-url")
 _handed: set[tuple[str, str]] = set()
 
 
-def hand_over(root: Path, stack: Stack) -> None:
+def write_remote_credentials(root: Path, stack: Stack) -> None:
     """Makes the remote clusters of a stack that have credentials reachable, once a process.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Final
 from lightkube import Client
 
 from modelyard.cluster.connection import ask_server, transport
-from modelyard.cluster.patience import busy, patiently, status
+from modelyard.cluster.retries import busy, patiently, status
 from modelyard.kube.state import ObjectKey
 
 NAMED_BY_PODS: Final = {

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.cluster.held import RECORD, held_in, side_of
+from modelyard.cluster.engine_state import RECORD, held_in, side_of
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.files import parse_json

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.context_aliases import also_named, known_contexts
-from modelyard.cluster.held import side_of
+from modelyard.cluster.context_aliases import known_contexts, with_aliases
+from modelyard.cluster.engine_state import side_of
 from modelyard.engine.applied import cluster_of
 from modelyard.engine.failure import FORGET_REMOTE, EngineError
 from modelyard.engine.home import elsewhere
@@ -70,7 +70,7 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
                     raise elsewhere(plan.stack, applied_to, far.cluster)
             # From here on it is known that the ways of the plan lead where the last apply's did.
             ways = {side.remote: side.context for side in plan.sides}
-            run.add(stack, led(run.state.get("resources") or (), ways, folder))
+            run.add(stack, redirected_contexts(run.state.get("resources") or (), ways, folder))
             done = run.follow(
                 stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
             )
@@ -101,7 +101,7 @@ def destroy(
     with temporary_folder() as folder, Run("destroy", report, stopping) as run:
         selected = run.select(root, stack, create=False)
         if ways is not None:
-            run.add(selected, led(run.state.get("resources") or (), ways, folder))
+            run.add(selected, redirected_contexts(run.state.get("resources") or (), ways, folder))
         done = run.follow(
             selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True, show_secrets=False)
         )
@@ -132,7 +132,9 @@ def contexts_of(resources: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
             yield side, str(context)
 
 
-def led(resources: Iterable[Mapping[str, Any]], ways: Mapping[str, str | None], folder: Path) -> dict[str, str]:
+def redirected_contexts(
+    resources: Iterable[Mapping[str, Any]], ways: Mapping[str, str | None], folder: Path
+) -> dict[str, str]:
     """Variables of the engine with which it reaches what was applied the way that the stack file says.
 
     Args:
@@ -161,5 +163,5 @@ def led(resources: Iterable[Mapping[str, Any]], ways: Mapping[str, str | None], 
                 f"give the kubeconfig a context {context} that leads there, and run again; of a cluster that is gone "
                 f"for good: {FORGET_REMOTE}",
             )
-    kubeconfig = also_named(names, folder)
+    kubeconfig = with_aliases(names, folder)
     return {"KUBECONFIG": kubeconfig} if kubeconfig else {}

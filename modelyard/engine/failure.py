@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from modelyard.engine.progress import Progress
-from modelyard.engine.unreached import is_unreached, unreached, without_forgetting
+from modelyard.engine.unreachable import is_unreached, unreached, without_forgetting
 from modelyard.plan.store import STALE
 
 _COLOURS = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")

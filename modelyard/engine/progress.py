@@ -6,7 +6,7 @@ from typing import Any
 
 from pulumi.automation import events
 
-from modelyard.engine.unreached import unreached
+from modelyard.engine.unreachable import unreached
 from modelyard.kube.kinds import KINDS
 from modelyard.probes.waiting import SAYS
 

@@ -23,6 +23,7 @@ from modelyard.plan.checks.queues import check_deleted, check_fixed, check_queue
 from modelyard.plan.checks.quotas import check_quotas
 from modelyard.plan.checks.sizes import check_sizes
 from modelyard.plan.checks.versions import check_version
+from modelyard.plan.cluster_parts import home_part
 from modelyard.plan.drains import check_drains, drains
 from modelyard.plan.keda import check_keda, staying
 from modelyard.plan.objects import Objects, planned_objects
@@ -31,7 +32,6 @@ from modelyard.plan.reach import check_reach
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.scalers import check_scalers
 from modelyard.plan.secrets import findings_without
-from modelyard.plan.sides import platform_side
 from modelyard.plan.trace import place_field
 from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
@@ -64,7 +64,7 @@ def make_plan(
     """
     config = stack.config
     sized = workloads(config)
-    side = platform_side(stack)
+    side = home_part(stack)
     findings = [*library.findings, *stack_findings(stack, state, side.sizes)]
     chosen, problems = side.chosen(library)
     findings.extend(problems)

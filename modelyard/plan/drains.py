@@ -10,14 +10,14 @@ from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.scalers import scalers_of
 from modelyard.plan.values import Plan, TargetPlan
-from modelyard.probes import Broker, Dashboard, Drain, HeadService, Numbers, Side, Source, Unnamed
+from modelyard.probes import Broker, Dashboard, Drain, HeadService, NoJobSource, Numbers, Source, TrainingBackend
 from modelyard.probes.values import NAMES
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
 
-_SIDES: Mapping[str, Side] = {"rayHead": "ray", "rayWorker": "ray", "celery": "celery"}
+_SIDES: Mapping[str, TrainingBackend] = {"rayHead": "ray", "rayWorker": "ray", "celery": "celery"}
 """The training backend of each workload that a job needs."""
-_WORKERS: Mapping[str, Side] = {"rayWorker": "ray", "celery": "celery"}
+_WORKERS: Mapping[str, TrainingBackend] = {"rayWorker": "ray", "celery": "celery"}
 """Of those that take jobs."""
 
 
@@ -121,12 +121,12 @@ def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
     return max((grace_of(target.before) for target in targets if target.name == route), default=grace_of(None))
 
 
-def _source(stack: Stack, side: Side) -> Source:
+def _source(stack: Stack, side: TrainingBackend) -> Source:
     config = stack.config
     wanted = config.drain.ray if side == "ray" else config.drain.celery
     if wanted.query is not None:
         if config.drain.prometheus is None:
-            return Unnamed(
+            return NoJobSource(
                 f"drain.{side}.query is set, and drain.prometheus, the server that would answer it, is not",
                 "set drain.prometheus: http://prometheus.example.com:9090",
             )
@@ -137,7 +137,7 @@ def _source(stack: Stack, side: Side) -> Source:
         return HeadService(stack.context, config.platform.namespace, config.targets.ray_head.deployment)
     if config.drain.celery.management is not None:
         return Broker(config.drain.celery.management, config.drain.celery.virtual_host, config.celery.queue)
-    return Unnamed(
+    return NoJobSource(
         "drain.celery names neither the broker's management API nor a query",
         "set drain.celery.management: http://broker.example.com:15672",
     )
@@ -146,7 +146,7 @@ def _source(stack: Stack, side: Side) -> Source:
 def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
     """Waits that cannot come to a good end."""
     for drain in found:
-        if isinstance(drain.source, Unnamed):
+        if isinstance(drain.source, NoJobSource):
             yield unanswerable(drain, drain.source.why, drain.source.remedy)
         longest = config.celery.job_limit if drain.side == "celery" else JOB_SECONDS
         if drain.limit < longest:

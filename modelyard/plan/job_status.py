@@ -7,7 +7,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.plan.drains import left_behind, unanswerable
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
-from modelyard.probes import Busy, Drain, Unanswered, Unnamed
+from modelyard.probes import Busy, Drain, JobSourceError, NoJobSource
 from modelyard.probes.asking import ask
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Stack
@@ -16,13 +16,13 @@ CODES = ("RES105", "RES107", "RES109")
 """Of these findings. A plan does not find them, so their waivers are applied here."""
 
 
-def looked(stack: Stack, plan: Plan, today: date) -> Plan:
+def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
     """The plan with what the sides that it waits for, or leaves, say now, all asked together.
 
     One that is waited for and cannot be asked is a warning: by the time of the apply it may answer.
     """
     waits, left = (
-        [side for side in sides if not isinstance(side.source, Unnamed)]
+        [side for side in sides if not isinstance(side.source, NoJobSource)]
         for sides in (plan.drains, left_behind(stack, plan))
     )
     if not waits and not left:
@@ -38,7 +38,7 @@ def looked(stack: Stack, plan: Plan, today: date) -> Plan:
 def _look(drain: Drain) -> Finding | None:
     try:
         seen = ask(drain.source)
-    except Unanswered as error:
+    except JobSourceError as error:
         return unanswerable(drain, error.summary, error.remedy or "look again")
     return _busy(drain, seen)
 
@@ -47,7 +47,7 @@ def _look_back(side: Drain) -> Finding | None:
     """What waits in the queue of a backend that new requests leave; nothing where no answer reports any."""
     try:
         seen = ask(side.source)
-    except Unanswered:
+    except JobSourceError:
         return None
     if seen.idle:
         return None

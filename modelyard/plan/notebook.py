@@ -11,9 +11,9 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.rules.worker import size_findings
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
-from modelyard.plan.asks import Ask
 from modelyard.plan.checks.jobs import check_pod_room
 from modelyard.plan.checks.nodepools import possible_nodes
+from modelyard.plan.run_requests import Ask
 from modelyard.runs.jobs import notebook_environment, submission
 from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook_facts, products_of
 from modelyard.stack import Stack, apply_waivers

@@ -10,7 +10,7 @@ from modelyard.kube import merge
 from modelyard.kube.state import ClusterState, ObjectKey, key_of
 from modelyard.plan.keda import freed
 from modelyard.plan.missing import unset
-from modelyard.plan.target import REPLICAS, Prepared, Wish, finish, prepare
+from modelyard.plan.target import REPLICAS, ObjectRequest, Prepared, finish, prepare
 from modelyard.plan.undo.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.unsettled import unsettled
 from modelyard.plan.values import TargetPlan
@@ -102,13 +102,13 @@ def _wishes(
     parts: Mapping[ObjectKey, list[tuple[PatchVersion, Document]]],
     bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
     by_deployment: Mapping[str, Workload],
-) -> Iterator[Wish]:
+) -> Iterator[ObjectRequest]:
     """What is asked of each object, by its key."""
     owners = {one.patch.id: by_deployment.get(one.params.get("deployment", "")) for one in chosen}
     for key in sorted({**dict.fromkeys(parts), **dict.fromkeys(bases)}):
         base = bases.get(key)
         workload = owners[base[0].id] if base is not None else by_deployment.get(key.name)
-        yield Wish(key, parts.get(key, []), base, workload)
+        yield ObjectRequest(key, parts.get(key, []), base, workload)
 
 
 def _documents(
@@ -144,7 +144,7 @@ def _key(document: Document, namespace: str) -> ObjectKey:
     return ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target)
 
 
-def _unknown_kind(wish: Wish, version: str) -> Finding:
+def _unknown_kind(wish: ObjectRequest, version: str) -> Finding:
     return Finding(
         "PAT008",
         Severity.ERROR,

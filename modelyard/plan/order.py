@@ -14,7 +14,7 @@ from modelyard.plan.checks.quotas import pods_within
 from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Step, TargetPlan
-from modelyard.probes import Drain, Unnamed, described
+from modelyard.probes import Drain, NoJobSource, described
 from modelyard.workloads import GPU_ROLES, Workload
 
 
@@ -170,7 +170,7 @@ def _steps(
 
 def _why_drain(drain: Drain) -> str:
     idle = f"waits until no job runs or waits on {drain.name}"
-    if isinstance(drain.source, Unnamed):
+    if isinstance(drain.source, NoJobSource):
         return f"{idle}; nobody is named who could tell, so an apply stops here"
     return f"{idle}, {_span(drain.limit)} at most; asks {described(drain.source)}"
 

@@ -16,33 +16,33 @@ _WIDE = 60
 """Characters of a value that a finding shows."""
 
 
-class Foreseen(NamedTuple):
+class Prediction(NamedTuple):
     """The object after its request, and what that takes from others."""
 
     after: dict[str, Any]
     claims: tuple[Claim, ...]
 
 
-def foresee(
+def predict(
     name: str,
     schema: merge.Type,
     live: dict[str, Any] | None,
     applied: dict[str, Any],
     offline: merge.ServerSide,
     answer: Answer | None,
-) -> tuple[Foreseen, tuple[Finding, ...]]:
+) -> tuple[Prediction, tuple[Finding, ...]]:
     """The object after ``applied``, and what the API server adds to the offline prediction."""
-    predicted = Foreseen(offline.object, _claims(offline))
+    predicted = Prediction(offline.object, _claims(offline))
     if answer is None:
         return predicted, ()
     if answer.object is None:
         return predicted, () if answer.refusal is None else (refused(name, _without_secrets(answer.refusal, applied)),)
     after = settled(answer.object, live)
     if not _differences(schema, offline.object, after):
-        return Foreseen(after, answer.claims), ()
+        return Prediction(after, answer.claims), ()
     # Findings end up in files and comments, so they have no secrets.
     asked, different = hidden(applied), _differences(schema, hidden(offline.object), hidden(after))
-    return Foreseen(after, answer.claims), tuple(_unforeseen(name, schema, live is None, asked, different))
+    return Prediction(after, answer.claims), tuple(_unforeseen(name, schema, live is None, asked, different))
 
 
 def settled(answered: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:

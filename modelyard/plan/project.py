@@ -13,11 +13,11 @@ from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_n
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
-from modelyard.plan.about import objects_about
 from modelyard.plan.build import make_plan
+from modelyard.plan.cluster_parts import cluster_parts
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
+from modelyard.plan.patched_objects import objects_about
 from modelyard.plan.remotes import RemoteStart, dropped_remotes
-from modelyard.plan.sides import sides_of
 from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, codes, load, project_name, waive
@@ -26,7 +26,7 @@ from modelyard.workloads.facts.remote import remote_clusters
 if TYPE_CHECKING:
     from lightkube import Client
 
-    from modelyard.cluster.counting import Asked
+    from modelyard.cluster.request_counts import Asked
     from modelyard.kube.state import Held
 
 
@@ -80,7 +80,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
 
 def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Finding, ...]:
     """What is wrong with the recorded objects of a stack, why it cannot be planned."""
-    from modelyard.cluster.damaged import damaged
+    from modelyard.cluster.recording_checks import damaged
     from modelyard.kube.merge import MergeSchema
 
     schema = MergeSchema.kubernetes(stack.config.kubernetes_version)
@@ -176,14 +176,14 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     with _reading_sides(root, stack) as sides:
         # Imports take as long as the engine's answer.
         from modelyard.cluster.connection import connect, transport
-        from modelyard.cluster.counting import Counter
         from modelyard.cluster.dryrun import dry_run
+        from modelyard.cluster.request_counts import Counter
         from modelyard.cluster.there import absent
 
         if far:
-            from modelyard.cluster.remote_credentials import hand_over
+            from modelyard.cluster.remote_credentials import write_remote_credentials
 
-            hand_over(root, stack)
+            write_remote_credentials(root, stack)
         client = connect(stack.context)
         counter = Counter(transport(client))
         state, notes = read_live(root, stack, client, lambda: sides().get("", {}))
@@ -236,7 +236,7 @@ def _reading_sides(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[s
     """The same of all of its clusters."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from modelyard.cluster.held import held_sides
+    from modelyard.cluster.engine_state import held_sides
 
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(held_sides, root, stack.name).result
@@ -256,7 +256,7 @@ def read_live(
     Raises:
         cluster.connection.ClusterError: the cluster is out of reach.
     """
-    from modelyard.cluster.held import StateError
+    from modelyard.cluster.engine_state import StateError
     from modelyard.cluster.live import neighbours, objects_of, snapshot, state_of
 
     wanted = wanted_objects(root, stack)
@@ -286,7 +286,7 @@ def chosen_patches(root: Path, stack: Stack, cluster: str = "") -> tuple[Selecte
     Raises:
         StopIteration: the stack has no such cluster.
     """
-    side = next(one for one in sides_of(stack) if one.name == cluster)
+    side = next(one for one in cluster_parts(stack) if one.name == cluster)
     return side.chosen(library_of(root))[0]
 
 

@@ -11,10 +11,10 @@ from modelyard.cluster.live import identity, objects_of, serves, snapshot, state
 from modelyard.findings import Finding
 from modelyard.kube.kinds import KUEUE
 from modelyard.kube.state import ClusterState, Held, ObjectKey
-from modelyard.plan.about import objects_about
+from modelyard.plan.cluster_parts import remote_part
 from modelyard.plan.ownership import FIELD_MANAGER
+from modelyard.plan.patched_objects import objects_about
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
-from modelyard.plan.sides import remote_side
 from modelyard.plan.undo.findings import unlisted
 from modelyard.stack.config import Stack, dotted
 from modelyard.workloads.facts.remote import RemoteCluster, queue_of, remote_clusters
@@ -109,6 +109,6 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
 
 def wanted_there(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[ObjectKey, ...]:
     """The objects that a plan of a remote cluster reads: those of its patches, and its namespace."""
-    side = remote_side(stack, remote)
+    side = remote_part(stack, remote)
     about = objects_about(side.chosen(library)[0], side.stack.config.platform)
     return tuple(sorted({ObjectKey(*NAMESPACE, "", remote.cluster.namespace), *about}))

@@ -13,8 +13,8 @@ from modelyard.cluster import Answer, Ask, Deletion, Question
 from modelyard.findings import Finding, Severity
 from modelyard.kube.state import ClusterState, Held, ObjectKey, key_of
 from modelyard.plan.checks.queues import check_deleted
+from modelyard.plan.cluster_parts import on_cluster, remote_part
 from modelyard.plan.objects import planned_objects
-from modelyard.plan.sides import remote_side, told_there
 from modelyard.plan.values import Plan, Step, TargetPlan
 from modelyard.stack.config import Stack
 from modelyard.workloads.facts.remote import RemoteCluster
@@ -34,7 +34,7 @@ class RemoteStart(NamedTuple):
 def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: list[Finding]) -> Plan:
     """The plan of one remote cluster; what is wrong with it is added to ``findings``."""
     remote, state = start.remote, start.state
-    side = remote_side(stack, remote)
+    side = remote_part(stack, remote)
     chosen, problems = side.chosen(library)
     found: list[Finding] = [*problems]
     ask = None if start.ask is None else _where_there(start.ask, state)
@@ -89,7 +89,7 @@ def _named(finding: Finding, remote: RemoteCluster) -> Finding:
             remedy = "set createNamespace to false, or name a namespace that is not there yet"
         summary = f"{finding.target} is there already, and not the stack's own"
         finding = finding._replace(summary=summary, field="resources", remedy=remedy)
-    return told_there(finding, remote.name)
+    return on_cluster(finding, remote.name)
 
 
 def _where_there(ask: Ask, state: ClusterState) -> Callable[[Sequence[Question]], Sequence[Answer | None]]:

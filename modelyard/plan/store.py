@@ -19,7 +19,7 @@ from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, Targe
 
 if TYPE_CHECKING:
     from modelyard.plan.cost.values import StackCost
-from modelyard.probes import Broker, Dashboard, Drain, HeadService, Numbers, Source, Unnamed
+from modelyard.probes import Broker, Dashboard, Drain, HeadService, NoJobSource, Numbers, Source
 
 STALE = "the plan is stale"
 """Begins every message that says so."""
@@ -316,7 +316,7 @@ _KINDS: dict[str, type[Source]] = {
     "headService": HeadService,
     "broker": Broker,
     "query": Numbers,
-    "nobody": Unnamed,
+    "nobody": NoJobSource,
 }
 
 

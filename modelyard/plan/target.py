@@ -23,10 +23,10 @@ from modelyard.plan.ownership import (
     take_over,
     taken_unchanged,
 )
-from modelyard.plan.prediction import foresee
+from modelyard.plan.prediction import predict
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import doubts
-from modelyard.plan.undo.request import Kept, keep
+from modelyard.plan.undo.request import ReversibleRequest, reversible_request
 from modelyard.plan.undo.restore import handed_over
 from modelyard.plan.values import Action, FieldChange, TargetPlan
 from modelyard.stack.words import few
@@ -35,7 +35,7 @@ from modelyard.workloads import Workload
 REPLICAS = merge.Path(("spec", "replicas"))
 
 
-class Wish(NamedTuple):
+class ObjectRequest(NamedTuple):
     """What a stack asks of one object."""
 
     key: ObjectKey
@@ -50,18 +50,18 @@ class Wish(NamedTuple):
 class Prepared(NamedTuple):
     """A request for one object that can be sent, and what becomes of the object as far as this can be told offline."""
 
-    wish: Wish
+    wish: ObjectRequest
     schema: merge.Type
     composed: Composed
     live: dict[str, Any] | None
     applied: dict[str, Any]
     offline: merge.ServerSide
-    kept: Kept | None
+    kept: ReversibleRequest | None
     """Its ledger; None for an object that the stack owns."""
 
 
 def prepare(
-    wish: Wish, schema: merge.Type, state: ClusterState, stack: str
+    wish: ObjectRequest, schema: merge.Type, state: ClusterState, stack: str
 ) -> tuple[Prepared | None, tuple[Finding, ...]]:
     """The request of ``stack`` (its full name) for one object, and the findings on the way to it; none where they say
     that there can be none.
@@ -81,10 +81,10 @@ def prepare(
     request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
     # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
     applied = _shaped(merge.stored(schema, request), request)
-    kept: Kept | None = None
+    kept: ReversibleRequest | None = None
     try:
         if live is not None and base is None:
-            kept = keep(live, applied, schema, state.copy_of(key))
+            kept = reversible_request(live, applied, schema, state.copy_of(key))
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
@@ -102,7 +102,7 @@ def finish(
     names as such.
     """
     wish, live, key, base = prepared.wish, prepared.live, prepared.wish.key, prepared.wish.base
-    foreseen, findings = foresee(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
+    foreseen, findings = predict(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
     # An apply has done its work when what it gives back belongs to its earlier owners.
     after = foreseen.after if prepared.kept is None else handed_over(foreseen.after, prepared.kept.ledger)
     changes = _changes(prepared, after, {claim.field for claim in foreseen.claims})
@@ -129,7 +129,7 @@ def finish(
     return target, (*findings, *_taken(target, installers), *noted)
 
 
-def _phase(wish: Wish, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
+def _phase(wish: ObjectRequest, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
     """When the target has its turn. A route is one only where its own patch changes it: a variable more is none."""
     if composed.phase != "route":
         return composed.phase
@@ -159,7 +159,7 @@ def _unfit(key: ObjectKey, error: merge.MergeError) -> Finding:
     )
 
 
-def _hindrances(wish: Wish, live: dict[str, Any] | None, state: ClusterState) -> tuple[Finding, ...]:
+def _hindrances(wish: ObjectRequest, live: dict[str, Any] | None, state: ClusterState) -> tuple[Finding, ...]:
     """What keeps the object from being planned at all."""
     if live is None:
         return () if wish.base is not None else (missing_target(wish.key, wish.workload, wish.parts, state),)

@@ -7,8 +7,8 @@ from pathlib import Path
 from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, first_of_each, ordered
 from modelyard.kube import merge
+from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, of_cluster, on_cluster
 from modelyard.plan.project import library_of
-from modelyard.plan.sides import Side, sides_of, told_of, told_there
 from modelyard.plan.trace import Renderings, Trace, trace, written_at
 from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
@@ -41,7 +41,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
         settings, wrong = policies.of_stack(stack_layer(stack))
         # What is wrong with the project's own file is in its findings already.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
-    sides = {side.name: side for side in sides_of(stack)}
+    sides = {side.name: side for side in cluster_parts(stack)}
     judged: list[Finding] = []
     doubtful = False
     for one in plan.sides:
@@ -51,7 +51,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
         doubtful = doubtful or bool(doubt)
         if found:
             placed = _placed(doubt.without(found), side, one, library_of(root))
-            judged += (told_there(finding, side.name) for finding in placed)
+            judged += (on_cluster(finding, side.name) for finding in placed)
     own = apply_policy_waivers((*wrong, *judged), stack, today)
     if doubtful:
         # What a waiver is for may be what nobody could judge.
@@ -61,12 +61,12 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
     return ordered((*settings.weighed(plan.findings), *policies.findings, *own))
 
 
-def _unsettled(root: Path, side: Side, findings: Iterable[Finding]) -> Unsettled:
+def _unsettled(root: Path, side: ClusterPart, findings: Iterable[Finding]) -> Unsettled:
     """The objects of a cluster whose patches could not be used."""
     if not any(finding.code.startswith("PAT") for finding in findings):
         return Unsettled()
     library = library_of(root)
-    return unsettled(library, side.stack, side.known, side.chosen(library)[0], told_of(findings, side.name))
+    return unsettled(library, side.stack, side.known, side.chosen(library)[0], of_cluster(findings, side.name))
 
 
 def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
@@ -92,7 +92,7 @@ def _sent(target: TargetPlan) -> dict[str, object]:
     return {**sent, "spec": {name: value for name, value in sent["spec"].items() if name != "replicas"}}
 
 
-def _placed(findings: Iterable[Finding], side: Side, plan: Plan, library: Library) -> Iterator[Finding]:
+def _placed(findings: Iterable[Finding], side: ClusterPart, plan: Plan, library: Library) -> Iterator[Finding]:
     """The findings about one cluster with their stack, and the file and line of what gives their field its value."""
     stack = side.stack
     targets: dict[str, list[TargetPlan]] = {}

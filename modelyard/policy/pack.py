@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
-from modelyard.plan.sides import sides_of, told_there
+from modelyard.plan.cluster_parts import cluster_parts, on_cluster
 from modelyard.policy import planner
 from modelyard.policy.judging import applies, of_all, of_one
 from modelyard.policy.loading import Policies, policies_of
@@ -63,7 +63,7 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     settings, mistakes = policies.of_stack(stack_layer(stack))
     wrong += [one for one in mistakes if one.file == stack.file]
     sized = workloads(stack.config)
-    own, *remotes = sides_of(stack)
+    own, *remotes = cluster_parts(stack)
     by_code: dict[str, list[Finding]] = {"configuration": wrong}
     for finding in settings.weighed(apply_waivers(planner.of_stack(stack), stack, today)):
         by_code.setdefault(finding.code, []).append(finding)
@@ -232,7 +232,7 @@ class Pack:
         for code in codes:
             setting = self._setting(context, code)
             if setting is not None and setting.rule.judge is not None and applies(setting, seen):
-                found = (told_there(one, seen.cluster) for one in of_one(setting, seen))
+                found = (on_cluster(one, seen.cluster) for one in of_one(setting, seen))
                 yield from ((code, one) for one in self._standing(context, found))
 
     def _together(self, resources: Sequence[Resource], codes: Sequence[str]) -> Iterator[tuple[str, _Told]]:
@@ -251,7 +251,7 @@ class Pack:
             for code in codes:
                 setting = self._setting(context, code)
                 if setting is not None and setting.rule.judge_all is not None:
-                    told = (told_there(one, cluster) for one in of_all(setting, [one for _, one in found]))
+                    told = (on_cluster(one, cluster) for one in of_all(setting, [one for _, one in found]))
                     for finding in self._standing(context, told):
                         yield urns.get(finding.target, ""), (code, finding)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from modelyard.cluster.held import REMOTE
+from modelyard.cluster.engine_state import REMOTE
 from modelyard.policy.subject import Subject, mapping, subject_of
 from modelyard.workloads import Facts, Workload
 

@@ -21,7 +21,7 @@ _Place = tuple[str, ObjectKey]
 _OWN_NOTES = (*NOTES, *ENGINE_ANNOTATIONS)
 
 
-class Side(NamedTuple):
+class StackAtCommit(NamedTuple):
     """One commit's outcome for a stack: a plan, or only the findings that say why there is none."""
 
     plan: Plan | None
@@ -34,8 +34,8 @@ class Side(NamedTuple):
 def compare(
     stack: str,
     file: str,
-    base: Side | None,
-    head: Side | None,
+    base: StackAtCommit | None,
+    head: StackAtCommit | None,
     following: Plan | None,
     recorded: bool,
     rules: Rules | None = None,
@@ -83,7 +83,7 @@ def compare(
     )
 
 
-def _news(base: Side | None, head: Side, rules: Rules | None) -> News:
+def _news(base: StackAtCommit | None, head: StackAtCommit, rules: Rules | None) -> News:
     old, earlier = (base.findings, base.waivers) if base is not None else ((), ())
     news = news_of(old, head.findings, head.waivers, rules, earlier)
     # Of a head that cannot be planned nobody knows what it mends.
@@ -116,7 +116,7 @@ def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> St
     )
 
 
-def given_up(base: Side | None, head: Side, following: Plan) -> tuple[TargetPlan, ...]:
+def given_up(base: StackAtCommit | None, head: StackAtCommit, following: Plan) -> tuple[TargetPlan, ...]:
     """What becomes of the objects that no patch of the head asks for, as plans that have no patch."""
     kept, version = _targets(following), _version(base, head)
     found = []
@@ -177,7 +177,7 @@ def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
     )
 
 
-def _version(base: Side | None, head: Side) -> str:
+def _version(base: StackAtCommit | None, head: StackAtCommit) -> str:
     return next((side.version for side in (head, base) if side is not None and side.version), "")
 
 

@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.findings import Finding, ordered
+from modelyard.plan.cluster_parts import cluster_parts
 from modelyard.plan.cost.prices import Prices
 from modelyard.plan.cost.project import priced, prices_of
 from modelyard.plan.cost.values import StackCost
 from modelyard.plan.project import Planned, library_of, plan_after, plan_recorded, shown, with_project
-from modelyard.plan.sides import sides_of
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.check import check_plan
 from modelyard.policy.settings import can_run, stack_layer
-from modelyard.preview.compare import Side, changes_anything, compare, given_up
+from modelyard.preview.compare import StackAtCommit, changes_anything, compare, given_up
 from modelyard.preview.news import Rules
 from modelyard.preview.shared import Commit, shared_findings
 from modelyard.preview.submitted import submissions, submitted
@@ -241,7 +241,7 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
     if stack is None:
         return None
     stack = with_project(root, stack)
-    sides = [side.chosen(library_of(root)) for side in sides_of(stack)]
+    sides = [side.chosen(library_of(root)) for side in cluster_parts(stack)]
     problems = [finding for _, found in sides for finding in found]
     drafts = tuple(finding for finding in problems if finding.code == _DRAFT)
     others = [(finding.code, finding.summary) for finding in problems if finding.code != _DRAFT]
@@ -250,12 +250,14 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
     return _Inputs((*own, patches, others, prices_of(root, stack)), drafts)
 
 
-def _side(commit: Commit, planned: Planned | None, today: date, prices: Path | None = None) -> Side | None:
+def _side(commit: Commit, planned: Planned | None, today: date, prices: Path | None = None) -> StackAtCommit | None:
     if planned is None:
         return None
     config = planned.stack.config if planned.stack is not None else None
     findings = _findings(commit, planned, today, prices or commit.root)
-    return Side(planned.plan, findings, config.kubernetes_version if config else "", config.waivers if config else ())
+    return StackAtCommit(
+        planned.plan, findings, config.kubernetes_version if config else "", config.waivers if config else ()
+    )
 
 
 def _findings(commit: Commit, planned: Planned, today: date, prices: Path) -> tuple[Finding, ...]:

@@ -10,11 +10,11 @@ from modelyard.probes.values import (
     Dashboard,
     Drain,
     HeadService,
+    JobSourceError,
+    NoJobSource,
     Numbers,
-    Side,
     Source,
-    Unanswered,
-    Unnamed,
+    TrainingBackend,
     described,
 )
 
@@ -24,10 +24,10 @@ __all__ = [
     "Dashboard",
     "Drain",
     "HeadService",
+    "JobSourceError",
+    "NoJobSource",
     "Numbers",
-    "Side",
     "Source",
-    "Unanswered",
-    "Unnamed",
+    "TrainingBackend",
     "described",
 ]

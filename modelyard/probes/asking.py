@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from modelyard.probes.values import Broker, Busy, Dashboard, HeadService, Numbers, Source, Unanswered, Unnamed
+from modelyard.probes.values import Broker, Busy, Dashboard, HeadService, JobSourceError, NoJobSource, Numbers, Source
 
 
 def ask(source: Source) -> Busy:
@@ -28,7 +28,7 @@ def ask(source: Source) -> Busy:
             from modelyard.probes import numbers
 
             return numbers.ask(source)
-        case Unnamed(why, remedy):
-            raise Unanswered(why, remedy, lasting=True)
+        case NoJobSource(why, remedy):
+            raise JobSourceError(why, remedy, lasting=True)
         case _:
             assert_never(source)

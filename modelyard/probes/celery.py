@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from modelyard.probes.http import get_json
-from modelyard.probes.values import Broker, Busy, Unanswered
+from modelyard.probes.values import Broker, Busy, JobSourceError
 from modelyard.servers import Credential, Unusable, Variables, basic, secret_for
 
 USER: Final = "MODELYARD_BROKER_USER"
@@ -28,10 +28,12 @@ def jobs_of(document: Any) -> Busy:
         Unanswered: it is not about a queue, or nothing was counted yet.
     """
     if not isinstance(document, dict) or "name" not in document:
-        raise Unanswered(f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True)
+        raise JobSourceError(f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True)
     ready, taken = document.get("messages_ready"), document.get("messages_unacknowledged")
     if not isinstance(ready, int) or not isinstance(taken, int):
-        raise Unanswered(f"the broker has not counted the messages of {document['name']} yet", "look again in a moment")
+        raise JobSourceError(
+            f"the broker has not counted the messages of {document['name']} yet", "look again in a moment"
+        )
     return Busy(taken, ready)
 
 
@@ -44,7 +46,7 @@ def ask(source: Broker) -> Busy:
     try:
         password = secret_for(source.url, Variables(PASSWORD, PASSWORD_FILE, URL, USER), os.environ) or _GUEST
     except Unusable as error:
-        raise Unanswered(error.summary, error.remedy, lasting=True) from None
+        raise JobSourceError(error.summary, error.remedy, lasting=True) from None
     user = os.environ.get(USER, "").strip() or "guest"
     place = f"{quote(source.virtual_host, safe='')}/{quote(source.queue, safe='')}"
     url = f"{source.url.rstrip('/')}/api/queues/{place}"

@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 from modelyard import servers
-from modelyard.probes.values import Unanswered
+from modelyard.probes.values import JobSourceError
 
 MOST_BYTES: Final = 16 * 2**20
 
@@ -24,11 +24,11 @@ def get_json(url: str, authorization: servers.Credential, what: str, let_in: str
     try:
         reply = servers.get(url, authorization, MOST_BYTES)
     except servers.Unreachable as error:
-        raise Unanswered(error.summary, error.remedy, lasting=error.lasting) from None
+        raise JobSourceError(error.summary, error.remedy, lasting=error.lasting) from None
     if reply.status >= 300:
         raise _refused(reply.status, url, what, let_in)
     if len(reply.body) > MOST_BYTES:
-        raise Unanswered(f"{url} answers more than {MOST_BYTES >> 20} MiB")
+        raise JobSourceError(f"{url} answers more than {MOST_BYTES >> 20} MiB")
     return parsed(reply.body, url, what)
 
 
@@ -41,11 +41,13 @@ def parsed(body: bytes, url: str, what: str) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise Unanswered(f"{url} does not answer as {what} does", "check the address and its path") from None
+        raise JobSourceError(f"{url} does not answer as {what} does", "check the address and its path") from None
 
 
-def _refused(code: int, url: str, what: str, let_in: str) -> Unanswered:
+def _refused(code: int, url: str, what: str, let_in: str) -> JobSourceError:
     if code in (401, 403):
-        return Unanswered(f"{url} does not let us in (HTTP {code})", let_in, lasting=True)
+        return JobSourceError(f"{url} does not let us in (HTTP {code})", let_in, lasting=True)
     lasting = 300 <= code < 500 and code not in (408, 425, 429)
-    return Unanswered(f"{url} answers HTTP {code}, not as {what}", "check the address and its path", lasting=lasting)
+    return JobSourceError(
+        f"{url} answers HTTP {code}, not as {what}", "check the address and its path", lasting=lasting
+    )

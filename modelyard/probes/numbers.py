@@ -5,7 +5,7 @@ import os
 
 from modelyard.probes.prometheus import Answer, BadAddress, Refused, ServerError, server
 from modelyard.probes.prometheus import ask as ask_server
-from modelyard.probes.values import Busy, Numbers, Unanswered
+from modelyard.probes.values import Busy, JobSourceError, Numbers
 
 
 def jobs_of(answer: Answer | Refused) -> Busy:
@@ -15,13 +15,13 @@ def jobs_of(answer: Answer | Refused) -> Busy:
         Unanswered: the answer is not one number of 0 or more.
     """
     if isinstance(answer, Refused):
-        raise Unanswered(f"the server refuses the query: {answer.words}", "correct the query", lasting=True)
+        raise JobSourceError(f"the server refuses the query: {answer.words}", "correct the query", lasting=True)
     if answer.kind not in ("scalar", "vector") or answer.series != 1:
         number = "many" if answer.series is None else "no" if not answer.series else str(answer.series)
-        raise Unanswered(f"the query gives {number} series, not one number", "aggregate it: sum(…) or vector(0)")
+        raise JobSourceError(f"the query gives {number} series, not one number", "aggregate it: sum(…) or vector(0)")
     (value,) = answer.values
     if math.isnan(value) or value < 0:
-        raise Unanswered(f"the query gives {value:g}, not a number of jobs", "correct the query")
+        raise JobSourceError(f"the query gives {value:g}, not a number of jobs", "correct the query")
     return Busy(math.ceil(value), 0)
 
 
@@ -34,4 +34,4 @@ def ask(source: Numbers) -> Busy:
     try:
         return jobs_of(ask_server(server(source.server, os.environ), source.query))
     except (ServerError, BadAddress) as error:
-        raise Unanswered(error.summary, error.remedy, lasting=isinstance(error, BadAddress)) from error
+        raise JobSourceError(error.summary, error.remedy, lasting=isinstance(error, BadAddress)) from error

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from modelyard.probes.http import get_json, parsed
-from modelyard.probes.values import Busy, Dashboard, HeadService, Unanswered
+from modelyard.probes.values import Busy, Dashboard, HeadService, JobSourceError
 from modelyard.servers import Unusable, Variables, bearer, secret_for
 
 TOKEN: Final = "MODELYARD_RAY_TOKEN"
@@ -34,7 +34,9 @@ def jobs_of(document: Any) -> Busy:
     try:
         states = [(str(job["status"]), _name(job)) for job in document]
     except (TypeError, KeyError, AttributeError):
-        raise Unanswered(f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True) from None
+        raise JobSourceError(
+            f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True
+        ) from None
     running = [name for state, name in states if state not in _ENDED and state != "PENDING"]
     waiting = sum(state == "PENDING" for state, _ in states)
     return Busy(len(running), waiting, tuple(sorted(running)))
@@ -56,7 +58,7 @@ def ask_dashboard(source: Dashboard) -> Busy:
     try:
         token = secret_for(source.url, Variables(TOKEN, TOKEN_FILE, URL), os.environ)
     except Unusable as error:
-        raise Unanswered(error.summary, error.remedy, lasting=True) from None
+        raise JobSourceError(error.summary, error.remedy, lasting=True) from None
     let_in = f"give a token in {TOKEN} or {TOKEN_FILE}, and the dashboard's address in {URL}"
     url = f"{source.url.rstrip('/')}{PATH}"
     return jobs_of(get_json(url, bearer(token), _WHAT, let_in))
@@ -77,12 +79,12 @@ def ask_service(source: HeadService) -> Busy:
         client = connect(source.context)
         name = service_of(client, source.namespace, source.deployment, PORT)
         if name is None:
-            raise Unanswered(
+            raise JobSourceError(
                 f"no Service in {source.namespace} leads to port {PORT} of {source.deployment}",
                 "name the dashboard's address in drain.ray.jobs",
                 lasting=True,
             )
         body = fetch(client, source.namespace, name, PORT, PATH)
     except ClusterError as error:
-        raise Unanswered(error.summary, error.remedy) from error
+        raise JobSourceError(error.summary, error.remedy) from error
     return jobs_of(parsed(body, f"{name}:{PORT}{PATH}", _WHAT))

@@ -9,8 +9,8 @@ STOP: Final = "MODELYARD_STOP"
 
 The engine does not tell a hook that the run should end; the process that drives the engine can.
 """
-Side = Literal["ray", "celery"]
-NAMES: dict[Side, str] = {"ray": "Ray", "celery": "Celery"}
+TrainingBackend = Literal["ray", "celery"]
+NAMES: dict[TrainingBackend, str] = {"ray": "Ray", "celery": "Celery"}
 
 
 class Dashboard(NamedTuple):
@@ -47,14 +47,14 @@ class Numbers(NamedTuple):
     """Seconds between two samples."""
 
 
-class Unnamed(NamedTuple):
+class NoJobSource(NamedTuple):
     """Nobody: the stack names no one to ask."""
 
     why: str
     remedy: str
 
 
-Source = Dashboard | HeadService | Broker | Numbers | Unnamed
+Source = Dashboard | HeadService | Broker | Numbers | NoJobSource
 
 
 class Busy(NamedTuple):
@@ -79,7 +79,7 @@ class Busy(NamedTuple):
         return f"{' and '.join(parts)} job{'' if self.running + self.waiting == 1 else 's'}"
 
 
-class Unanswered(Exception):
+class JobSourceError(Exception):
     """There is no answer to be had: why, and what to do."""
 
     def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
@@ -93,7 +93,7 @@ class Unanswered(Exception):
 class Drain(NamedTuple):
     """One wait of a plan: targets that are not touched until a side is idle."""
 
-    side: Side
+    side: TrainingBackend
     targets: tuple[str, ...]
     """Names, in the order in which they are applied."""
     limit: int
@@ -119,7 +119,7 @@ def described(source: Source) -> str:
             return f"the queue {queue} of {url}"
         case Numbers(server, _, _):
             return f"a query of {server}"
-        case Unnamed():
+        case NoJobSource():
             return "nobody"
         case _:
             assert_never(source)

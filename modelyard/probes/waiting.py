@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
-from modelyard.probes.values import Busy, Drain, Source, Unanswered, described, lag
+from modelyard.probes.values import Busy, Drain, JobSourceError, Source, described, lag
 from modelyard.stack.durations import text
 from modelyard.stack.words import few
 
@@ -55,10 +55,10 @@ def terms(drain: Drain) -> Terms:
     return Terms(drain.limit, max(drain.quiet, 2 * lag(drain.source)))
 
 
-def judge(so_far: Progress, now: float, seen: Busy | Unanswered, terms: Terms) -> tuple[Progress, Verdict]:
+def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Terms) -> tuple[Progress, Verdict]:
     """What an answer means. A backend that does not answer is never treated as idle."""
     waited = text(int(now - so_far.begun))
-    if isinstance(seen, Unanswered):
+    if isinstance(seen, JobSourceError):
         lost = so_far.lost if so_far.lost is not None else now
         after = so_far._replace(idle=None, lost=lost)
         if (seen.lasting and so_far.lost is None and not so_far.told) or now - lost >= PATIENCE:
@@ -85,7 +85,7 @@ def _named(seen: Busy) -> str:
     return f"{seen}: {few(seen.jobs)}" if seen.jobs else str(seen)
 
 
-def _sentence(error: Unanswered) -> str:
+def _sentence(error: JobSourceError) -> str:
     return f"{error.summary}; {error.remedy}" if error.remedy else error.summary
 
 
@@ -106,7 +106,7 @@ async def wait(
 
     Args:
         drain: what to wait for.
-        ask: gives the jobs of the side now; raises ``Unanswered``.
+        ask: gives the jobs of the side now; raises ``JobSourceError``.
         say: takes the lines of progress.
         stopped: whether somebody wants the wait to end.
         clock: seconds, growing.
@@ -119,10 +119,10 @@ async def wait(
     pause = min(POLL, max(rules.quiet / 2, 0.5))
     so_far = Progress(clock())
     while not stopped():
-        seen: Busy | Unanswered
+        seen: Busy | JobSourceError
         try:
             seen = await ask(drain.source)
-        except Unanswered as error:
+        except JobSourceError as error:
             seen = error
         so_far, verdict = judge(so_far, clock(), seen, rules)
         if verdict.line:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from modelyard.cluster.gathered import QUEUE, STACK
+from modelyard.cluster.pool_objects import QUEUE, STACK
 from modelyard.report.style import PLAIN, Style, safe
 from modelyard.report.unified import yaml_text
 from modelyard.runs.jobs import Submission

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from modelyard import quantity
-from modelyard.cluster.gathered import STAGE
+from modelyard.cluster.pool_objects import STAGE
 from modelyard.report.job import submitted_document
 from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
-from modelyard.runs.pool import Run, Why
+from modelyard.runs.pool import Diagnosis, Run
 from modelyard.runs.pool.stake import Stake
 from modelyard.runs.pool.states import State
 from modelyard.runs.pool.times import age, moment
@@ -113,7 +113,7 @@ def run_record(run: Run, now: datetime) -> dict[str, Any]:
     }
 
 
-def why_text(found: Why, style: Style = PLAIN) -> list[str]:
+def why_text(found: Diagnosis, style: Style = PLAIN) -> list[str]:
     """Why a run waits or has failed, and what would help."""
     lines = [f"{style.bold(safe(found.run.name))} {found.summary}"]
     for cause in found.causes:
@@ -126,7 +126,7 @@ def why_text(found: Why, style: Style = PLAIN) -> list[str]:
     return lines
 
 
-def why_document(found: Why, now: datetime) -> dict[str, Any]:
+def why_document(found: Diagnosis, now: datetime) -> dict[str, Any]:
     """The same for machines."""
     return {
         "formatVersion": 1,

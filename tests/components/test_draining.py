@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from modelyard.plan import Plan
-from modelyard.probes import Busy, Dashboard, Source, Unanswered
+from modelyard.probes import Busy, Dashboard, JobSourceError, Source
 from modelyard.probes.values import NO_DRAIN, STOP
 from tests.components.conftest import Build, again, existing, managed
 from tests.components.test_components import CELERY, HEAD, RAY, ROUTE, by_name, waits_for
@@ -25,15 +25,15 @@ def _waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | Unanswered], Asked]:
+def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | JobSourceError], Asked]:
     """Makes every source give the same answer; returns those that will have been asked."""
 
-    def install(said: Busy | Unanswered) -> Asked:
+    def install(said: Busy | JobSourceError) -> Asked:
         asked: Asked = []
 
         def ask(source: Source) -> Busy:
             asked.append(source)
-            if isinstance(said, Unanswered):
+            if isinstance(said, JobSourceError):
                 raise said
             return said
 
@@ -100,9 +100,9 @@ def test_a_job_that_runs_until_the_limit_fails_the_step(build: Build, answer: Ca
         run(engine.hooks[f"drain {HEAD}"])
 
 
-def test_no_answer_fails_the_step(build: Build, answer: Callable[[Unanswered], Asked]) -> None:
+def test_no_answer_fails_the_step(build: Build, answer: Callable[[JobSourceError], Asked]) -> None:
     engine = build(quick(existing("dev"), limit=60))
-    answer(Unanswered("HTTP 401", "give a token", lasting=True))
+    answer(JobSourceError("HTTP 401", "give a token", lasting=True))
     with pytest.raises(pulumi.RunError, match="HTTP 401; give a token"):
         run(engine.hooks[f"drain {RAY}"])
 

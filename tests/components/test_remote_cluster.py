@@ -5,7 +5,7 @@ from pathlib import Path
 
 from modelyard.catalog import load_library
 from modelyard.cluster import load_recorded
-from modelyard.cluster.held import held_in, side_of
+from modelyard.cluster.engine_state import held_in, side_of
 from modelyard.engine.applied import cluster_of
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan, make_plan

@@ -48,7 +48,5 @@ def test_a_planted_violation_is_found_at_its_line(
 
 
 def test_words_of_code_are_none(doc_script: Callable[[str], Any], vale: Path, root: Path, tmp_path: Path) -> None:
-    folder = _planted(
-        root, tmp_path, "docs/page.md", "The key `card`.\n\n```text\ncard\n```\n"
-    )
+    folder = _planted(root, tmp_path, "docs/page.md", "The key `card`.\n\n```text\ncard\n```\n")
     assert doc_script("prose").violations(folder, vale) == []

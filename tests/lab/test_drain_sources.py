@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.probes import Broker, Busy, Dashboard, Drain, Source, Unanswered
+from modelyard.probes import Broker, Busy, Dashboard, Drain, JobSourceError, Source
 from modelyard.probes.asking import ask
 from modelyard.probes.celery import PASSWORD, URL
 from modelyard.probes.waiting import GaveUp, wait
@@ -54,7 +54,7 @@ def drained(
 
 def test_a_queue_is_idle_only_after_its_last_job(broker: Running, results: Results, tmp_path: Path) -> None:
     source = Broker(broker.management, "/", QUEUE)
-    with pytest.raises(Unanswered, match="HTTP 404"):
+    with pytest.raises(JobSourceError, match="HTTP 404"):
         ask(source)
     celery = Celery(tmp_path / "celery", broker.amqp, results)
     worker = celery.work("one")

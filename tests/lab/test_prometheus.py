@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from modelyard.cli import main
 from modelyard.findings import Finding, Severity
-from modelyard.plan.asking import answers
 from modelyard.plan.checks.live_queries import check_on_server, intervals
+from modelyard.plan.live_queries import answers
 from modelyard.plan.project import plan_recorded
 from modelyard.probes.prometheus import Answer, Refused, Server, ask, server
 from modelyard.promql import Kind, Problem, check_query

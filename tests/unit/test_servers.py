@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.probes.asking import ask
 from modelyard.probes.prometheus import Server
-from modelyard.probes.values import Broker, Dashboard, Numbers, Source, Unanswered
+from modelyard.probes.values import Broker, Dashboard, JobSourceError, Numbers, Source
 from modelyard.servers import ALLOW_HTTP, Credential, Unusable, Variables, basic, bearer, origin_of, secret_for
 from tests.servers import Quiet, listening
 
@@ -67,7 +67,7 @@ def test_no_request_reaches_an_address_that_nobody_named(
     source, _ = SOURCES[name]
     with recording() as (url, seen):
         monkeypatch.setenv(f"MODELYARD_{name}_URL", named.replace("PORT", url.rpartition(":")[2]))
-        with pytest.raises(Unanswered) as error:
+        with pytest.raises(JobSourceError) as error:
             ask(source(f"{url}/path"))
         assert seen == []
     assert error.value.lasting
@@ -85,11 +85,11 @@ def test_the_line_that_the_remedy_names_lets_it_be_sent(
     give(monkeypatch, tmp_path, name, part)
     source, _ = SOURCES[name]
     with recording() as (url, seen):
-        with pytest.raises(Unanswered) as error:
+        with pytest.raises(JobSourceError) as error:
             ask(source(url))
         line = error.value.remedy.split("set ", 1)[1].partition(";")[0]
         monkeypatch.setenv(*line.split("=", 1))
-        with pytest.raises(Unanswered, match="does not let us in"):
+        with pytest.raises(JobSourceError, match="does not let us in"):
             ask(source(url))
     assert seen
     assert all(seen)
@@ -98,7 +98,7 @@ def test_the_line_that_the_remedy_names_lets_it_be_sent(
 @pytest.mark.parametrize("name", SOURCES)
 def test_without_a_credential_nothing_has_to_be_named(name: str) -> None:
     source, _ = SOURCES[name]
-    with recording() as (url, seen), pytest.raises(Unanswered):
+    with recording() as (url, seen), pytest.raises(JobSourceError):
         ask(source(url))
     # RabbitMQ's own guest, which is no secret.
     assert seen == ["Basic Z3Vlc3Q6Z3Vlc3Q=" if name == "BROKER" else None]
@@ -117,12 +117,12 @@ def test_no_credential_goes_out_without_tls_but_to_this_machine(
         monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        with pytest.raises(Unanswered, match="without TLS") as error:
+        with pytest.raises(JobSourceError, match="without TLS") as error:
             ask(source(url))
         assert ALLOW_HTTP in error.value.remedy
         assert seen == []
         monkeypatch.setenv(ALLOW_HTTP, "true")
-        with pytest.raises(Unanswered, match="does not let us in"):
+        with pytest.raises(JobSourceError, match="does not let us in"):
             ask(source(url))
         assert len(seen) == 1
 
@@ -139,7 +139,7 @@ def test_what_goes_to_this_machine_goes_through_no_proxy(
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.setenv(f"MODELYARD_{name}_URL", url)
-        with pytest.raises(Unanswered):
+        with pytest.raises(JobSourceError):
             ask(source(url))
     assert (len(direct), through_proxy) == (1, [])
 
@@ -151,7 +151,7 @@ def test_a_proxy_of_https_sees_no_credential(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("NO_PROXY", raising=False)
     with recording() as (proxy, seen):
         monkeypatch.setenv("https_proxy", f"http://user:{SECRET}@{proxy.removeprefix('http://')}")
-        with pytest.raises(Unanswered) as error:
+        with pytest.raises(JobSourceError) as error:
             ask(Dashboard("https://ray.example.com"))
     assert seen == [None]
     assert SECRET not in f"{error.value.summary}{error.value.remedy}"

@@ -33,9 +33,9 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the lines as they come."""
-    from modelyard.cli.elsewhere import pods_elsewhere
     from modelyard.cli.job.shared import reached, run_or_part, runs_in
     from modelyard.cli.signals import ended_by_signal
+    from modelyard.cli.worker_clusters import pods_elsewhere
     from modelyard.cluster.lists import pods_of_run
     from modelyard.runs.pool.logs import of_part, sources
 

@@ -76,10 +76,10 @@ def runs_in(args: Namespace) -> Found:
         if args.remote is None:
             client, where, config = connect(stack.context), namespaces(stack), stack.config
         else:
-            from modelyard.plan.sides import remote_side
+            from modelyard.plan.cluster_parts import remote_part
 
             client, remote = client_there(args, stack, args.remote)
-            where, config = {remote.cluster.namespace}, remote_side(stack, remote).stack.config
+            where, config = {remote.cluster.namespace}, remote_part(stack, remote).stack.config
         objects = run_objects(client, where)
         runs, unread = runs_of(objects), objects.unread
         ours = tuple(run._replace(remote=args.remote or "") for run in runs if run.stack == stack.name)
@@ -105,7 +105,7 @@ def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client,
         Stop: the resource has no such cluster, or its context leads elsewhere.
         ClusterError: the cluster cannot be reached.
     """
-    from modelyard.cluster.remote_credentials import hand_over
+    from modelyard.cluster.remote_credentials import write_remote_credentials
     from modelyard.plan.remote_live import leads_elsewhere, remote_client
     from modelyard.stack.names import instead
     from modelyard.workloads.facts.remote import remote_clusters
@@ -114,7 +114,7 @@ def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client,
     if (remote := known.get(resource)) is None:
         summary = f"{stack.name} has no resource {safe(resource)} on a remote cluster"
         raise Stop(Exit.USAGE, summary, instead(resource, known, "resources on remote clusters"))
-    hand_over(project_root(args), stack)
+    write_remote_credentials(project_root(args), stack)
     client = remote_client(stack, remote)
     if wrong := leads_elsewhere(remote, client):
         raise Stop(Exit.FINDINGS, wrong, "correct context or controller")

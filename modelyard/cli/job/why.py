@@ -18,8 +18,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Looks and explains."""
-    from modelyard.cli.elsewhere import looked_at
     from modelyard.cli.job.shared import reached, run_or_part, runs_in
+    from modelyard.cli.worker_clusters import looked_at
     from modelyard.cluster.lists import pods_of_run, pool_objects
     from modelyard.report.runs import why_document, why_text
     from modelyard.runs.pool import why

@@ -32,7 +32,7 @@ class Limit(NamedTuple):
     """Their numbers, in order."""
 
 
-class Sizes:
+class NodeIndex:
     """Nodes by what they have of a few resources.
 
     Args:
@@ -56,7 +56,7 @@ class Sizes:
         for number, row in rows:
             whole = (have.numerator * (unit // have.denominator) for have, unit in zip(row, self._units, strict=True))
             numbers.setdefault(tuple(whole), []).append(number)
-        self._box = _Box(list(numbers.items()))
+        self._box = _Bucket(list(numbers.items()))
         self._words: dict[tuple[str, Fraction], str] = {}
 
     def total(self, wanted: Mapping[str, Fraction]) -> int:
@@ -123,7 +123,7 @@ class Sizes:
         ]
 
 
-class _Box:
+class _Bucket:
     """Points (what a node has left of each resource), with the numbers of the nodes that have that."""
 
     def __init__(self, points: list[tuple[tuple[int, ...], list[int]]]) -> None:
@@ -132,7 +132,7 @@ class _Box:
         self.most = tuple(map(max, columns))
         self.count = sum(len(numbers) for _, numbers in points)
         self._points = points
-        self._halves: tuple[_Box, ...] = ()
+        self._halves: tuple[_Bucket, ...] = ()
         self._alike: dict[int, Mapping[tuple[str, str], list[int]]] = {}
 
     @property
@@ -141,7 +141,7 @@ class _Box:
         return sorted(number for _, numbers in self._points for number in numbers)
 
     @property
-    def halves(self) -> "tuple[_Box, ...]":
+    def halves(self) -> "tuple[_Bucket, ...]":
         """The lesser and the greater half, by the resource of which the nodes differ the most.
 
         Only boxes that somebody asks about are divided.
@@ -155,7 +155,7 @@ class _Box:
             widest = max(unlike, key=spreads.__getitem__)
             ordered = sorted(self._points, key=lambda one: one[0][widest])
             middle = len(ordered) // 2
-            self._halves = (_Box(ordered[:middle]), _Box(ordered[middle:]))
+            self._halves = (_Bucket(ordered[:middle]), _Bucket(ordered[middle:]))
         return self._halves
 
     def alike(self, place: int, said: Callable[[int, int], tuple[str, str]]) -> Mapping[tuple[str, str], list[int]]:

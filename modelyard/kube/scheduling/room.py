@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from modelyard.kube.scheduling.capacity import MANY, Shortage, gate, label_keys, obstacle, on_node, shortage
-from modelyard.kube.scheduling.node_index import Sizes
+from modelyard.kube.scheduling.node_index import NodeIndex
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import ClusterState, Node, Quota
 
@@ -47,7 +47,7 @@ class Room:
         self.quotas = quotas
         self._groups: dict[Any, tuple[tuple[Node, list[int]], ...]] = {}
         self._sights: dict[str, _Sight] = {}
-        self._sizes: dict[Any, Sizes] = {}
+        self._sizes: dict[Any, NodeIndex] = {}
 
     def holds(self, pods: Pods, without: Collection[str] = (), upto: int = MANY) -> int:
         """How many of these pods the nodes hold when the pods of ``without`` (owners) are gone, at most ``upto``."""
@@ -75,7 +75,7 @@ class Room:
         """The nodes where the pods may be, were they empty and large enough, by name."""
         return (self.nodes[number] for number in self._sight(pods).open)
 
-    def _open(self, pods: Pods) -> Sizes | None:
+    def _open(self, pods: Pods) -> NodeIndex | None:
         """The nodes where the pods may be, as they are now; None where there are none."""
         nodes = self._sight(pods).open
         if not nodes:
@@ -83,7 +83,7 @@ class Room:
         key = (nodes, *pods.requests)
         if key not in self._sizes:
             numbered = ((number, self.nodes[number]) for number in nodes)
-            self._sizes[key] = Sizes(numbered, pods.requests, self._free)
+            self._sizes[key] = NodeIndex(numbered, pods.requests, self._free)
         return self._sizes[key]
 
     def _sight(self, pods: Pods) -> _Sight:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from modelyard.hardware.partitions import CONFIG_LABEL
 from modelyard.kube.scheduling.capacity import MANY, amount, gate, left_of, obstacle, on_node, word_of
-from modelyard.kube.scheduling.node_index import Sizes
+from modelyard.kube.scheduling.node_index import NodeIndex
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL
-from modelyard.plan.asks import Ask
 from modelyard.plan.checks.queues import HOST
+from modelyard.plan.run_requests import Ask
 from modelyard.stack.pool import Flavor
 from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
@@ -65,7 +65,7 @@ class Kinds:
             groups.setdefault(kind, Group(number, node, [])).nodes.append((number, node))
         self._groups = tuple(groups.values())
         self._places: dict[Any, tuple[tuple[Group, str], ...]] = {}
-        self._sizes: dict[Any, Mapping[str, Sizes]] = {}
+        self._sizes: dict[Any, Mapping[str, NodeIndex]] = {}
         self._alone: dict[str, bool] = {}
 
     def places(self, ask: Ask, flavor: Flavor | None, growth: bool = False) -> tuple[tuple[Group, str], ...]:
@@ -87,14 +87,14 @@ class Kinds:
             )
         return self._places[key]
 
-    def sizes(self, group: Group, names: tuple[str, ...], label: str | None = None) -> Mapping[str, Sizes]:
+    def sizes(self, group: Group, names: tuple[str, ...], label: str | None = None) -> Mapping[str, NodeIndex]:
         """The nodes of a group by their values of a label, if one is given, and what they have of these resources."""
         key = (group.number, names, label)
         if key not in self._sizes:
             parts: dict[str, list[tuple[int, Node]]] = {}
             for number, node in group.nodes:
                 parts.setdefault("" if label is None else node.labels.get(label, ""), []).append((number, node))
-            self._sizes[key] = {value: Sizes(nodes, names) for value, nodes in parts.items()}
+            self._sizes[key] = {value: NodeIndex(nodes, names) for value, nodes in parts.items()}
         return self._sizes[key]
 
     def is_alone(self, label: str) -> bool:

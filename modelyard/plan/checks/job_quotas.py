@@ -8,7 +8,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import Card, products, resolve
 from modelyard.kube.scheduling.capacity import amount
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
-from modelyard.plan.asks import Ask
+from modelyard.plan.run_requests import Ask
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, plural

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.kube.state import Node
-from modelyard.plan.asks import Ask, ask_of
 from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
 from modelyard.plan.checks.job_quotas import (
     Short,
@@ -15,6 +14,7 @@ from modelyard.plan.checks.job_quotas import (
     missing_level,
     short_of,
 )
+from modelyard.plan.run_requests import Ask, ask_of
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads.facts.nodepools import most_gpus

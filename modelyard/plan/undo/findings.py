@@ -8,8 +8,8 @@ from modelyard.findings import Finding, Severity
 from modelyard.kube.state import annotations_of
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.undo.ledger import Ledger, is_item, known_ledger, others, ours
-from modelyard.plan.undo.request import Kept
-from modelyard.plan.undo.restore import Undo, due, handed_over
+from modelyard.plan.undo.request import ReversibleRequest
+from modelyard.plan.undo.restore import Undo, handed_over, restorable_fields
 from modelyard.stack.config import Stack
 from modelyard.stack.words import few, plural
 
@@ -102,7 +102,7 @@ def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[
 
 def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
     """Who gets how many fields back, and what becomes of the others."""
-    back = [path for path in due(ledger, ours(body), others(body), {}) if not is_item(path)]
+    back = [path for path in restorable_fields(ledger, ours(body), others(body), {}) if not is_item(path)]
     owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)
     told = [
         f"{plural(number, 'field')} back to {owner}" if owner else f"{plural(number, 'field')} back to what nobody set"
@@ -111,7 +111,7 @@ def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
     return ", ".join(told) or "what others hold as well stays, the rest goes away"
 
 
-def doubts(name: str, live: dict[str, Any], kept: Kept) -> Iterator[Finding]:
+def doubts(name: str, live: dict[str, Any], kept: ReversibleRequest) -> Iterator[Finding]:
     """What is to be said of an object's ledger as it is now."""
     if kept.forgotten:
         yield Finding(

@@ -16,7 +16,7 @@ from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.kube.state import ClusterState, Held, ObjectKey, annotations_of
 from modelyard.names import STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
-from modelyard.plan.prediction import foresee, undeletable
+from modelyard.plan.prediction import predict, undeletable
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import let_go, stranger, two_states
 from modelyard.plan.undo.ledger import known_ledger, ours
@@ -142,7 +142,7 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
     changes: tuple[FieldChange, ...] = ()
     if one.undo is not None:
         offline = merge.server_side(one.live, one.request, FIELD_MANAGER, one.schema, force=True)
-        foreseen, findings = foresee(one.name, one.schema, one.live, one.request, offline, answer)
+        foreseen, findings = predict(one.name, one.schema, one.live, one.request, offline, answer)
         after = finished(foreseen.after, one.undo.ledger)
         changes = tuple(_changes(one, one.undo, after))
     elif answer is not None and answer.refusal is not None:

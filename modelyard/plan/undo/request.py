@@ -27,12 +27,12 @@ from modelyard.plan.undo.ledger import (
     with_owners,
     write_ledger,
 )
-from modelyard.plan.undo.restore import NOTES, due, finished, partial, undo
+from modelyard.plan.undo.restore import NOTES, finished, partial, restorable_fields, undo
 
 _NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in (*NOTES, *ENGINE_ANNOTATIONS)))
 
 
-class Kept(NamedTuple):
+class ReversibleRequest(NamedTuple):
     """What to send instead of a request, so that everything it takes can be put back."""
 
     request: dict[str, Any]
@@ -45,7 +45,9 @@ class Kept(NamedTuple):
     """Whether we hold fields of which nobody knows any more what they held before."""
 
 
-def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: str = "") -> Kept:
+def reversible_request(
+    live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: str = ""
+) -> ReversibleRequest:
     """The request and the ledger of an object.
 
     Args:
@@ -62,8 +64,8 @@ def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: 
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
     except UnfitError:
         # The apply itself says what is wrong with it.
-        return Kept(asked, before, {}, False)
-    back = due(before, mine, others(live), wanted)
+        return ReversibleRequest(asked, before, {}, False)
+    back = restorable_fields(before, mine, others(live), wanted)
     ledger = _taken(_continued(before, mine, wanted, back), live, mine, wanted, schema)
     request = _asking(asked, back, live, schema)
     text = write_ledger(ledger)
@@ -71,7 +73,9 @@ def keep(live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: 
         # What went back stays noted until something else changes, so that an apply that changes nothing sends nothing.
         ledger, text = before, noted
     given_back = {path: ledger.owners_of(path) for path in back if not is_item(path)}
-    return Kept(with_note(request, text), ledger, given_back, carried is None and bool(_unknown(live, before)))
+    return ReversibleRequest(
+        with_note(request, text), ledger, given_back, carried is None and bool(_unknown(live, before))
+    )
 
 
 def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:

@@ -64,7 +64,7 @@ def _place(path: Path, live: Any) -> tuple[tuple[int, str], ...]:
     return tuple(place)
 
 
-def due(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> dict[Path, Any]:
+def restorable_fields(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> dict[Path, Any]:
     """The fields and items of a ledger that are to go back: ours alone by now, and not wanted any more.
 
     What somebody else holds as well is simply dropped: it stays as he has it.
@@ -122,7 +122,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
     mine = ours(body)
     if not mine:
         return None
-    back = due(ledger, mine, others(body), {})
+    back = restorable_fields(ledger, mine, others(body), {})
     request = partial(back, body)
     names = ("name", "namespace", "resourceVersion")
     metadata = {name: body["metadata"][name] for name in names if name in body["metadata"]}

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
-from modelyard.cluster.gathered import HELD, LATER, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STAGE
+from modelyard.cluster.pool_objects import HELD, LATER, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STAGE
 from modelyard.findings import Finding, Severity
 from modelyard.kube.kinds import KINDS, RAY, SPARK
 from modelyard.runs.jobs import TEMPLATES, Submission, errors_about, job_environment, submission, unfit_for_run

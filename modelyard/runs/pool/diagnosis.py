@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from modelyard.cluster.gathered import FarObjects, PoolObjects
+from modelyard.cluster.pool_objects import FarObjects, PoolObjects
 from modelyard.runs.pool.kueue import Queues
 from modelyard.runs.pool.runs import Run
 from modelyard.stack.config import Config
@@ -20,7 +20,7 @@ class Cause(NamedTuple):
     details: tuple[str, ...] = ()
 
 
-class Why(NamedTuple):
+class Diagnosis(NamedTuple):
     """What is known of a run that does not run."""
 
     run: Run
@@ -30,7 +30,7 @@ class Why(NamedTuple):
     """What to do, the most promising first; empty where nothing is wrong."""
 
 
-class Known(NamedTuple):
+class Evidence(NamedTuple):
     """What the answer is found in."""
 
     objects: PoolObjects
@@ -41,7 +41,7 @@ class Known(NamedTuple):
     """What worker clusters have of the run, by the stack's names for them: those that were looked at."""
 
 
-class Told:
+class DiagnosisBuilder:
     """What has been found so far."""
 
     def __init__(self) -> None:
@@ -52,6 +52,6 @@ class Told:
         """Adds a cause behind those that were found before; details that say nothing are left out."""
         self.causes.append(Cause(about, summary, tuple(filter(None, details))))
 
-    def why(self, run: Run, summary: str) -> Why:
+    def why(self, run: Run, summary: str) -> Diagnosis:
         """The answer, everything that would help said once."""
-        return Why(run, summary, tuple(dict.fromkeys(self.causes)), tuple(dict.fromkeys(self.helps)))
+        return Diagnosis(run, summary, tuple(dict.fromkeys(self.causes)), tuple(dict.fromkeys(self.helps)))

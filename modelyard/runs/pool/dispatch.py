@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
-from modelyard.runs.pool.diagnosis import Known, Told
+from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
 from modelyard.runs.pool.kueue import Queues, Work, reason_of
 from modelyard.runs.pool.objects import NOTHING, condition
 from modelyard.runs.pool.runs import Part, Run
@@ -72,7 +72,7 @@ def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
     return part.dispatched or bool(clusters_for(run, config))
 
 
-def tell_unreached(run: Run, told: Told, known: Known) -> bool:
+def tell_unreached(run: Run, told: DiagnosisBuilder, known: Evidence) -> bool:
     """Which of the clusters for a run Kueue does not reach, in its own words; returns whether there is one."""
     found = False
     if "multikueueclusters" in known.objects.unread or not known.queues.there:
@@ -94,7 +94,7 @@ def tell_unreached(run: Run, told: Told, known: Known) -> bool:
     return found
 
 
-def tell_asked(work: Work, told: Told, known: Known) -> None:
+def tell_asked(work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
     """That work has its quota here, and which clusters have been asked and have not taken it."""
     status = work.body.get("status") or NOTHING
     asked = asked_of(work, known.config)
@@ -109,7 +109,7 @@ def tell_asked(work: Work, told: Told, known: Known) -> None:
     told.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
 
 
-def tell_there(run: Run, told: Told) -> None:
+def tell_there(run: Run, told: DiagnosisBuilder) -> None:
     """In which clusters a run is, and what is to be found there."""
     if run.clusters and run.over:
         told.cause(
@@ -123,7 +123,7 @@ def tell_there(run: Run, told: Told) -> None:
         told.cause("pods", f"it runs in {few(run.clusters)}: its pods and their logs are there")
 
 
-def _reason_there(name: str, work: Work, known: Known) -> str:
+def _reason_there(name: str, work: Work, known: Evidence) -> str:
     """Why a cluster has not taken work, in the words of its Kueue; empty where nobody looked, or it says nothing."""
     far = known.far.get(name)
     if far is None or far.workloads is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from modelyard.cluster.gathered import HELD, RUN, STAGE, PoolObjects
+from modelyard.cluster.pool_objects import HELD, RUN, STAGE, PoolObjects
 from modelyard.kube.state import amounts
 from modelyard.names import is_gpu
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by, written_at

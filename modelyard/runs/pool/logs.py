@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.gathered import JOB_NAME, RUN
+from modelyard.cluster.pool_objects import JOB_NAME, RUN
 from modelyard.runs.pool.objects import INDEX, NOTHING, labels_of
 from modelyard.runs.pool.runs import Run
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard.cluster.gathered import JOB, JOB_NAME, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE
+from modelyard.cluster.pool_objects import JOB, JOB_NAME, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE
 from modelyard.runs.pool.kueue import Queues, Work, owner_name
 from modelyard.runs.pool.objects import LOCAL_QUEUE, labels_of, made_by, workload_name
 from modelyard.runs.pool.values import Owner

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from modelyard.kube.scheduling.capacity import obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods, pods_of
 from modelyard.kube.state import Node, node_of
-from modelyard.runs.pool.diagnosis import Known, Told
+from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
 from modelyard.runs.pool.kueue import Work
 from modelyard.runs.pool.objects import NOTHING, asks_for
 from modelyard.runs.pool.view import with_flavors
@@ -104,7 +104,7 @@ _DOMAINS: Final = 6
 """Values of a label that are shown one by one."""
 
 
-def tell_room(work: Work, told: Told, known: Known) -> None:
+def tell_room(work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
     """Whether the nodes would have room, were it admitted now."""
     floor = floor_of(told, known)
     for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
@@ -120,7 +120,9 @@ def _best(found: Iterable[Places]) -> Places:
     return max(found, key=lambda one: (one.room, one.empty))
 
 
-def _tell_together(floor: Floor, specs: Sequence[Mapping[str, Any]], count: int, level: str, told: Told) -> bool:
+def _tell_together(
+    floor: Floor, specs: Sequence[Mapping[str, Any]], count: int, level: str, told: DiagnosisBuilder
+) -> bool:
     """Whether the nodes that share a value of the label ``level`` are too few for all workers."""
     found = {
         value: _best(floor.places(one, count, nodes) for one in specs) for value, nodes in floor.apart(level).items()
@@ -142,7 +144,7 @@ def _tell_together(floor: Floor, specs: Sequence[Mapping[str, Any]], count: int,
     return True
 
 
-def floor_of(told: Told, known: Known) -> Floor | None:
+def floor_of(told: DiagnosisBuilder, known: Evidence) -> Floor | None:
     """The nodes and what runs there; None where nobody shows us."""
     if hidden := [name for name in ("nodes", "pods") if name in known.objects.unread]:
         told.cause(
@@ -152,7 +154,7 @@ def floor_of(told: Told, known: Known) -> Floor | None:
     return Floor(known.objects.nodes, known.objects.pods)
 
 
-def tell_places(found: Places, count: int, told: Told) -> None:
+def tell_places(found: Places, count: int, told: DiagnosisBuilder) -> None:
     """What is short where not all of ``count`` pods find a place."""
     lines = [f"{few(one.nodes)}: {one.reason}" for one in found.refuses]
     if found.room >= count:

@@ -3,7 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.gathered import HELD, JOB, LATER, PIPELINE, PIPELINE_RUN, QUEUE, RUN, STACK, STAGE, RunObjects
+from modelyard.cluster.pool_objects import (
+    HELD,
+    JOB,
+    LATER,
+    PIPELINE,
+    PIPELINE_RUN,
+    QUEUE,
+    RUN,
+    STACK,
+    STAGE,
+    RunObjects,
+)
 from modelyard.kube.state import annotations_of
 from modelyard.names import is_slice
 from modelyard.runs.pool.objects import asks_for, labels_of

@@ -6,7 +6,7 @@ The states of a SparkApplication are those of the Spark operator (ApplicationSta
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from modelyard.cluster.gathered import QUEUE, RELEASED, STAGE
+from modelyard.cluster.pool_objects import QUEUE, RELEASED, STAGE
 from modelyard.kube.state import annotations_of
 from modelyard.runs.pool.objects import NOTHING, condition, labels_of
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from modelyard.cluster.gathered import PoolObjects
+from modelyard.cluster.pool_objects import PoolObjects
 from modelyard.kube.scheduling.capacity import obstacle
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node, node_of

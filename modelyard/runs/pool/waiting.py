@@ -8,7 +8,7 @@ from modelyard.kube.scheduling.capacity import obstacle
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE
-from modelyard.runs.pool.diagnosis import Known, Told
+from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
 from modelyard.runs.pool.dispatch import goes_elsewhere, tell_asked, tell_unreached
 from modelyard.runs.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition
@@ -23,7 +23,7 @@ from modelyard.stack.words import few, plural
 _JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
 
 
-def tell_waiting(run: Run, part: Part, told: Told, known: Known) -> None:
+def tell_waiting(run: Run, part: Part, told: DiagnosisBuilder, known: Evidence) -> None:
     """Why a part has no quota yet."""
     queues = known.queues
     if "workloads" in known.objects.unread:
@@ -49,7 +49,7 @@ def tell_waiting(run: Run, part: Part, told: Told, known: Known) -> None:
             tell_room(work, told, known)
 
 
-def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stopped: bool) -> None:
+def _in_queue(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence, *, told_why_stopped: bool) -> None:
     queues = known.queues
     if work.queue is None:
         told.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
@@ -81,7 +81,7 @@ def _in_queue(run: Run, work: Work, told: Told, known: Known, *, told_why_stoppe
     _quota_helps(run, work, told, known)
 
 
-def _quota_lines(work: Work, known: Known) -> Iterator[str]:
+def _quota_lines(work: Work, known: Evidence) -> Iterator[str]:
     for quota in known.queues.quotas(work.queue or ""):
         if quota.resource in dict(work.gpus):
             borrowed = f", {quota.borrowed} of them borrowed" if quota.borrowed else ""
@@ -92,7 +92,7 @@ def _quota_lines(work: Work, known: Known) -> Iterator[str]:
             yield f"{quota.flavor}: {quota.used} used of {quota.nominal}{borrowed}; {more}"
 
 
-def _quota_helps(run: Run, work: Work, told: Told, known: Known) -> None:
+def _quota_helps(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
     queues = known.queues
     for resource, least in least_gpus(work).items():
         limits = (_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource)
@@ -150,7 +150,7 @@ def _held(works: Iterable[Work]) -> int:
     return sum(work.total for work in works)
 
 
-def _holds(works: Iterable[Work], known: Known) -> str:
+def _holds(works: Iterable[Work], known: Evidence) -> str:
     """How many GPUs somebody holds, and since when."""
     ours = list(works)
     since = [str(condition(work.body, "QuotaReserved").get("lastTransitionTime") or "") for work in ours]
@@ -162,7 +162,7 @@ def _holds(works: Iterable[Work], known: Known) -> str:
     return _counted(total) + ("" if seconds is None else f" for {span(seconds)}")
 
 
-def _most(quota: QuotaUse, work: Work, known: Known) -> int:
+def _most(quota: QuotaUse, work: Work, known: Evidence) -> int:
     """The GPUs that a queue can ever have of a flavor."""
     lent = sum(
         other.nominal
@@ -192,7 +192,7 @@ def _counted(gpus: Mapping[str, int]) -> str:
     )
 
 
-def tell_evicted(part: Part, told: Told, known: Known) -> None:
+def tell_evicted(part: Part, told: DiagnosisBuilder, known: Evidence) -> None:
     """That Kueue took a part's quota away again, and for whom."""
     work = known.queues.by_uid.get(part.uid)
     evicted = condition(work.body, "Evicted") if work is not None else NOTHING

@@ -6,9 +6,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.gathered import RELEASED, FarObjects, PoolObjects
 from modelyard.cluster.pods import held_up
-from modelyard.runs.pool.diagnosis import Known, Told, Why
+from modelyard.cluster.pool_objects import RELEASED, FarObjects, PoolObjects
+from modelyard.runs.pool.diagnosis import Diagnosis, DiagnosisBuilder, Evidence
 from modelyard.runs.pool.dispatch import located, tell_there, tell_unreached
 from modelyard.runs.pool.kueue import Queues
 from modelyard.runs.pool.objects import INDEX, NOTHING, condition, labels_of, written_at
@@ -31,7 +31,7 @@ def why(
     config: Config,
     now: datetime,
     far: Mapping[str, FarObjects] = MappingProxyType({}),
-) -> Why:
+) -> Diagnosis:
     """Why a run waits or has failed; of one that runs or has succeeded, since when.
 
     Args:
@@ -42,7 +42,7 @@ def why(
         now: the present, with a time zone.
         far: what worker clusters have of it, by the stack's names for them; those that nobody looked at are left out.
     """
-    told, known = Told(), Known(objects, Queues(objects, config), now, config, far)
+    told, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, far)
     (run,) = located((run,), objects.workloads, config)
     ours = [*pods, *(pod for name in run.clusters if name in far for pod in far[name].pods)]
     match run.state:
@@ -86,19 +86,19 @@ def _lasted(run: Run, now: datetime) -> str:
     return "" if start is None else f" after {span(start - end)}" if end is not None else f" for {span(start)}"
 
 
-def _waited(waiting: Iterable[Part], known: Known) -> str:
+def _waited(waiting: Iterable[Part], known: Evidence) -> str:
     seconds = seconds_since(min(_waits_since(part, known) for part in waiting), known.now)
     return "" if seconds is None else f" for {span(seconds)}"
 
 
-def _waits_since(part: Part, known: Known) -> str:
+def _waits_since(part: Part, known: Evidence) -> str:
     """Since when a part waits: a stage since its turn came, not since the run was submitted."""
     if (work := known.queues.by_uid.get(part.uid)) is not None:
         return work.since
     return written_at(part.body, "metadata", "annotations", RELEASED) if part.stage else part.created
 
 
-def _given_up(run: Run, told: Told) -> None:
+def _given_up(run: Run, told: DiagnosisBuilder) -> None:
     """That nothing starts the stages any more that wait for others."""
     leader, held = run.leader, run.count("held")
     if not held or (leader is not None and not leader.over):
@@ -111,7 +111,7 @@ def _given_up(run: Run, told: Told) -> None:
     told.helps.append(f"submit it again: {run.again}")
 
 
-def _failed(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -> Why:
+def _failed(run: Run, pods: list[Mapping[str, Any]], told: DiagnosisBuilder, known: Evidence) -> Diagnosis:
     for part in run.parts:
         if part.state == "failed":
             name = f"{part.name}: " if len(run.parts) > 1 else ""
@@ -133,7 +133,7 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -
     return told.why(run, f"has failed{_lasted(run, known.now)}")
 
 
-def _started(run: Run, pods: list[Mapping[str, Any]], told: Told, known: Known) -> None:
+def _started(run: Run, pods: list[Mapping[str, Any]], told: DiagnosisBuilder, known: Evidence) -> None:
     """What keeps pods that may run from running."""
     tell_there(run, told)
     # What of it waits says so too.
@@ -178,7 +178,7 @@ def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
     return [*dict.fromkeys(name for one in words for name in _NO_CLAIM.findall(one))]
 
 
-def _not_started(pod: Mapping[str, Any], told: Told) -> None:
+def _not_started(pod: Mapping[str, Any], told: DiagnosisBuilder) -> None:
     """The containers of a pod that cannot start."""
     for reason, message in held_up(pod):
         told.cause("pods", f"{pod['metadata']['name']}: {reason}", message)

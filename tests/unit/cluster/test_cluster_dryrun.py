@@ -15,10 +15,10 @@ from lightkube import Client, KubeConfig
 
 from modelyard.cluster.answer import Claim, Deletion, Refusal
 from modelyard.cluster.connection import ClusterError, transport
-from modelyard.cluster.counting import Counter
 from modelyard.cluster.dryrun import claims_of, dry_run
 from modelyard.cluster.live import listed, read
-from modelyard.cluster.patience import PAUSES
+from modelyard.cluster.request_counts import Counter
+from modelyard.cluster.retries import PAUSES
 from modelyard.kube.state import ObjectKey, key_of
 
 Handler = Callable[[httpx2.Request], httpx2.Response]

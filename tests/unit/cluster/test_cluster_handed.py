@@ -51,7 +51,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_engine_decrypts_and_the_process_alone_can_read(engine: Path) -> None:
     (engine / "value").write_text(yaml.safe_dump(KUBECONFIG))
-    handed.hand_over(engine, stack("one"))
+    handed.write_remote_credentials(engine, stack("one"))
     assert "--path modelyard:resources[0].remote.cluster.credentials " in (engine / "asked").read_text()
     own, added = os.environ["KUBECONFIG"].split(os.pathsep)
     assert own == str(engine / "own")
@@ -61,7 +61,7 @@ def test_the_engine_decrypts_and_the_process_alone_can_read(engine: Path) -> Non
     assert client.config.user is not None
     assert client.config.user.token == "very-secret"
     before = os.environ["KUBECONFIG"]
-    handed.hand_over(engine, stack("one"))
+    handed.write_remote_credentials(engine, stack("one"))
     assert os.environ["KUBECONFIG"] == before
 
 
@@ -71,7 +71,7 @@ def test_the_way_to_the_cluster_is_taken_of_them_and_nothing_that_weakens_it(eng
     (engine / "value").write_text(
         yaml.safe_dump({**KUBECONFIG, "clusters": [{"name": "c", "cluster": {**weak, **way}}]})
     )
-    handed.hand_over(engine, stack("way"))
+    handed.write_remote_credentials(engine, stack("way"))
     added = os.environ["KUBECONFIG"].split(os.pathsep)[1]
     (made,) = yaml.safe_load(Path(added).read_text())["clusters"]
     assert made["cluster"] == {"server": "https://10.8.0.5:6443", **way}
@@ -88,7 +88,7 @@ def test_the_way_to_the_cluster_is_taken_of_them_and_nothing_that_weakens_it(eng
 def test_no_program_and_no_path_is_taken_of_them(engine: Path, user: dict[str, object]) -> None:
     (engine / "value").write_text(yaml.safe_dump({**KUBECONFIG, "users": [{"name": "u", "user": user}]}))
     with pytest.raises(ClusterError, match="neither a token nor a certificate") as failed:
-        handed.hand_over(engine, stack("two"))
+        handed.write_remote_credentials(engine, stack("two"))
     assert "very-secret" not in f"{failed.value} {failed.value.remedy}"
 
 
@@ -98,7 +98,7 @@ def test_no_program_and_no_path_is_taken_of_them(engine: Path, user: dict[str, o
 def test_what_is_no_kubeconfig_is_told_without_a_word_of_it(engine: Path, text: str) -> None:
     (engine / "value").write_text(text)
     with pytest.raises(ClusterError, match="remote cluster far: its credentials cannot be used") as failed:
-        handed.hand_over(engine, stack("three"))
+        handed.write_remote_credentials(engine, stack("three"))
     assert "very-secret" not in f"{failed.value} {failed.value.remedy}"
     assert failed.value.__cause__ is None
 
@@ -106,7 +106,7 @@ def test_what_is_no_kubeconfig_is_told_without_a_word_of_it(engine: Path, text: 
 def test_a_value_that_the_engine_does_not_decrypt_is_told(engine: Path) -> None:
     (engine / "bin" / "pulumi").write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(ClusterError, match="does not decrypt them"):
-        handed.hand_over(engine, stack("four"))
+        handed.write_remote_credentials(engine, stack("four"))
 
 
 def test_without_a_kubeconfig_of_the_users_nothing_is_put_in_its_place(
@@ -114,7 +114,7 @@ def test_without_a_kubeconfig_of_the_users_nothing_is_put_in_its_place(
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(engine / "none"))
     with pytest.raises(ClusterError, match="there is no kubeconfig"):
-        handed.hand_over(engine, stack("five"))
+        handed.write_remote_credentials(engine, stack("five"))
     assert os.environ["KUBECONFIG"] == str(engine / "none")
 
 
@@ -144,9 +144,9 @@ def test_credentials_go_only_where_they_belong(engine: Path, cluster: dict[str, 
     (engine / "value").write_text(yaml.safe_dump({**KUBECONFIG, "clusters": [{"name": "c", "cluster": cluster}]}))
     before = os.environ["KUBECONFIG"]
     if sent:
-        handed.hand_over(engine, stack(f"belongs {cluster}"))
+        handed.write_remote_credentials(engine, stack(f"belongs {cluster}"))
         return
     with pytest.raises(ClusterError, match="not known to belong to its controller") as refused:
-        handed.hand_over(engine, stack(f"belongs {cluster}"))
+        handed.write_remote_credentials(engine, stack(f"belongs {cluster}"))
     assert "very-secret" not in f"{refused.value} {refused.value.remedy}"
     assert os.environ["KUBECONFIG"] == before

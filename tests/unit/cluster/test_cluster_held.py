@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.held import StateError, held_in, held_objects
+from modelyard.cluster.engine_state import StateError, held_in, held_objects
 from modelyard.kube.state import Held, ObjectKey
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")

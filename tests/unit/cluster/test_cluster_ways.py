@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.cluster.context_aliases import also_named, known_contexts
+from modelyard.cluster.context_aliases import known_contexts, with_aliases
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_a_context_names_is_found_from_another_folder(kubeconfig: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    given = also_named({"barn": "farm"}, tmp_path / "run").split(os.pathsep)
+    given = with_aliases({"barn": "farm"}, tmp_path / "run").split(os.pathsep)
     assert given[1:] == os.environ["KUBECONFIG"].split(os.pathsep)
     assert Path(given[0]).stat().st_mode & 0o777 == 0o600
     made = json.loads(Path(given[0]).read_text())
@@ -50,7 +50,7 @@ def test_what_a_context_names_is_found_from_another_folder(kubeconfig: Path, tmp
 
 
 def test_what_there_is_not_gets_no_other_name(kubeconfig: Path, tmp_path: Path) -> None:
-    assert also_named({"a": "gone", "b": "broken", "c": None}, tmp_path) == ""
+    assert with_aliases({"a": "gone", "b": "broken", "c": None}, tmp_path) == ""
     assert not (tmp_path / "kubeconfig").exists()
     assert known_contexts() == {"farm", "broken"}
 

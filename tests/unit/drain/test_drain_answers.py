@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from modelyard.probes import Broker, Busy, Dashboard, HeadService, Numbers, Source, Unanswered, Unnamed, described
+from modelyard.probes import (
+    Broker,
+    Busy,
+    Dashboard,
+    HeadService,
+    JobSourceError,
+    NoJobSource,
+    Numbers,
+    Source,
+    described,
+)
 from modelyard.probes.asking import ask
 from modelyard.probes.celery import PASSWORD, PASSWORD_FILE, USER
 from modelyard.probes.ray import TOKEN, TOKEN_FILE
@@ -102,7 +112,7 @@ def test_messages_of_the_queue_are_jobs(document: Any, busy: Busy) -> None:
 
 
 def test_a_queue_that_was_not_counted_yet_is_not_idle() -> None:
-    with answering(queue(state="running")) as server, pytest.raises(Unanswered, match="not counted") as error:
+    with answering(queue(state="running")) as server, pytest.raises(JobSourceError, match="not counted") as error:
         ask(Broker(server.url, "/", QUEUE))
     assert not error.value.lasting
 
@@ -123,7 +133,7 @@ def test_credentials_go_into_the_header_and_into_no_message(monkeypatch: pytest.
         monkeypatch.setenv("MODELYARD_BROKER_URL", f"https://other.example.com {server.url}/")
         monkeypatch.setenv("MODELYARD_RAY_URL", server.url)
         for source in (Broker(server.url, "/", QUEUE), Dashboard(server.url)):
-            with pytest.raises(Unanswered, match="does not let us in") as error:
+            with pytest.raises(JobSourceError, match="does not let us in") as error:
                 ask(source)
             assert error.value.lasting
             assert "w0rd" not in f"{error.value.summary}{error.value.remedy}"
@@ -134,7 +144,7 @@ def test_credentials_go_into_the_header_and_into_no_message(monkeypatch: pytest.
 def test_a_password_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD_FILE, "/nowhere/password")
     monkeypatch.setenv("MODELYARD_BROKER_URL", "http://127.0.0.1:9")
-    with pytest.raises(Unanswered, match="/nowhere/password cannot be read: there is no such file") as error:
+    with pytest.raises(JobSourceError, match="/nowhere/password cannot be read: there is no such file") as error:
         ask(Broker("http://127.0.0.1:9", "/", QUEUE))
     assert error.value.remedy == f"correct {PASSWORD_FILE}"
 
@@ -153,7 +163,7 @@ def test_a_password_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPat
 def test_what_is_no_answer_is_never_idle(
     source: Callable[[str], Source], document: Any, status: int, lasting: bool
 ) -> None:
-    with answering(document, status=status) as server, pytest.raises(Unanswered) as error:
+    with answering(document, status=status) as server, pytest.raises(JobSourceError) as error:
         ask(source(server.url))
     assert error.value.lasting is lasting
     assert error.value.remedy
@@ -164,7 +174,7 @@ def test_credentials_do_not_follow_to_another_address(monkeypatch: pytest.Monkey
     with (
         answering([]) as other,
         answering(b"", status=302, headers={"Location": f"{other.url}/api/jobs/"}) as server,
-        pytest.raises(Unanswered, match="HTTP 302"),
+        pytest.raises(JobSourceError, match="HTTP 302"),
     ):
         monkeypatch.setenv("MODELYARD_RAY_URL", server.url)
         ask(Dashboard(server.url))
@@ -172,7 +182,7 @@ def test_credentials_do_not_follow_to_another_address(monkeypatch: pytest.Monkey
 
 
 def test_nobody_listening_may_pass_by(unused_port: int) -> None:
-    with pytest.raises(Unanswered, match="out of reach: Connection refused") as error:
+    with pytest.raises(JobSourceError, match="out of reach: Connection refused") as error:
         ask(Dashboard(f"http://127.0.0.1:{unused_port}"))
     assert not error.value.lasting
 
@@ -208,19 +218,19 @@ def test_the_value_of_a_query_is_the_number_of_jobs(document: Any, running: int)
     ],
 )
 def test_a_query_that_gives_no_number_is_not_idle(document: Any, words: str) -> None:
-    with answering(document) as server, pytest.raises(Unanswered, match=words):
+    with answering(document) as server, pytest.raises(JobSourceError, match=words):
         ask(Numbers(server.url, "sum(ray_tasks)", 30))
 
 
 def test_an_address_that_is_none_will_not_get_better() -> None:
-    with pytest.raises(Unanswered) as error:
+    with pytest.raises(JobSourceError) as error:
         ask(Numbers("prometheus", "up", 30))
     assert error.value.lasting
 
 
 def test_nobody_to_ask_says_what_to_set() -> None:
-    with pytest.raises(Unanswered, match="names nobody") as error:
-        ask(Unnamed("the stack names nobody", "name somebody"))
+    with pytest.raises(JobSourceError, match="names nobody") as error:
+        ask(NoJobSource("the stack names nobody", "name somebody"))
     assert (error.value.remedy, error.value.lasting) == ("name somebody", True)
 
 
@@ -273,7 +283,7 @@ def test_a_head_without_a_service_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     with answering(deployment(), listed) as server:
         cluster(tmp_path, server.url)
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
-        with pytest.raises(Unanswered, match="no Service in ml leads to port 8265 of deployment-ray-head") as error:
+        with pytest.raises(JobSourceError, match="no Service in ml leads to port 8265 of deployment-ray-head") as error:
             ask(HeadService("it", "ml", HEAD))
     assert error.value.remedy == "name the dashboard's address in drain.ray.jobs"
 
@@ -284,7 +294,7 @@ def test_every_source_says_who_is_asked() -> None:
         HeadService(None, "ml", HEAD),
         Broker("http://broker", "/", QUEUE),
         Numbers("http://prometheus", "up", 30),
-        Unnamed("", ""),
+        NoJobSource("", ""),
     ]
     assert [described(source) for source in sources] == [
         "the jobs API of http://ray",

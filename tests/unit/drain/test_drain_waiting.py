@@ -8,31 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.probes import Broker, Busy, Dashboard, Drain, Numbers, Source, Unanswered
+from modelyard.probes import Broker, Busy, Dashboard, Drain, JobSourceError, Numbers, Source
 from modelyard.probes.waiting import PATIENCE, POLL, GaveUp, terms, wait
 
 IDLE, BUSY = Busy(0, 0), Busy(1, 0, ("raysubmit_1 (python train.py)",))
-GONE = Unanswered("out of reach")
-WRONG = Unanswered("HTTP 401", "give a token", lasting=True)
+GONE = JobSourceError("out of reach")
+WRONG = JobSourceError("HTTP 401", "give a token", lasting=True)
 RAY = Drain("ray", ("deployment-ray",), 600, 30, Dashboard("http://ray"))
 
 
 class World:
     """A side whose answers are given, and a clock that only waiting moves."""
 
-    def __init__(self, answers: Iterable[Busy | Unanswered]) -> None:
+    def __init__(self, answers: Iterable[Busy | JobSourceError]) -> None:
         self.now = 1000.0
         self.looks: list[float] = []
         self.lines: list[str] = []
         self.stops = 1e9
         """Seconds after which somebody wants it to end."""
-        self._answers: Iterator[Busy | Unanswered] = iter(answers)
-        self._last: Busy | Unanswered = IDLE
+        self._answers: Iterator[Busy | JobSourceError] = iter(answers)
+        self._last: Busy | JobSourceError = IDLE
 
     async def ask(self, _source: Source) -> Busy:
         self.looks.append(self.now - 1000)
         self._last = next(self._answers, self._last)
-        if isinstance(self._last, Unanswered):
+        if isinstance(self._last, JobSourceError):
             raise self._last
         return self._last
 

@@ -10,7 +10,7 @@ import pytest
 
 from modelyard.cluster.connection import connect
 from modelyard.engine import EngineError
-from modelyard.engine.automation import led
+from modelyard.engine.automation import redirected_contexts
 
 ROOT = "urn:pulumi:dev::modelyard::"
 FAR = f"{ROOT}modelyard:index:Platform$modelyard:index:RemoteCluster::far"
@@ -60,7 +60,7 @@ def server_of(context: str) -> str:
 
 
 def test_the_old_name_leads_the_new_way(kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = led(STATE, {"": "main", "far": "modelyard-remote-far"}, tmp_path)
+    given = redirected_contexts(STATE, {"": "main", "far": "modelyard-remote-far"}, tmp_path)
     added, own = given["KUBECONFIG"].split(os.pathsep)
     assert (own, Path(added).stat().st_mode & 0o777) == (str(kubeconfig), 0o600)
     monkeypatch.setenv("KUBECONFIG", given["KUBECONFIG"])
@@ -75,20 +75,20 @@ def test_a_new_way_to_the_platform_s_cluster_may_be_the_current_context(
     kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = [{**STATE[1], "inputs": {"context": "old"}}]
-    monkeypatch.setenv("KUBECONFIG", led(state, {"": None}, tmp_path)["KUBECONFIG"])
+    monkeypatch.setenv("KUBECONFIG", redirected_contexts(state, {"": None}, tmp_path)["KUBECONFIG"])
     assert server_of("old") == "https://main"
 
 
 @pytest.mark.parametrize("ways", [{"": "main", "far": "farm"}, {"": "farm", "far": "barn"}])
 def test_a_name_that_is_in_use_keeps_its_meaning(kubeconfig: Path, tmp_path: Path, ways: dict[str, str | None]) -> None:
     """The second: what was the remote cluster's context is the platform's now, and the engine goes there by it."""
-    given = led([one for one in STATE if one["type"] != "pulumi:providers:kubernetes"], ways, tmp_path)
+    given = redirected_contexts([one for one in STATE if one["type"] != "pulumi:providers:kubernetes"], ways, tmp_path)
     assert given == {}
 
 
 def test_a_cluster_that_the_stack_has_left_needs_its_old_way(kubeconfig: Path, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="remote cluster far has left the stack file") as failed:
-        led(STATE, {"": "main"}, tmp_path)
+        redirected_contexts(STATE, {"": "main"}, tmp_path)
     assert "give the kubeconfig a context farm" in failed.value.remedy
     kubeconfig.write_text(kubeconfig.read_text().replace('"barn"', '"farm"'))
-    assert led(STATE, {"": "main"}, tmp_path) == {}
+    assert redirected_contexts(STATE, {"": "main"}, tmp_path) == {}

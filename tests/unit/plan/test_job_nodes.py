@@ -12,8 +12,8 @@ from modelyard.kube.scheduling import node_index as boxes
 from modelyard.kube.scheduling.capacity import MANY, amount, obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
-from modelyard.plan.asks import Ask
 from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
+from modelyard.plan.run_requests import Ask
 from modelyard.stack.pool import Flavor, Toleration
 from modelyard.workloads.facts.heads import Head
 
@@ -129,7 +129,7 @@ def test_nodes_that_differ_by_less_than_a_pod_are_not_looked_at_one_by_one(monke
         (number, Node(f"n{number}", {}, (), {"cpu": Fraction(64), "memory": Fraction(500 * GI + number * 1024)}))
         for number in range(1000)
     ]
-    sizes = boxes.Sizes(there, ("cpu", "memory"))
+    sizes = boxes.NodeIndex(there, ("cpu", "memory"))
     wants = [{"cpu": Fraction(1), "memory": Fraction(GI * gi)} for gi in range(4, 404)]
     assert [sizes.total(wanted) for wanted in wants] == [1000 * min(64, 500 // gi) for gi in range(4, 404)]
     # Half of the nodes hold one pod of the last size: that takes about ten halvings.

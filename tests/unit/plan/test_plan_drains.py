@@ -8,7 +8,7 @@ import pytest
 from modelyard.findings import Severity
 from modelyard.kube.state import ObjectKey, Scaler
 from modelyard.plan.store import plan_from_json, plan_to_json
-from modelyard.probes import Broker, Dashboard, HeadService, Numbers, Unnamed
+from modelyard.probes import Broker, Dashboard, HeadService, NoJobSource, Numbers
 from modelyard.stack.config import CeleryJobs, Drain, RayJobs
 
 ROUTE, HEAD, RAY, CELERY = (
@@ -233,7 +233,7 @@ def test_the_quiet_time_is_the_grace_period_of_the_pods_that_send_requests(dev: 
 @pytest.mark.parametrize("jobs", [CeleryJobs(), CeleryJobs(query="up")])
 def test_nobody_to_ask_is_a_warning_with_what_to_set(prod: Any, jobs: CeleryJobs) -> None:
     plan = draining(with_memory(prod.applied(), "celery", "48Gi"), celery=jobs).plan()
-    assert isinstance(plan.drains[0].source, Unnamed)
+    assert isinstance(plan.drains[0].source, NoJobSource)
     (finding,) = findings(plan, "RES105")
     assert finding.severity is Severity.WARNING
     assert finding.target == CELERY

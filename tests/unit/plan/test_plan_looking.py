@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.plan.job_status import looked
-from modelyard.probes import Broker, Busy, HeadService, Source, Unanswered
+from modelyard.plan.job_status import with_job_status
+from modelyard.probes import Broker, Busy, HeadService, JobSourceError, Source
 from modelyard.stack.config import CeleryJobs, Waiver
 
 TODAY = date(2026, 11, 21)
@@ -16,15 +16,15 @@ RAY = "deployment-ray-model-training-worker"
 
 
 @pytest.fixture
-def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | Unanswered], list[Source]]:
+def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | JobSourceError], list[Source]]:
     """Makes every side give the same answer; returns who will have been asked."""
 
-    def install(said: Busy | Unanswered) -> list[Source]:
+    def install(said: Busy | JobSourceError) -> list[Source]:
         asked: list[Source] = []
 
         def ask(source: Source) -> Busy:
             asked.append(source)
-            if isinstance(said, Unanswered):
+            if isinstance(said, JobSourceError):
                 raise said
             return said
 
@@ -40,7 +40,7 @@ def flip(site: Any) -> Any:
 
 def found(site: Any) -> list[Any]:
     plan = site.plan()
-    return list(looked(site.stack, plan, TODAY).findings[len(plan.findings) :])
+    return list(with_job_status(site.stack, plan, TODAY).findings[len(plan.findings) :])
 
 
 def test_jobs_are_a_note_at_the_line_of_the_stack(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
@@ -53,16 +53,16 @@ def test_jobs_are_a_note_at_the_line_of_the_stack(dev: Any, answer: Callable[[Bu
     assert len(asked) == 1
 
 
-def test_no_answer_is_a_warning_with_its_reason(dev: Any, answer: Callable[[Unanswered], list[Source]]) -> None:
-    answer(Unanswered("HTTP 401", "give a token"))
+def test_no_answer_is_a_warning_with_its_reason(dev: Any, answer: Callable[[JobSourceError], list[Source]]) -> None:
+    answer(JobSourceError("HTTP 401", "give a token"))
     (finding,) = found(flip(dev))
     assert (finding.code, finding.severity) == ("RES105", Severity.WARNING)
     assert finding.summary == "nobody can say whether a job runs on Ray: HTTP 401"
     assert finding.remedy == "give a token; or apply with --no-drain while no job runs"
 
 
-def test_it_can_be_waived(dev: Any, answer: Callable[[Unanswered], list[Source]]) -> None:
-    answer(Unanswered("HTTP 401"))
+def test_it_can_be_waived(dev: Any, answer: Callable[[JobSourceError], list[Source]]) -> None:
+    answer(JobSourceError("HTTP 401"))
     (finding,) = found(flip(dev).asking(waivers=(Waiver("RES105", "known", date(2030, 1, 1)),)))
     assert finding.waived
 
@@ -104,9 +104,9 @@ def test_what_waits_in_the_queue_of_a_side_that_a_switch_back_leaves_is_told(
     assert [type(source) for source in asked] == [Broker]
 
 
-@pytest.mark.parametrize("said", [Busy(0, 0), Unanswered("HTTP 401")])
+@pytest.mark.parametrize("said", [Busy(0, 0), JobSourceError("HTTP 401")])
 def test_an_empty_queue_of_such_a_side_and_no_answer_are_nothing(
-    dev: Any, answer: Callable[[Busy | Unanswered], list[Source]], said: Busy | Unanswered
+    dev: Any, answer: Callable[[Busy | JobSourceError], list[Source]], said: Busy | JobSourceError
 ) -> None:
     asked = answer(said)
     assert found(back(dev)) == []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.gathered import RunObjects
+from modelyard.cluster.pool_objects import RunObjects
 from modelyard.runs.pool.logs import of_part, sources
 from modelyard.runs.pool.runs import Run, near_runs, runs_of
 from tests.pool import LONG_AGO, RECENTLY, condition, job, pod, spec

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.gathered import PoolObjects
+from modelyard.cluster.pool_objects import PoolObjects
 from modelyard.report.pool import Asked, pool_text
 from modelyard.runs.pool import PoolView, Usage, pool_view
 from modelyard.runs.pool.usage import Known

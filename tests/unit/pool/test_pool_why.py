@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.gathered import FarObjects, PoolObjects, RunObjects
-from modelyard.runs.pool import Why, runs_of, why
+from modelyard.cluster.pool_objects import FarObjects, PoolObjects, RunObjects
+from modelyard.runs.pool import Diagnosis, runs_of, why
 from modelyard.runs.pool.diagnosis import Cause
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Team, WorkerCluster
@@ -49,7 +49,7 @@ def ask(config: Config) -> Any:
         trials: Any = (),
         remote: str = "",
         **objects: Any,
-    ) -> Why:
+    ) -> Diagnosis:
         (run,) = [one for one in runs_of(RunObjects((body, *trials), ())) if one.stack == "dev"]
         given = {name: tuple(bodies) if isinstance(bodies, list) else bodies for name, bodies in objects.items()}
         everything: dict[str, Any] = {
@@ -67,7 +67,7 @@ def ask(config: Config) -> Any:
     return call
 
 
-def words(found: Why) -> str:
+def words(found: Diagnosis) -> str:
     parts = [found.summary, *(part for cause in found.causes for part in (cause.summary, *cause.details)), *found.helps]
     return "\n".join(parts)
 
@@ -506,7 +506,7 @@ def far(config: Config) -> Config:
     return config._replace(teams=(team, Team("speech", ())), worker_clusters=clusters)
 
 
-def explain(far: Config, body: dict[str, Any], there: dict[str, FarObjects] | None = None, **objects: Any) -> Why:
+def explain(far: Config, body: dict[str, Any], there: dict[str, FarObjects] | None = None, **objects: Any) -> Diagnosis:
     (run,) = runs_of(RunObjects((body,), ()))
     given = {name: tuple(bodies) for name, bodies in objects.items()}
     local = {"local_queues": (local_queue(),), "queues": (cluster_queue("team-vision"),), "kueue": True}

@@ -1,6 +1,6 @@
 """The list of runs."""
 
-from modelyard.cluster.gathered import RunObjects
+from modelyard.cluster.pool_objects import RunObjects
 from modelyard.report.runs import runs_text
 from modelyard.report.style import Style
 from modelyard.runs.pool.runs import runs_of

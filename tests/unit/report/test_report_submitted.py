@@ -2,7 +2,7 @@
 
 import pytest
 
-from modelyard.cluster.gathered import QUEUE, STACK
+from modelyard.cluster.pool_objects import QUEUE, STACK
 from modelyard.report.job import submitted_text
 
 

@@ -7,7 +7,7 @@ there would then belong to no stack, even if the cluster is only away for a mome
 import re
 from typing import Final
 
-from modelyard.cluster.held import REMOTE
+from modelyard.cluster.engine_state import REMOTE
 
 _FORGETTING: Final = re.compile(r"\s*[^.\n]*PULUMI_K8S_DELETE_UNREACHABLE[^.\n]*\.?")
 _UNREACHED: Final = re.compile(

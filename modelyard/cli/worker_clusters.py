@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cli.job.shared import Found
-    from modelyard.cluster.gathered import FarObjects
+    from modelyard.cluster.pool_objects import FarObjects
     from modelyard.runs.pool import Run
 
 
@@ -23,8 +23,8 @@ def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
     if not run.dispatched or run.over:
         return {}
     from modelyard.cluster.connection import ClusterError, connect
-    from modelyard.cluster.gathered import FarObjects
     from modelyard.cluster.lists import pods_of_run, workloads_in
+    from modelyard.cluster.pool_objects import FarObjects
 
     contexts = _contexts(config)
     found = {}

@@ -1,6 +1,6 @@
 """The sides of a stack: its part in the platform's cluster, and its part in each remote cluster.
 
-To look at all clusters of a stack, use ``sides_of``; with a plan at hand, ``Plan.sides``.
+To look at all clusters of a stack, use ``cluster_parts``; with a plan at hand, ``Plan.sides``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ _WRITTEN = {"queues": "quota"}
 """Facts of a remote cluster that have another name in the stack file."""
 
 
-class Side(NamedTuple):
+class ClusterPart(NamedTuple):
     """What a stack asks for in one cluster is made of this, beside the project's patches."""
 
     stack: Stack
@@ -53,18 +53,18 @@ class Side(NamedTuple):
         return (*self.path, *(_WRITTEN.get(str(key), key) for key in where[1:2]))
 
 
-def sides_of(stack: Stack) -> tuple[Side, ...]:
+def cluster_parts(stack: Stack) -> tuple[ClusterPart, ...]:
     """The sides of a stack, the platform's first."""
-    return (platform_side(stack), *(remote_side(stack, one) for one in remote_clusters(stack.config)))
+    return (home_part(stack), *(remote_part(stack, one) for one in remote_clusters(stack.config)))
 
 
-def platform_side(stack: Stack) -> Side:
+def home_part(stack: Stack) -> ClusterPart:
     """The side in the platform's cluster."""
     sizes = sized_resources(stack.config)
-    return Side(stack, stack_facts(stack, workloads(stack.config), sizes), ("platform",), sizes)
+    return ClusterPart(stack, stack_facts(stack, workloads(stack.config), sizes), ("platform",), sizes)
 
 
-def remote_side(stack: Stack, remote: RemoteCluster) -> Side:
+def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:
     """The side in a remote cluster, which has nothing of the platform."""
     config = stack.config
     there = config._replace(
@@ -78,10 +78,10 @@ def remote_side(stack: Stack, remote: RemoteCluster) -> Side:
         worker_clusters=(),
     )
     side = stack._replace(config=there, context=remote.context, remote=remote.name)
-    return Side(side, {**stack_facts(side, ()), **remote_facts(remote)}, remote.path)
+    return ClusterPart(side, {**stack_facts(side, ()), **remote_facts(remote)}, remote.path)
 
 
-def told_there(finding: Finding, cluster: str) -> Finding:
+def on_cluster(finding: Finding, cluster: str) -> Finding:
     """The finding under the name of the remote cluster that it is about; as it is for the platform's."""
     if not cluster:
         return finding
@@ -89,7 +89,7 @@ def told_there(finding: Finding, cluster: str) -> Finding:
     return finding._replace(target=target, summary=f"on {cluster}: {finding.summary}")
 
 
-def told_of(findings: Iterable[Finding], cluster: str) -> Iterator[Finding]:
+def of_cluster(findings: Iterable[Finding], cluster: str) -> Iterator[Finding]:
     """The findings that may be about a cluster, under the names that objects have there."""
     for finding in findings:
         if not cluster or not finding.target:
