@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 # The first Python that runs and is new enough; a name on PATH may be a shim that does not run.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
-# What setup installs: dev, or runtime for those who only run modelyard.
+# What setup installs: dev; or, to only run modelyard, runtime, or aws with pulumi-aws.
 LOCK ?= dev
 BIN := .venv/bin
 READY := .venv/.$(LOCK)
@@ -13,11 +13,10 @@ READY := .venv/.$(LOCK)
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## make .venv with modelyard in it; LOCK=runtime leaves out what only its developers need
+setup: $(READY) ## make .venv with modelyard in it; LOCK=runtime or LOCK=aws leaves out what only its developers need
 
-# Bytecode is written once here, so that the first command is as quick as the second. What developers have includes
-# what users need.
-$(READY): requirements/$(LOCK).txt pyproject.toml
+# Bytecode is written once here, so that the first command is as quick as the second. Each lock includes the runtime's.
+.venv/.%: requirements/%.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer on PATH; install one or set PYTHON=/path/to/python" >&2; exit 2; }
 	@echo "setting up .venv (about a minute, once)"
 	@"$(PYTHON)" -m venv --clear .venv
@@ -27,7 +26,7 @@ $(READY): requirements/$(LOCK).txt pyproject.toml
 	@$(BIN)/python -m compileall -q .venv modelyard >/dev/null || true
 	@touch .venv/.runtime $@
 
-demo: $(READY) ## plan the three example environments offline and write their patches
+demo: .venv/.runtime ## plan the three example environments offline and write their patches
 	@$(BIN)/modelyard plan --all
 	@echo
 	@$(BIN)/modelyard render --all
@@ -87,8 +86,9 @@ docs: $(READY) ## make the generated pages, shown output and pictures again; bui
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 lock: ## resolve the dependencies again, with hashes
-	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev pyproject.toml -o requirements/dev.txt
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group dev --extra aws pyproject.toml -o requirements/dev.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group build --constraint requirements/dev.txt pyproject.toml -o requirements/runtime.txt
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group build --constraint requirements/dev.txt --extra aws pyproject.toml -o requirements/aws.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:jobs -o requirements/jobs.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:notebooks -o requirements/notebooks.txt
 

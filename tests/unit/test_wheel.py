@@ -1,9 +1,11 @@
 """What a wheel has in it, and what its users install beside it."""
 
+import ast
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -57,7 +59,7 @@ def test_every_table_and_every_port_is_in_the_notice(names: list[str]) -> None:
 
 
 def test_the_notice_names_the_versions_that_the_tables_are_made_from() -> None:
-    folder = ROOT / "modelyard" / "merge" / "data"
+    folder = ROOT / "modelyard" / "kube" / "merge" / "data"
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     for script in folder.glob("generate*.py"):
         # A kind's version, such as v1beta2, has no dots.
@@ -74,6 +76,36 @@ def packages(name: str) -> dict[str, str]:
 
 
 def test_users_install_a_part_of_what_developers_do_at_the_same_versions() -> None:
-    runtime, dev = packages("runtime"), packages("dev")
-    assert runtime.items() < dev.items()
+    runtime, aws, dev = packages("runtime"), packages("aws"), packages("dev")
+    assert runtime.items() < aws.items() < dev.items()
+    assert set(aws) - set(runtime) == {"pulumi-aws"}
     assert {"pytest", "mypy", "ruff", "playwright", "mkdocs-material"} & set(runtime) == set()
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Nothing counts on a package that another one happens to bring; of what is declared, everything is imported."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[<>=]", name)[0] for name in project["dependencies"]}
+    aws = {re.split(r"[<>=]", name)[0] for name in project["optional-dependencies"]["aws"]}
+    imported = {
+        name
+        for folder in ("modelyard", "components", "policies", "stacks")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in third_party(path)
+    }
+    # Only users of conda lists need its solver, and modelyard says so. The Kubernetes package brings its plugin's version.
+    assert imported - {"py-rattler"} == (declared | aws) - {"pulumi-kubernetes"}
+
+
+def third_party(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    own = {"modelyard", "components", "policies", "stacks", *sys.stdlib_module_names}
+    return {_DISTRIBUTIONS.get(name, name.replace("_", "-")) for name in found - own}
+
+
+_DISTRIBUTIONS = {"yaml": "pyyaml", "rattler": "py-rattler"}
