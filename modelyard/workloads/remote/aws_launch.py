@@ -40,7 +40,7 @@ from components.launching import launch
 launch(here / "job.json")
 '''
 _PROJECT: Final = """# {form}, job {job} of resource {resource}: {type} in {region}, at most {limit} s.
-# Somewhere below the project's folder, with the project's virtual environment and credentials of account {account}:
+# Run it below the project's folder, in its virtual environment (make setup LOCK=aws), as account {account}:
 # pulumi stack init {name}
 # pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
 # pulumi config set dataManifest SHA256        # where export.sh has said one
