@@ -6,9 +6,9 @@ from typing import Final
 
 from pulumi_aws import ec2
 
+from modelyard.hardware.instances import types
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
 from modelyard.hardware.regions import may_be_in
-from modelyard.hardware.rented import types
 from modelyard.stack.aws import Aws, NodeGroup
 from modelyard.stack.names import instead
 from modelyard.stack.words import did_you_mean

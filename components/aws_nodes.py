@@ -6,8 +6,8 @@ import pulumi
 from pulumi_aws import ec2, eks, iam
 
 from components.aws_cluster import attached
+from modelyard.hardware.instances import types
 from modelyard.hardware.machines import product_on
-from modelyard.hardware.rented import types
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.stack.aws import Aws, NodeGroup
 from modelyard.workloads.remote.aws_rights import trust

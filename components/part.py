@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pulumi
 
-from modelyard.engine.program.record import Applied
-from modelyard.engine.program.resource import declare
+from modelyard.engine.program.resource import Applied, declare
 from modelyard.engine.program.undoing import handed_over, let_go, noted
 from modelyard.plan import Plan, TargetPlan
 

@@ -5,8 +5,7 @@ import pulumi
 from modelyard.engine.home import Cluster
 from modelyard.engine.program.approved import Guard
 from modelyard.engine.program.live import Live
-from modelyard.engine.program.record import Applied
-from modelyard.engine.program.resource import PROVIDER, declare
+from modelyard.engine.program.resource import PROVIDER, Applied, declare
 from modelyard.engine.program.undoing import let_go
 from modelyard.plan import Plan
 

@@ -109,7 +109,7 @@ def _answers(result: Planned, server: "Server | None") -> tuple[Finding, ...]:
     """What a Prometheus server says to the stack's queries."""
     if server is None or result.stack is None or result.plan is None:
         return ()
-    from modelyard.plan.live_queries import answers
+    from modelyard.plan.checks.live_queries import answers
     from modelyard.probes.prometheus import ServerError
 
     try:

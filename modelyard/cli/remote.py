@@ -28,7 +28,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Resolves, prints and writes."""
-    from modelyard.hardware.rented import provider_of
+    from modelyard.hardware.instances import provider_of
     from modelyard.report.remote import RemoteResource, remote_document, remote_text
     from modelyard.stack import apply_waivers
     from modelyard.workloads.remote import CODES, check_remote, offers

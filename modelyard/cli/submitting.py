@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from modelyard.cluster import Refusal
     from modelyard.runs.jobs import Submission
     from modelyard.stack import Stack
-    from modelyard.stack.pipelines import Pipeline
+    from modelyard.stack.jobs import Pipeline
 
 
 def need_job(stack: "Stack", name: str) -> None:

@@ -4,16 +4,17 @@ It is part of where a plan starts from: an apply puts back, or deletes, what the
 for. Nothing of the engine is imported, so that a live plan stays as fast as its API server.
 """
 
+import os
+import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from modelyard.cluster.engine import EngineError, ask_engine
 from modelyard.files import parse_json
 from modelyard.kube.state import Held, ObjectKey, key_of
 
 RECORD = "modelyard:index:Applied"
-"""Type of ``modelyard.engine.program.record.Applied``."""
+"""Type of ``modelyard.engine.program.resource.Applied``."""
 LEDGER = "modelyard:Ledger"
 """Type of ``engine.ledger.Ledger`` within the provider for Python resources."""
 REMOTE = "modelyard:index:RemoteCluster"
@@ -90,3 +91,41 @@ def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[Ob
             if outputs.get("mode") == "managed":
                 forgotten[key] = Held(managed=True, forgotten=True)
     return {key: held._replace(role=roles.get(key, "")) for key, held in {**forgotten, **found}.items()}
+
+
+# One answer of the engine's own command line. Nothing of the engine is imported, so that who asks stays fast.
+TIMEOUT = 60
+"""Seconds that an answer may take."""
+
+
+class EngineError(Exception):
+    """The engine does not run, or does not end: why."""
+
+
+def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """What ``pulumi`` says; how it ended is the caller's to judge.
+
+    Without a passphrase the empty one counts: that of a state without secrets.
+
+    Args:
+        root: the project's folder.
+        arguments: of the program.
+
+    Raises:
+        EngineError: there is no such program, it cannot be started, or it takes too long.
+    """
+    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
+    try:
+        return subprocess.run(
+            ("pulumi", *arguments),
+            cwd=root,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise EngineError("the Pulumi engine (pulumi) is not on PATH") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineError(str(error)) from error

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 from lightkube import Client
 
+from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import identity, read
+from modelyard.cluster.retries import busy, patiently, status
 from modelyard.kube.state import ObjectKey
 
 AT_ONCE = 8
@@ -25,3 +27,43 @@ def present(client: Client, keys: Iterable[ObjectKey]) -> tuple[str, dict[Object
         found = [pool.submit(read, client, key) for key in wanted]
         bodies = {key: job.result() for key, job in zip(wanted, found, strict=True)}
         return uid.result(), {key: body for key, body in bodies.items() if body is not None}
+
+
+# Whether objects are there that pods name, without a look at what is in them.
+NAMED_BY_PODS: Final = {
+    "ConfigMap": "configmaps",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "Secret": "secrets",
+    "ServiceAccount": "serviceaccounts",
+}
+"""Kinds of ``v1``, each with its name in a path."""
+_METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+"""No content of a Secret comes here."""
+
+
+def absent(client: Client, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
+    """Those of the objects that are not there for sure: of what these credentials may not read nobody knows.
+
+    Args:
+        client: of the cluster.
+        keys: of kinds in ``NAMED_BY_PODS``.
+
+    Raises:
+        ClusterError: the API server does not answer.
+    """
+    wanted = tuple(keys)
+    if not wanted:
+        return ()
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = zip(wanted, pool.map(lambda key: _is_absent(client, key), wanted), strict=True)
+        return tuple(key for key, gone in found if gone)
+
+
+def _is_absent(client: Client, key: ObjectKey) -> bool:
+    http = transport(client)
+    path = f"/api/v1/namespaces/{key.namespace}/{NAMED_BY_PODS[key.kind]}/{key.name}"
+    answer = ask_server(lambda: patiently(lambda: http.get(path, headers=_METADATA), busy), key.name)
+    if answer.status_code in (403, 404):
+        return bool(answer.status_code == 404 and status(answer).get("kind") == "Status")
+    ask_server(answer.raise_for_status, key.name)
+    return False

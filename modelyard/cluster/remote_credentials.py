@@ -18,7 +18,7 @@ import httpx2
 from yaml import YAMLError, safe_load
 
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
-from modelyard.cluster.engine import EngineError, ask_engine
+from modelyard.cluster.engine_state import EngineError, ask_engine
 from modelyard.servers import origin_of
 from modelyard.stack.config import Stack, dotted
 from modelyard.temporary import temporary_folder, write_private

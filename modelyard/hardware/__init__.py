@@ -7,8 +7,8 @@ file (``rules``), what a node's labels say (``nodes``), and the clouds' machine 
 Does not read stack files, render workloads, place pods (``kube.scheduling`` does), or apply waivers.
 """
 
-from modelyard.hardware.allocation import serves
 from modelyard.hardware.cards import Ambiguous, Card, Unknown, find, near_cards, products, resolve
+from modelyard.hardware.limits import serves
 from modelyard.hardware.rules import check
 from modelyard.hardware.table import Row, table
 from modelyard.hardware.verdict import Verdict, verdict

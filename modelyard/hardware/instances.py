@@ -5,6 +5,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from modelyard.hardware.cards import Card, cards, rows
+from modelyard.stack.config import Config
+from modelyard.stack.jobs import Resource
+from modelyard.stack.remote import Provider
 
 
 class Instance(NamedTuple):
@@ -69,3 +72,23 @@ def _number(text: str) -> float | None:
 
 def _whole(text: str) -> int | None:
     return int(text) if text else None
+
+
+# Which machine a resource rents: its provider, its type, and what the table knows of it. Read only when asked for.
+def types(cloud: str) -> Mapping[str, Instance]:
+    """The machine types of a cloud; what is put together from parts (``n1-* + 1x``) is none."""
+    return {one.type: one for one in instances() if one.cloud == cloud and " " not in one.type}
+
+
+def provider_of(config: Config, resource: Resource) -> Provider | None:
+    """The provider that a resource names, None where it names none or there is none."""
+    wanted = resource.remote.provider if resource.remote is not None else None
+    return next((one for one in config.providers if one.name == wanted), None)
+
+
+def machine_of(config: Config, resource: Resource) -> Instance | None:
+    """The machine that a resource asks for, None where it rents none or nobody knows it."""
+    provider = provider_of(config, resource)
+    if provider is None or resource.remote is None or resource.remote.instance_type is None:
+        return None
+    return types(provider.kind).get(resource.remote.instance_type)

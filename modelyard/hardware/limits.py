@@ -6,6 +6,8 @@ training and inference (``REQ`` in ``data/README.md``). Its GB are read as 10^9 
 
 from typing import NamedTuple
 
+from modelyard.stack.config import Allocation, Config
+
 
 class Listed(NamedTuple):
     """One row of the table of supported GPUs."""
@@ -68,3 +70,14 @@ RAY_DEFAULT = (23, 7)
 
 CONSUMER_TIMEOUT_SECONDS = 30 * 60
 """RabbitMQ's own limit on an unacknowledged delivery, since 3.8.17 (RabbitMQ documentation, consumers)."""
+
+
+# Which GPU allocation modes a training pod can serve.
+def serves(config: Config) -> tuple[Allocation, ...]:
+    """The modes that tasks may choose on this stack's active training backend, in the order single, partial, multi_gpu.
+
+    Celery trains one job per replica and serves ``single`` only. Release and GPU are not judged here.
+    """
+    if config.training == "celery":
+        return ("single",)
+    return ("single", "partial", "multi_gpu") if config.gpu.per_worker >= 2 else ("single", "partial")

@@ -15,7 +15,7 @@ from modelyard.names import GPU_RESOURCE, SHARED_RESOURCE
 from modelyard.quantity import GB
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
-from modelyard.stack.partitions import Partition
+from modelyard.stack.pool import Partition
 
 CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
 """The label by which a node says which configuration its device plugin takes."""

@@ -15,7 +15,7 @@ from modelyard.hardware.nodes import check_nodes
 from modelyard.kube import merge
 from modelyard.kube.scheduling.room import Room, room_of
 from modelyard.kube.state import ClusterState, Node
-from modelyard.plan.autoscaling import check_autoscaling
+from modelyard.plan.autoscaling import check_autoscaling, check_scalers
 from modelyard.plan.checks.dispatch import check_clusters
 from modelyard.plan.checks.needed import Absent, check_needed
 from modelyard.plan.checks.placement import check_placement
@@ -30,7 +30,6 @@ from modelyard.plan.objects import Objects, planned_objects
 from modelyard.plan.order import order
 from modelyard.plan.reach import check_reach
 from modelyard.plan.remotes import RemoteStart, plan_remote
-from modelyard.plan.scalers import check_scalers
 from modelyard.plan.secrets import findings_without
 from modelyard.plan.trace import place_field
 from modelyard.plan.unsettled import Unsettled, unsettled

@@ -6,9 +6,8 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.kube.scheduling.pods import grace_of
 from modelyard.kube.state import Scaler
-from modelyard.plan.autoscaling import most_replicas, wakes
+from modelyard.plan.autoscaling import most_replicas, scalers_of, wakes
 from modelyard.plan.keda import Scaling, scalings
-from modelyard.plan.scalers import scalers_of
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.probes import Broker, Dashboard, Drain, HeadService, NoJobSource, Numbers, Source, TrainingBackend
 from modelyard.probes.values import NAMES

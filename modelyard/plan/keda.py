@@ -7,7 +7,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.kube.scheduling.pods import grace_of, replicas_of
 from modelyard.kube.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, ObjectKey, Scaler, annotations_of
-from modelyard.plan.scalers import scalers_of
+from modelyard.plan.autoscaling import scalers_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
 from modelyard.stack.durations import text

@@ -177,8 +177,8 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         # Imports take as long as the engine's answer.
         from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.dryrun import dry_run
+        from modelyard.cluster.present import absent
         from modelyard.cluster.request_counts import Counter
-        from modelyard.cluster.there import absent
 
         if far:
             from modelyard.cluster.remote_credentials import write_remote_credentials

@@ -15,8 +15,7 @@ from modelyard.preview.values import FieldDiff, SubmissionDiff, SubmissionKind
 from modelyard.stack import durations
 from modelyard.stack.config import PatchChoice, Stack
 from modelyard.stack.environments import Environment
-from modelyard.stack.notebooks import Notebooks
-from modelyard.stack.pipelines import Pipeline
+from modelyard.stack.jobs import Notebooks, Pipeline
 from modelyard.stack.plain import plain
 
 Submitted = Mapping[tuple[SubmissionKind, str], Mapping[merge.Path, Any]]

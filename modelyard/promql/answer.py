@@ -7,8 +7,8 @@ from modelyard.promql.functions import FUNCTIONS, UNKNOWN, Series
 from modelyard.promql.infer import infer
 from modelyard.promql.labels import ABSENT, NAME
 from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.shape import Shape
 from modelyard.promql.syntax import COMPARISONS, Binary, Call, Node, Selector, children
+from modelyard.promql.values import Shape
 
 _LONGEST_REMEDY = 100
 """Characters of a query that is written out in a remedy."""

@@ -12,9 +12,20 @@ from modelyard.promql.functions import FUNCTIONS, UNKNOWN, Function, Series
 from modelyard.promql.labels import ABSENT, ANY, EMPTY, NAME, PRESENT, Labels, Values, selected
 from modelyard.promql.operators import operate
 from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.shape import TEXT, Shape, scalar, vector
 from modelyard.promql.syntax import Aggregate, Call, Node, Subquery
-from modelyard.promql.values import ANYTHING, AT_LEAST_ONE, NOT_NEGATIVE, ONE, Interval, exactly, negative
+from modelyard.promql.values import (
+    ANYTHING,
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    ONE,
+    TEXT,
+    Interval,
+    Shape,
+    exactly,
+    negative,
+    scalar,
+    vector,
+)
 
 DEFAULT_STEP = 60.0
 """Seconds: ``global.evaluation_interval`` of a server that nobody configured, a subquery's step where it has none."""

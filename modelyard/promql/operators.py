@@ -17,9 +17,8 @@ from modelyard.promql.labels import (
     unique,
 )
 from modelyard.promql.problems import Kind, Problem
-from modelyard.promql.shape import Shape, scalar, vector
 from modelyard.promql.syntax import COMPARISONS, SETS, Binary
-from modelyard.promql.values import TRUTH, Interval, combined, holds, hull, kept
+from modelyard.promql.values import TRUTH, Interval, Shape, combined, holds, hull, kept, scalar, vector
 
 
 def operate(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape:

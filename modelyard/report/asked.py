@@ -11,11 +11,9 @@ from modelyard.report.style import PLAIN, Style, table
 from modelyard.report.values import count
 from modelyard.stack import Config
 from modelyard.stack.environments import Environment
-from modelyard.stack.jobs import Job, Resource
-from modelyard.stack.notebooks import NotebookUser
-from modelyard.stack.partitions import Partition
+from modelyard.stack.jobs import Job, NotebookUser, Resource
 from modelyard.stack.plain import plain
-from modelyard.stack.pool import Quota
+from modelyard.stack.pool import Partition, Quota
 from modelyard.stack.remote import RemoteQuota
 from modelyard.workloads.facts.notebooks import namespace_of_server
 from modelyard.workloads.facts.pool import namespace_of, node_labels

@@ -40,7 +40,7 @@ def _cells(row: Row) -> dict[str, str]:
 
 def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
     """Everything about single GPUs."""
-    from modelyard.plan.cost.cards import card_prices
+    from modelyard.plan.cost.prices import card_prices
     from modelyard.plan.cost.words import card_price
 
     prices = card_prices()

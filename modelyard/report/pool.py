@@ -8,9 +8,9 @@ from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, table
 from modelyard.runs.pool import PoolView
-from modelyard.runs.pool.times import age
 from modelyard.runs.pool.usage import METRIC, Usage
 from modelyard.runs.pool.values import Idle, NodeUse, Owner, ProductUse, QueueUse, QuotaUse, Taker, Waiter
+from modelyard.runs.pool.words import age
 from modelyard.stack.words import few, plural
 
 MOST_ROWS = 20

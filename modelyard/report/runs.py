@@ -6,10 +6,9 @@ from typing import Any
 
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.runs.pool import Diagnosis, Run
-from modelyard.runs.pool.stake import Stake
+from modelyard.runs.pool.owners import Stake
 from modelyard.runs.pool.states import State
-from modelyard.runs.pool.times import age, moment
-from modelyard.runs.pool.words import span
+from modelyard.runs.pool.words import age, moment, span
 from modelyard.stack.words import few, plural
 
 

@@ -12,8 +12,8 @@ from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
 from modelyard.report.values import count as counted
 from modelyard.stack.jobs import Job
 from modelyard.workloads.sizing import Estimate, Sized, Term, apart
-from modelyard.workloads.sizing.numbers import amount, count
 from modelyard.workloads.sizing.sources import SOURCES
+from modelyard.workloads.sizing.values import amount, count
 
 _ADDED = 6
 """Numbers of jobs that share pods that are shown one by one; of more, only their number."""

@@ -10,12 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.stack.environments import Environment
-from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.nodepools import NodePool
-from modelyard.stack.notebooks import Notebooks
-from modelyard.stack.partitions import Partition
-from modelyard.stack.pipelines import Pipeline
-from modelyard.stack.pool import Flavor, Priority, Team, WorkerCluster
+from modelyard.stack.jobs import Job, Notebooks, Pipeline, Resource, Runtime
+from modelyard.stack.pool import Flavor, NodePool, Partition, Priority, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Provider
 
 Training = Literal["ray", "celery"]

@@ -7,7 +7,7 @@ Quantities stay the text that the operator wrote, as in ``config``; numbers that
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, get_args
 
-from modelyard.stack.remote import Remote
+from modelyard.stack.remote import Place, Remote
 
 JobType = Literal["data-sink", "dataset", "training", "batch-prediction", "serving", "llm-serving", "runtime"]
 JOB_TYPES: Final[tuple[JobType, ...]] = get_args(JobType)
@@ -150,3 +150,86 @@ class Resource(NamedTuple):
     """None: as many pods as ``workers``, whatever the load."""
     port: int | None = None
     """On which its pods answer requests, which a Service spreads over them; None: nobody asks them."""
+
+
+# Notebooks that are submitted as jobs, and the servers they are written in, as a stack file describes them.
+class NotebookUser(NamedTuple):
+    """Somebody with a notebook server of their own."""
+
+    name: str
+    """Of the server, and the key of the login's Secret that is theirs."""
+    team: str | None = None
+    """In whose namespace the server is, and submits; None: the only team's, else the platform's namespace."""
+
+
+class NotebookServers(NamedTuple):
+    """The servers in which people write notebooks, one for each. They never have a GPU."""
+
+    image: str
+    """With JupyterLab, the extension and modelyard."""
+    login: str
+    """The Secret with a hashed password for each user, one of this name in each namespace with servers."""
+    project: str | None = None
+    """The project's folder, as the servers see it; None: the workspace."""
+    cpu: str = "1"
+    memory: str = "4Gi"
+    kernel_idle: int = 3600
+    """Seconds without work after which a kernel ends."""
+    users: tuple[NotebookUser, ...] = ()
+
+
+class Notebooks(NamedTuple):
+    """The pods of submitted notebooks. ``memory`` is per GPU and ``cpu`` is for the pod, as for training workers."""
+
+    image: str | None = None
+    """With papermill and the notebooks' kernel; None: nothing can be submitted."""
+    environment: str | None = None
+    """With papermill and the kernel, instead of ``image``."""
+    claim: str = "workspace"
+    """The PersistentVolumeClaim with people's files, one of this name in each namespace that notebooks run in."""
+    path: str = "/home/jovyan/work"
+    """Where the volume is mounted, in the job as in Jupyter."""
+    cpu: str = "4"
+    memory: str = "24Gi"
+    time_limit: int = 21600
+    """Seconds that one notebook may run."""
+    keep: int = 86400
+    """Seconds for which a finished job and its log stay."""
+    servers: NotebookServers | None = None
+    """None: Jupyter is somebody else's."""
+
+
+# Pipelines as a stack file asks for them: stages that run jobs one after another, and what they hand on in storage.
+class Stage(NamedTuple):
+    """One step: a run of a job, or the roll-out of a model to the pods that serve it."""
+
+    name: str
+    job: str | None = None
+    """Name of a job with a command."""
+    rollout: str | None = None
+    """Name of a resource whose pods are replaced by ones that serve what the stage reads."""
+    needs: tuple[str, ...] = ()
+    """Stages that have to succeed before it starts."""
+    reads: tuple[str, ...] = ()
+    """Artifacts, by the names under which stages before it write them, or the pipeline has them as inputs."""
+    writes: tuple[str, ...] = ()
+
+
+class Pipeline(NamedTuple):
+    """Stages that are submitted together."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    artifacts: Place | None = None
+    """Where its runs write, each below its own name; None: its stages hand on nothing."""
+    inputs: Mapping[str, Place] = {}
+    """What is there before the first stage, by the name under which stages read it."""
+    image: str | None = None
+    """With Python, for the pod that starts one stage after another; None: the runtime's."""
+    keep: int = 86400
+    """Seconds that a finished run stays, with all of its stages, for their logs; it holds no GPU."""
+
+    @property
+    def jobs(self) -> frozenset[str]:
+        """Names of the jobs that its stages run."""
+        return frozenset(stage.job for stage in self.stages if stage.job)

@@ -84,3 +84,60 @@ class Priority(NamedTuple):
     value: int
     """The larger, the more urgent."""
     description: str = ""
+
+
+# How the GPUs of nodes are divided, as a stack file asks for it.
+PartitionMode = Literal["mig", "mps", "time-slicing"]
+MigStrategy = Literal["mixed", "single"]
+
+
+class Partition(NamedTuple):
+    """One way to divide the GPUs of nodes. The nodes are those that carry its name as a label, all GPUs of them."""
+
+    name: str
+    mode: PartitionMode
+    flavor: str | None = None
+    """Of whose nodes it is; None: of nodes with the GPU."""
+    gpu: str | None = None
+    """The GPU; None: the flavor's, else the stack's."""
+    layout: Mapping[str, int] = {}
+    """Slices of one GPU by MIG profile."""
+    strategy: MigStrategy = "mixed"
+    """What MIG slices are called: ``mixed`` by their profile, ``single`` as if they were GPUs."""
+    replicas: int | None = None
+    """Pods that share one GPU; None with MIG."""
+    rename: bool = True
+    """Whether shared GPUs have a name of their own, so that nobody counts them as whole ones."""
+    fail_requests_greater_than_one: bool = True
+    """Whether a container that asks for several shared GPUs is refused; with MPS it always is."""
+
+
+# Pools of GPU nodes that Karpenter adds and takes away, as a stack file asks for them.
+Cloud = Literal["aws", "azure", "gcp"]
+Capacity = Literal["on-demand", "spot", "any"]
+
+
+class NodePool(NamedTuple):
+    """Nodes with one GPU."""
+
+    name: str
+    gpu: str
+    """The GPU, one variant of it."""
+    gpus: int
+    """Most GPUs of all its nodes together."""
+    node_class: str
+    """Name of the cloud's node class in the cluster: images, networks, disks, roles."""
+    cloud: Cloud = "aws"
+    region: str | None = None
+    """Where the cluster is; None: machine types are not held against what a region has."""
+    zones: tuple[str, ...] = ()
+    """Zones for its nodes; empty: those of the node class."""
+    types: tuple[str, ...] = ()
+    """Machine types; empty: all that have whole GPUs of this kind."""
+    capacity: Capacity = "on-demand"
+    idle: int = 600
+    """Seconds for which a node must have had nothing to do before it goes."""
+    taint: bool = True
+    """Whether pods that do not ask for GPUs are kept away."""
+    labels: Mapping[str, str] = {}
+    """Of its nodes, beside those of the GPU."""

@@ -21,12 +21,20 @@ from modelyard.stack.config import (
     Waiver,
 )
 from modelyard.stack.environments import Environment
-from modelyard.stack.jobs import Job, Model, Resource, Runtime, Scale, Spark
-from modelyard.stack.nodepools import NodePool
-from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
-from modelyard.stack.partitions import Partition
-from modelyard.stack.pipelines import Pipeline, Stage
-from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration, WorkerCluster
+from modelyard.stack.jobs import (
+    Job,
+    Model,
+    Notebooks,
+    NotebookServers,
+    NotebookUser,
+    Pipeline,
+    Resource,
+    Runtime,
+    Scale,
+    Spark,
+    Stage,
+)
+from modelyard.stack.pool import Flavor, NodePool, Partition, Priority, Quota, Team, Toleration, WorkerCluster
 from modelyard.stack.remote import (
     AwsAccount,
     AwsNetwork,

@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from modelyard.plan import make_plan
-from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
+from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from tests.browser.conftest import FLAGS, chromium
 from tests.lab.environment import Environment
 from tests.lab.jupyter import EXTENSION, Jupyter, install, jupyter

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 
 from modelyard.cli import main
 from modelyard.findings import Finding, Severity
-from modelyard.plan.checks.live_queries import check_on_server, intervals
-from modelyard.plan.live_queries import answers
+from modelyard.plan.checks.live_queries import answers, check_on_server, intervals
 from modelyard.plan.project import plan_recorded
 from modelyard.probes.prometheus import Answer, Refused, Server, ask, server
 from modelyard.promql import Kind, Problem, check_query
@@ -21,7 +20,7 @@ from modelyard.promql.functions import FUNCTIONS
 from modelyard.promql.infer import infer
 from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.queries import Query
-from modelyard.promql.shape import Shape
+from modelyard.promql.values import Shape
 from modelyard.runs.pool.usage import Known, Usage, busy_gpus
 from modelyard.workloads.facts.stack import VALID_QUERIES, VENDOR_QUERIES
 from tests.lab.prometheus import QUEUE, Running, prometheus

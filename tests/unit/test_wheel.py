@@ -93,7 +93,7 @@ def test_what_is_imported_is_declared() -> None:
         for path in (ROOT / folder).rglob("*.py")
         for name in third_party(path)
     }
-    # Only users of conda lists need its solver, and modelyard says so. The Kubernetes package brings its plugin's version.
+    # Only users of conda lists need its solver, and a message says so. The Kubernetes package brings its version alone.
     assert imported - {"py-rattler"} == (declared | aws) - {"pulumi-kubernetes"}
 
 

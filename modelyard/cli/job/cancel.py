@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.runs.pool import Run
-    from modelyard.runs.pool.stake import Stake
+    from modelyard.runs.pool.owners import Stake
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     """The run as it is now, with what it has."""
     from modelyard.cli.job.shared import reached, runs_in, the_run
     from modelyard.cluster.lists import workloads_in
-    from modelyard.runs.pool.stake import stake
+    from modelyard.runs.pool.owners import stake
 
     found = runs_in(args)
     one = the_run(found, args.run)

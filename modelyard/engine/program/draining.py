@@ -4,8 +4,7 @@ import os
 
 import pulumi
 
-from modelyard.engine.program.aside import aside
-from modelyard.engine.program.stopping import stop_asked
+from modelyard.engine.program.aside import aside, stop_asked
 from modelyard.kube.state import SCALED_OBJECT
 from modelyard.plan import Plan, TargetPlan
 from modelyard.probes import Busy, Source

@@ -7,6 +7,8 @@ import pulumi
 
 from modelyard.engine.program.rollouts import rolled_out
 from modelyard.plan import TargetPlan
+from modelyard.plan.drift import FORMAT_VERSION, kept
+from modelyard.plan.store import canonical
 
 PROVIDER = version("pulumi-kubernetes")
 """Version of the engine's plugin for Kubernetes."""
@@ -66,3 +68,22 @@ def around(before: Sequence[pulumi.ResourceHook], behind: Sequence[pulumi.Resour
     return pulumi.ResourceHookBinding(
         before_create=[*before], before_update=[*before], after_create=[*behind], after_update=[*behind]
     )
+
+
+# What was applied to a target, kept in the engine's state.
+class Applied(pulumi.ComponentResource):
+    """The fields that an apply made ours, noted when it has come to its end.
+
+    The engine's own note, the patch's inputs, is overwritten with what is live by every refresh, also by that of a run
+    that goes no further; a component is not refreshed. It is text, because numbers and nulls of a component's outputs
+    do not come back as they were.
+    """
+
+    def __init__(self, target: TargetPlan, resource: pulumi.CustomResource, parent: pulumi.Resource) -> None:
+        name = f"{target.key.kind.lower()}/{target.name}"
+        super().__init__("modelyard:index:Applied", name, None, pulumi.ResourceOptions(parent=parent))
+        request = canonical(kept(target))
+        # The id is known when the API server has taken the request and the rollout is through.
+        done = resource.id.apply(lambda _id: request)
+        mode = "managed" if target.managed else "existing"
+        self.register_outputs({"formatVersion": FORMAT_VERSION, "request": done, "role": target.role, "mode": mode})

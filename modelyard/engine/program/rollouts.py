@@ -12,9 +12,8 @@ from typing import Any
 
 import pulumi
 
-from modelyard.engine.program.aside import aside
+from modelyard.engine.program.aside import aside, stop_asked
 from modelyard.engine.program.live import Live
-from modelyard.engine.program.stopping import stop_asked
 from modelyard.engine.progress import ROLLING
 from modelyard.plan import TargetPlan
 

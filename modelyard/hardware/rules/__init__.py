@@ -8,11 +8,10 @@ from modelyard.findings import Finding, ordered
 from modelyard.hardware.rules.applied import Applied, check_applied
 from modelyard.hardware.rules.card import card_findings
 from modelyard.hardware.rules.celery_side import celery_findings
-from modelyard.hardware.rules.idle import idle
 from modelyard.hardware.rules.partitions import partition_findings
 from modelyard.hardware.rules.ray_side import head_findings, ray_findings
 from modelyard.hardware.rules.service import service_findings
-from modelyard.hardware.rules.shared import has_ray
+from modelyard.hardware.rules.shared import has_ray, idle
 from modelyard.stack.config import Stack
 
 __all__ = ["Applied", "check", "check_applied"]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from modelyard import quantity
 from modelyard.findings import Finding
 from modelyard.hardware.rules.celery_side import celery_findings
-from modelyard.hardware.rules.idle import idle
 from modelyard.hardware.rules.ray_side import head_findings, worker_findings
 from modelyard.hardware.rules.service import service_findings
+from modelyard.hardware.rules.shared import idle
 from modelyard.stack.config import Stack
 
 

@@ -18,7 +18,7 @@ from modelyard.hardware.partitions import (
 from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
-from modelyard.stack.partitions import Partition, PartitionMode
+from modelyard.stack.pool import Partition, PartitionMode
 
 ISOLATION: Final[dict[PartitionMode, tuple[str, str]]] = {
     "mig": (

@@ -1,5 +1,6 @@
 """What several rules have in common: a finding at its place, quantities against minima, the release."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from modelyard.findings import Finding, Severity
@@ -100,3 +101,15 @@ def least_gi(gb: int) -> int:
 def _in_gi(gb: int) -> str:
     """Rounded up, so that writing just that much is enough."""
     return f"{-(-gb * GB * 100 // GI) / 100:.2f}"
+
+
+# The training backend that is switched off: it has no pods, but flipping the stack flag would start them.
+def idle(findings: Iterable[Finding], side: str) -> list[Finding]:
+    """The errors of the idle side as advice that says when they will count; all else is left out."""
+    return [
+        finding._replace(
+            severity=Severity.ADVICE, summary=f"{finding.summary} (idle now, an error once training is {side})"
+        )
+        for finding in findings
+        if finding.severity is Severity.ERROR
+    ]

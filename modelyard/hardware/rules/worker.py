@@ -13,7 +13,7 @@ from modelyard.hardware.rules.shared import (
     training_cpu,
 )
 from modelyard.stack.config import Celery, RayWorker, Stack
-from modelyard.stack.notebooks import Notebooks
+from modelyard.stack.jobs import Notebooks
 
 
 def size_findings(

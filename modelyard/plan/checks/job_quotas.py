@@ -14,8 +14,7 @@ from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.jobs import is_deployed
-from modelyard.workloads.facts.pool import apart, gpu_flavors, has_gpus
-from modelyard.workloads.facts.quotas import Quotas
+from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus
 from modelyard.workloads.sizing import Sized
 
 NAMED: Final = 4

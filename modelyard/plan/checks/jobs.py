@@ -18,7 +18,7 @@ from modelyard.plan.run_requests import Ask, ask_of
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.pool import Flavor, Team
 from modelyard.workloads.facts.nodepools import most_gpus
-from modelyard.workloads.facts.quotas import Quotas
+from modelyard.workloads.facts.pool import Quotas
 from modelyard.workloads.sizing import Sized
 
 

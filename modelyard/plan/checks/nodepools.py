@@ -14,7 +14,7 @@ from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
-from modelyard.stack.nodepools import Cloud, NodePool
+from modelyard.stack.pool import Cloud, NodePool
 from modelyard.stack.words import did_you_mean, few
 from modelyard.workloads.facts.nodepools import NODE_CLASSES, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.facts.pool import node_labels, only_elsewhere

@@ -11,7 +11,7 @@ from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_car
 from modelyard.kube.state import ClusterState, Node
 from modelyard.names import COUNT_LABEL, PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.stack.config import Config, Stack
-from modelyard.stack.partitions import Partition
+from modelyard.stack.pool import Partition
 from modelyard.stack.words import few, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.sizing import Sized

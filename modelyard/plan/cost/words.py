@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, Total
 
 if TYPE_CHECKING:
-    from modelyard.plan.cost.cards import CardPrice
+    from modelyard.plan.cost.prices import CardPrice
 
 Span = Literal["day", "month"]
 HOURS: dict[Span, int] = {"day": 24, "month": 730}

@@ -11,9 +11,8 @@ from modelyard.runs.notebooks.choice import Choice, Chosen, choose
 from modelyard.runs.notebooks.facts import TEMPLATE, nodes_of, notebook_facts, products_of
 from modelyard.runs.notebooks.offer import Held, Offer, Part, offer
 from modelyard.runs.notebooks.parameters import parse_parameters
-from modelyard.runs.notebooks.place import Place, job_name, locate
+from modelyard.runs.notebooks.place import Place, Problem, job_name, locate
 from modelyard.runs.notebooks.reading import Notebook, read_notebook
-from modelyard.runs.notebooks.values import Problem
 
 __all__ = [
     "TEMPLATE",

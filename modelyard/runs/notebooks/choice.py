@@ -5,14 +5,12 @@ from typing import NamedTuple
 from modelyard.hardware import near_cards, resolve
 from modelyard.hardware.partitions import Slice, partition_card, slices
 from modelyard.names import GPU_RESOURCE
-from modelyard.runs.notebooks.values import Problem
+from modelyard.runs.notebooks.place import Problem
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.names import instead
-from modelyard.stack.partitions import Partition
-from modelyard.stack.pool import Flavor, Team, Toleration
+from modelyard.stack.pool import Flavor, Partition, Team, Toleration
 from modelyard.stack.words import plural
-from modelyard.workloads.facts.pool import gpu_flavors, teams_here
-from modelyard.workloads.facts.quotas import Quotas
+from modelyard.workloads.facts.pool import Quotas, gpu_flavors, teams_here
 
 GPU_NODES = Toleration(GPU_RESOURCE, "Exists", effect="NoSchedule")
 """GPU nodes usually have this taint, whatever flavors say of them."""

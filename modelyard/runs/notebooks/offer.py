@@ -6,8 +6,7 @@ from typing import NamedTuple
 from modelyard.runs.notebooks.choice import flavors, parts
 from modelyard.stack.config import Allocation, Config
 from modelyard.stack.pool import Flavor, Team
-from modelyard.workloads.facts.pool import gpu_flavors, teams_here
-from modelyard.workloads.facts.quotas import Quotas
+from modelyard.workloads.facts.pool import Quotas, gpu_flavors, teams_here
 
 
 class Part(NamedTuple):

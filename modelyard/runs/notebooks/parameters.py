@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Iterable
 from typing import Final
 
+from modelyard.runs.notebooks.place import Problem
 from modelyard.runs.notebooks.reading import PARAMETERS, Notebook
-from modelyard.runs.notebooks.values import Problem
 from modelyard.stack.names import MANY
 from modelyard.stack.words import did_you_mean, few
 

@@ -7,8 +7,16 @@ by the same paths in both. Who submits from elsewhere says which folder of their
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from modelyard.runs.notebooks.values import Problem
 from modelyard.stack.names import fresh
+
+
+# What is wrong with a submission, as a value.
+class Problem(NamedTuple):
+    """One thing that is wrong, and what to do about it."""
+
+    summary: str
+    remedy: str
+
 
 LONGEST_FILE: Final = 255
 """Bytes of the longest name of a file on the usual file systems."""

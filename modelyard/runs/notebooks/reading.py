@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from modelyard.files import ReadError, parse_json, read_file
-from modelyard.runs.notebooks.values import Problem
+from modelyard.runs.notebooks.place import Problem
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """Bytes of the largest notebook that is read; more than that is output that was saved with it."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from modelyard.stack.pipelines import Stage
+from modelyard.stack.jobs import Stage
 
 
 def before(stages: Sequence[Stage]) -> Mapping[str, frozenset[str]]:

@@ -7,9 +7,8 @@ from typing import NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.runs.pipelines.graph import before, circle_through, circles
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.jobs import Job, JobType
+from modelyard.stack.jobs import Job, JobType, Pipeline, Stage
 from modelyard.stack.names import instead, named_twice, repeated
-from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.remote import PLATFORM, Place
 from modelyard.stack.words import listed, plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource

@@ -13,8 +13,8 @@ from modelyard.runs.pipelines.graph import behind, in_order
 from modelyard.runs.pipelines.rules import check_pipelines
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.environments import Environment
+from modelyard.stack.jobs import Pipeline, Stage
 from modelyard.stack.names import fresh, lasting
-from modelyard.stack.pipelines import Pipeline, Stage
 from modelyard.stack.remote import Place
 from modelyard.workloads import (
     Facts,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from modelyard.runs.pipelines.graph import before, in_order, most_at_once
-from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.stack.jobs import Pipeline, Stage
 from modelyard.workloads.facts.heads import Head, head_of
 from modelyard.workloads.sizing import Sized
 

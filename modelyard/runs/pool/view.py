@@ -13,9 +13,9 @@ from modelyard.runs.pool.dispatch import asked_of, taken_in
 from modelyard.runs.pool.kueue import Queues, Work, reason_of
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition, gpus_of, is_true
 from modelyard.runs.pool.owners import owner_of_pod, owner_of_work
-from modelyard.runs.pool.times import moment
 from modelyard.runs.pool.usage import Known, Usage
 from modelyard.runs.pool.values import Idle, NodeState, NodeUse, Owner, ProductUse, QueueUse, Taker, Waiter
+from modelyard.runs.pool.words import moment
 from modelyard.stack.config import Config
 
 _KUEUE_GATE = "kueue.x-k8s.io/"

@@ -15,9 +15,8 @@ from modelyard.runs.pool.objects import NOTHING, asks_for, condition
 from modelyard.runs.pool.owners import owner_of_work
 from modelyard.runs.pool.room import tell_room
 from modelyard.runs.pool.runs import Part, Run
-from modelyard.runs.pool.times import moment, seconds_since
 from modelyard.runs.pool.values import Owner, QuotaUse
-from modelyard.runs.pool.words import span
+from modelyard.runs.pool.words import moment, seconds_since, span
 from modelyard.stack.words import few, plural
 
 _JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")

@@ -15,9 +15,8 @@ from modelyard.runs.pool.objects import INDEX, NOTHING, condition, labels_of, wr
 from modelyard.runs.pool.room import floor_of, tell_places
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.runs.pool.states import pod_sets
-from modelyard.runs.pool.times import seconds_since
 from modelyard.runs.pool.waiting import tell_evicted, tell_waiting
-from modelyard.runs.pool.words import span
+from modelyard.runs.pool.words import seconds_since, span
 from modelyard.stack.config import Config
 from modelyard.stack.words import few, plural
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from modelyard.hardware import resolve
 from modelyard.names import MACHINE_LABEL, NODE_POOL_LABEL, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Config
-from modelyard.stack.nodepools import Capacity, Cloud, NodePool
+from modelyard.stack.pool import Capacity, Cloud, NodePool
 
 NODE_CLASSES: Final[Mapping[Cloud, tuple[str, str]]] = {
     "aws": ("karpenter.k8s.aws", "EC2NodeClass"),

@@ -4,7 +4,7 @@ from typing import Any
 
 from modelyard import quantity
 from modelyard.stack.config import Config
-from modelyard.stack.notebooks import NotebookUser
+from modelyard.stack.jobs import NotebookUser
 from modelyard.stack.pool import Team
 from modelyard.workloads.facts.pool import namespace_of
 

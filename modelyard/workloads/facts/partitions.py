@@ -5,7 +5,7 @@ from typing import Any, Final
 from modelyard.hardware.partitions import RESERVED, Slice
 from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Config
-from modelyard.stack.partitions import Partition, PartitionMode
+from modelyard.stack.pool import Partition, PartitionMode
 
 _SHARING: Final[dict[PartitionMode, str | None]] = {"mig": None, "mps": "mps", "time-slicing": "timeSlicing"}
 """The device plugin's own names (NVIDIA/k8s-device-plugin v0.17.4 api/config/v1/sharing.go)."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from modelyard.hardware.rented import provider_of
+from modelyard.hardware.instances import provider_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Launcher

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.instances import Instance
+from modelyard.hardware.instances import Instance, provider_of, types
 from modelyard.hardware.regions import begins, region_names
-from modelyard.hardware.rented import provider_of, types
 from modelyard.hardware.verdict import verdict
 from modelyard.quantity import GI
 from modelyard.stack.config import Path, Stack

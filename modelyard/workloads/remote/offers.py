@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from modelyard.hardware.instances import Instance
+from modelyard.hardware.instances import Instance, machine_of, provider_of
 from modelyard.hardware.regions import begins, offered, region_names
-from modelyard.hardware.rented import machine_of, provider_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
 from modelyard.stack.words import near

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.rented import provider_of
+from modelyard.hardware.instances import provider_of
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.durations import text
 from modelyard.stack.jobs import JobType, Resource

@@ -5,7 +5,7 @@ from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import resolve
-from modelyard.hardware.rented import machine_of
+from modelyard.hardware.instances import machine_of
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import Cluster

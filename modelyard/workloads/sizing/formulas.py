@@ -9,7 +9,6 @@ from modelyard.hardware import Card
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
 from modelyard.quantity import GB, GI, parse
 from modelyard.stack.jobs import Job, JobType
-from modelyard.workloads.sizing.numbers import amount, count
 from modelyard.workloads.sizing.sources import (
     CACHE_BYTES,
     CELL,
@@ -26,7 +25,7 @@ from modelyard.workloads.sizing.sources import (
     WAVES,
     WEIGHT,
 )
-from modelyard.workloads.sizing.values import Estimate, Need, Term, Unit
+from modelyard.workloads.sizing.values import Estimate, Need, Term, Unit, amount, count
 
 MOST_GPUS: Final = 16
 """GPUs of the largest machine in the table of instances; more than that takes several."""

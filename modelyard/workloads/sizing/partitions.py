@@ -11,9 +11,9 @@ from modelyard.quantity import GB
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.stack.names import instead
-from modelyard.stack.partitions import Partition, PartitionMode
-from modelyard.workloads.sizing.numbers import count
+from modelyard.stack.pool import Partition, PartitionMode
 from modelyard.workloads.sizing.resources import Sized
+from modelyard.workloads.sizing.values import count
 
 _NEVER: Final[dict[PartitionMode, str]] = {
     "mps": "The device plugin gives each of its pods an equal part of threads and memory for good, idle or not.",

@@ -144,7 +144,7 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
 def _card(config: Config, resource: Resource) -> Card | None:
     """The GPU of whole GPUs: that of the machine which is rented, else the one that the stack file names."""
     if resource.remote is not None:
-        from modelyard.hardware.rented import machine_of
+        from modelyard.hardware.instances import machine_of
 
         if (machine := machine_of(config, resource)) is not None:
             return machine.card

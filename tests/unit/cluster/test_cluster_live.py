@@ -9,7 +9,7 @@ from lightkube import Client, KubeConfig
 
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.live import listed, path_of, read, snapshot, state_of
-from modelyard.cluster.there import NAMED_BY_PODS, absent
+from modelyard.cluster.present import NAMED_BY_PODS, absent
 from modelyard.kube.state import ObjectKey, Scaler, key_of
 
 KUEUE = "kueue.x-k8s.io/v1beta2"

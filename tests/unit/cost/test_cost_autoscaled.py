@@ -8,7 +8,7 @@ import pytest
 from modelyard.plan.cost.values import Count, Money
 from modelyard.stack.config import Autoscaling
 from modelyard.stack.jobs import Job, Resource, Runtime, Scale
-from modelyard.stack.nodepools import NodePool
+from modelyard.stack.pool import NodePool
 
 WORKER = "deployment-ray-model-training-worker"
 TASKS = "deployment-model-training-tasks-gpu"

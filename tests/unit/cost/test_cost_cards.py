@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from modelyard.hardware.instances import Instance
 from modelyard.plan.cost import words
-from modelyard.plan.cost.cards import card_prices
+from modelyard.plan.cost.prices import card_prices
 from modelyard.plan.cost.values import Money
 
 

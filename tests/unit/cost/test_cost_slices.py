@@ -7,7 +7,7 @@ import pytest
 
 from modelyard.kube.state import Node
 from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.partitions import Partition
+from modelyard.stack.pool import Partition
 
 IMAGE = Runtime("images.example.com/jobs:1.2.3")
 SMALL = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})

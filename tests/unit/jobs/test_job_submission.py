@@ -10,10 +10,8 @@ import pytest
 from modelyard.catalog import Library, load_library
 from modelyard.runs.jobs import Submission, check_images, job_submission, job_templates, run_name
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
-from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.partitions import Partition
-from modelyard.stack.pipelines import Pipeline, Stage
-from modelyard.stack.pool import Flavor, Priority, Quota, Team, WorkerCluster
+from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Stage
+from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Cluster, Data, Place, Remote, RemoteQuota
 from modelyard.workloads.remote.script import Part, job_script
 

@@ -8,8 +8,7 @@ import pytest
 from modelyard.runs.notebooks import Choice, Chosen, Held, choose, offer
 from modelyard.runs.notebooks.facts import escaped
 from modelyard.stack.config import Config, Gpu, Platform
-from modelyard.stack.partitions import Partition
-from modelyard.stack.pool import Flavor, Priority, Quota, Team
+from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team
 
 A10, A30 = Flavor("a10", "A10"), Flavor("a30-spot", "A30")
 

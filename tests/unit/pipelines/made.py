@@ -3,8 +3,7 @@
 from typing import Any
 
 from modelyard.stack.config import Config, Gpu, Platform, Stack
-from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
 from modelyard.stack.remote import Bucket, Place
 

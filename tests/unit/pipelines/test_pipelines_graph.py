@@ -5,7 +5,7 @@ import random
 import pytest
 
 from modelyard.runs.pipelines.graph import before, behind, circles, in_order, most_at_once
-from modelyard.stack.pipelines import Stage
+from modelyard.stack.jobs import Stage
 
 
 def stages(**needs: str) -> tuple[Stage, ...]:

@@ -7,8 +7,7 @@ import pytest
 from modelyard.findings import Severity
 from modelyard.runs.pipelines import check_pipelines
 from modelyard.stack.config import Stack
-from modelyard.stack.jobs import Runtime
-from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.stack.jobs import Pipeline, Runtime, Stage
 from modelyard.stack.remote import Cluster, Place, Remote
 from modelyard.workloads.sizing import sized
 from tests.unit.pipelines.made import (

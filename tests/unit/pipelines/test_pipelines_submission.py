@@ -13,9 +13,8 @@ from modelyard.runs.jobs import Submission
 from modelyard.runs.pipelines import Since, check_pipelines, jumping, pipeline_run_name, pipeline_submission, summary
 from modelyard.stack.config import Stack, Waiver
 from modelyard.stack.environments import Environment
-from modelyard.stack.jobs import Runtime, Spark
-from modelyard.stack.partitions import Partition
-from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.stack.jobs import Pipeline, Runtime, Spark, Stage
+from modelyard.stack.pool import Partition
 from modelyard.workloads.sizing import sized
 from tests.unit.pipelines.made import ASSISTANT, CHAT, DEEP, LOAD, NIGHTLY, TRAIN, stack, with_stages
 

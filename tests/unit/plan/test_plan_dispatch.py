@@ -7,8 +7,7 @@ import pytest
 from modelyard.kube.kinds import is_namespaced
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.nodepools import NodePool
-from modelyard.stack.pool import Flavor, Quota, Team, WorkerCluster
+from modelyard.stack.pool import Flavor, NodePool, Quota, Team, WorkerCluster
 
 A10 = Flavor("a10", "A10")
 FARM, CLOUD = WorkerCluster("farm", "farm-kubeconfig"), WorkerCluster("cloud", "cloud-kubeconfig")

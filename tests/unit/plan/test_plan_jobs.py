@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from modelyard.stack.config import Autoscaling
-from modelyard.stack.jobs import Job, Resource, Runtime, Scale, Spark
-from modelyard.stack.pipelines import Pipeline, Stage
+from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Scale, Spark, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
 
 IMAGE = Runtime("images.example.com/jobs:1")

@@ -8,7 +8,7 @@ import pytest
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
-from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
+from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from tests.unit.plan.conftest import TODAY, Site
 
 SERVERS = Notebooks(

@@ -10,9 +10,7 @@ from modelyard.hardware import resolve
 from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on
 from modelyard.stack.jobs import Job, Resource, Runtime
-from modelyard.stack.nodepools import NodePool
-from modelyard.stack.partitions import Partition
-from modelyard.stack.pool import Flavor, Quota, Team
+from modelyard.stack.pool import Flavor, NodePool, Partition, Quota, Team
 from modelyard.workloads.remote.machines import unfit_card
 
 A10G = NodePool("a10g", "A10G", 8, "gpu")

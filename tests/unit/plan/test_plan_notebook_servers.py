@@ -10,7 +10,7 @@ import yaml
 from modelyard.cluster.connection import connect
 from modelyard.kube.state import Quota, amounts
 from modelyard.plan.values import TargetPlan
-from modelyard.stack.notebooks import Notebooks, NotebookServers, NotebookUser
+from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
 
 VISION, SPEECH = Team("vision", ()), Team("speech", (), namespace="speech-ml")

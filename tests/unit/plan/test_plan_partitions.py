@@ -9,8 +9,7 @@ import yaml
 from modelyard.kube.state import Node, Pod
 from modelyard.runs.jobs import job_submission
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
-from modelyard.stack.partitions import Partition
-from modelyard.stack.pool import Flavor, Quota, Team
+from modelyard.stack.pool import Flavor, Partition, Quota, Team
 
 IMAGE = Runtime("images.example.com/jobs:1.2.3")
 SMALL = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})

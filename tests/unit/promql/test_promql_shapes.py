@@ -8,9 +8,8 @@ from modelyard.promql.functions import FUNCTIONS, Series
 from modelyard.promql.infer import infer
 from modelyard.promql.labels import ABSENT, ANY, NONE, PRESENT, Values, both, either, fitting
 from modelyard.promql.parse import NotValid, parse
-from modelyard.promql.shape import Shape
 from modelyard.promql.syntax import Call, Matcher, Range
-from modelyard.promql.values import Interval
+from modelyard.promql.values import Interval, Shape
 
 MANY = math.inf
 

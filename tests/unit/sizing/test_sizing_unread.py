@@ -11,7 +11,7 @@ from modelyard.stack.jobs import JOB_TYPES, Job, JobType, Model
 from modelyard.stack.shape import field_of
 from modelyard.workloads.sizing import check_jobs, sized
 from modelyard.workloads.sizing.formulas import estimate
-from modelyard.workloads.sizing.unread import MODEL, SIZES, read, unread
+from modelyard.workloads.sizing.rules import MODEL, SIZES, read, unread
 
 WHOLE = Model("7G", "fp8", "9Gi", 32, 8, 128, "2Gi")
 FULL = Job("it", "dataset", None, "50M", 40, "20", "2", 3600, 64, 4096, WHOLE)
