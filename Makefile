@@ -74,8 +74,8 @@ test-lab: lab ## the tests on the real engine and API server
 	@$(BIN)/pytest -q -n 3 --dist loadfile -o tmp_path_retention_policy=failed -m lab
 
 bench: lab ## measure against kubectl kustomize and kubectl diff, each in one run
-	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
-	@$(BIN)/python benchmarks/preview.py --kubectl "$$($(BIN)/python -c 'from lab.toolset import ready_toolset; print(ready_toolset().bin / "kubectl")')"
+	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.build import ready_toolset; print(ready_toolset().bin / "kubectl")')"
+	@$(BIN)/python benchmarks/preview.py --kubectl "$$($(BIN)/python -c 'from lab.build import ready_toolset; print(ready_toolset().bin / "kubectl")')"
 	@$(BIN)/python benchmarks/live.py
 	@$(BIN)/python benchmarks/pool.py
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from lab.errors import LabError
 from lab.golang import Go, find_go
 from lab.tools import TOOLS, Copy, Tool
-from lab.toolset import Toolset
+from lab.toolset import OVERRIDE, Toolset
 
 HERE = Path(__file__).resolve().parent
 _BUILD = ("build", "-mod=readonly", "-trimpath", "-buildvcs=false")
@@ -40,6 +40,21 @@ def cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
     return root / "modelyard" / "lab"
+
+
+def ready_toolset() -> Toolset:
+    """The tools of this checkout, built first where they are missing.
+
+    Raises:
+        LabError: they cannot be built.
+    """
+    chosen = os.environ.get(OVERRIDE)
+    if chosen:
+        tools = Toolset(Path(chosen).resolve())
+        if not (tools.bin / "kubectl").exists():
+            raise LabError(f"{OVERRIDE}={chosen} has no bin/kubectl; unset it to have the tools built")
+        return tools
+    return build()
 
 
 def build(say: Say = to_stderr) -> Toolset:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from lab import components, install, operators
-from lab.build import build, to_stderr
+from lab.build import build, ready_toolset, to_stderr
 from lab.cluster import Lab
 from lab.errors import LabError
-from lab.toolset import ready_toolset
 
 HOME = Path(__file__).resolve().parent.parent / ".lab"
 OK, USAGE, FAILED = 0, 2, 3

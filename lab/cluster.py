@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Any
 
 from lab import access, components, operators, process, state
+from lab.build import ready_toolset
 from lab.client import Answer, Client
 from lab.errors import LabError
 from lab.state import State, free_numbers, free_ports, is_free
-from lab.toolset import Toolset, ready_toolset
+from lab.toolset import Toolset
 
 STAGES = Path(__file__).resolve().parent / "kwok" / "stages.yaml"
 _FOREIGN = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_STACK")

@@ -1,10 +1,8 @@
 """The built tools of a lab, as one folder for PATH."""
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
-from lab.errors import LabError
 from lab.tools import PROVIDER_VERSION
 
 PROVIDER = "pulumi-resource-kubernetes"
@@ -34,20 +32,3 @@ class Toolset(NamedTuple):
         plugin.parent.mkdir(parents=True, exist_ok=True)
         plugin.unlink(missing_ok=True)
         plugin.symlink_to(self.folder / "plugins" / PROVIDER)
-
-
-def ready_toolset() -> Toolset:
-    """The tools of this checkout, built first where they are missing.
-
-    Raises:
-        LabError: they cannot be built.
-    """
-    chosen = os.environ.get(OVERRIDE)
-    if chosen:
-        tools = Toolset(Path(chosen).resolve())
-        if not (tools.bin / "kubectl").exists():
-            raise LabError(f"{OVERRIDE}={chosen} has no bin/kubectl; unset it to have the tools built")
-        return tools
-    from lab.build import build
-
-    return build()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.toolset import ready_toolset
+from lab.build import ready_toolset
 from tests.ci.machine import ROOT, Repository, machine
 from tests.ci.pipeline import run as run_gitlab
 from tests.ci.runner import WORKFLOWS, Runner

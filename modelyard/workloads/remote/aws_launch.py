@@ -8,19 +8,16 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Final, get_origin, get_type_hints
+from typing import Any, Final, get_origin, get_type_hints
 
 from modelyard.files import parse_json
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import AwsAccount
 from modelyard.workloads.remote.aws_job import GPU_IMAGE, Place, RemoteJob
 from modelyard.workloads.remote.aws_reach import reach_rights
-from modelyard.workloads.remote.naming import machine_name
 from modelyard.workloads.remote.offers import Offer
 from modelyard.workloads.remote.script import Part, export_script, import_script
-
-if TYPE_CHECKING:
-    from modelyard.workloads.remote.launch import Launch
+from modelyard.workloads.remote.values import Launch, machine_name
 
 FORM: Final = "aws-job@v1"
 """Version of ``job.json``; another number where its meaning changes."""
@@ -100,7 +97,7 @@ def _place(part: Part) -> Place:
     return Place(part.bucket.url.partition("://")[2], f"{part.prefix}/")
 
 
-def aws_files(job: RemoteJob, launch: "Launch") -> dict[str, str]:
+def aws_files(job: RemoteJob, launch: Launch) -> dict[str, str]:
     """The program, what it launches, and the ways of data and model, by name."""
     words = {
         "form": FORM,

@@ -9,8 +9,9 @@ from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.workloads.remote.aws_job import problems
 from modelyard.workloads.remote.aws_script import user_data
-from modelyard.workloads.remote.launch import Launch, launches
+from modelyard.workloads.remote.launch import launches
 from modelyard.workloads.remote.offers import Own, near_regions, offers
+from modelyard.workloads.remote.values import Launch
 
 
 def check_accounts(stack: Stack) -> Iterator[Finding]:

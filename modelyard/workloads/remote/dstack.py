@@ -11,8 +11,8 @@ server.
 
 from typing import Any
 
-from modelyard.workloads.remote.launch import Launch
 from modelyard.workloads.remote.skypilot import text_of
+from modelyard.workloads.remote.values import Launch
 
 FORM = "dstack@v1"
 """Version of these documents; another number where their meaning changes."""

@@ -1,46 +1,16 @@
 """From a remote resource to one launch a job, and to the files that launch it."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from modelyard.hardware.instances import provider_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
-from modelyard.stack.remote import Launcher
 from modelyard.workloads.remote.access import rights
-from modelyard.workloads.remote.aws_job import RemoteJob
 from modelyard.workloads.remote.aws_launch import aws_files, aws_job
-from modelyard.workloads.remote.naming import machine_name
-from modelyard.workloads.remote.offers import Offer, Own, offers
+from modelyard.workloads.remote.offers import Own, offers
 from modelyard.workloads.remote.places import data_of, model_prefix, remote_jobs, writes
 from modelyard.workloads.remote.script import Part, export_script, import_script, job_script, secrets_of
-
-
-class Launch(NamedTuple):
-    """One job on a machine of its own: all that a launcher has to know."""
-
-    name: str
-    """Of the machine, at most 40 characters, unlike those of other stacks."""
-    job: str
-    resource: str
-    launcher: Launcher
-    offer: Offer
-    image: str
-    time_limit: int
-    """Seconds."""
-    serves: bool
-    data: Part | None
-    transfer: bool
-    """Whether the data is exported for this job."""
-    model: Part | None
-    script: str
-    """What the machine runs."""
-    secrets: tuple[str, ...]
-    """Environment variables to set before the launch."""
-    port: int | None = None
-    """On which it serves; None: nobody said, or it does not serve."""
-    aws: RemoteJob | None = None
-    """What Pulumi launches; None: another does, or the provider does not say enough."""
+from modelyard.workloads.remote.values import Launch, machine_name
 
 
 def launches(stack: str, config: Config, resource: Resource, own: Own | None = None) -> Iterator[Launch]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from modelyard.workloads.remote.launch import Launch
+from modelyard.workloads.remote.values import Launch
 
 FORM = "skypilot@v1"
 """Version of this document; another number where its meaning changes."""

@@ -11,7 +11,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from modelyard.stack import Stack
-from modelyard.workloads.remote.launch import Launch, launch_files, launches
+from modelyard.workloads.remote.launch import launch_files, launches
+from modelyard.workloads.remote.values import Launch
 
 Make = Callable[..., Stack]
 FORMS = json.loads((Path(__file__).with_name("launchers.schema.json")).read_text())
