@@ -3,6 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -13,20 +14,18 @@ from modelyard.cli.common import exit_code, json_option, plan_one, project_root,
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
+from modelyard.files import repository_of
 from modelyard.findings import Finding, loud, ordered
 from modelyard.plan.project import Planned
+from modelyard.report.ci import FORMATS, document
 from modelyard.report.ci.checked import Checked
-from modelyard.report.style import Style
+from modelyard.report.style import PLAIN, Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from modelyard.explanations import Explanation
     from modelyard.probes.prometheus import Server
-from collections.abc import Callable, Sequence
-
-from modelyard.files import repository_of
-from modelyard.report.style import PLAIN
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -57,6 +56,7 @@ def run(args: Namespace) -> Exit:
         frozenset(name for name, one in zip(files, found, strict=True) if not one.planned),
         folder_in_repository(root),
         rules,
+        os.environ.get("MODELYARD_DOCS_URL", ""),
     )
 
     def text(style: Style) -> list[str]:
@@ -142,9 +142,8 @@ def _text(checked: Checked, notes: bool, style: Style) -> list[str]:
 
 
 # The forms in which findings go to a CI system, and where they are written.
-FORMATS = ("text", "json", "sarif", "junit", "github")
-_FOR_LOGS = ("text", "github")
-_BY_ENDING = {".sarif": "sarif", ".xml": "junit", ".json": "json", ".txt": "text"}
+_BY_ENDING = {**{one.ending: name for name, one in FORMATS.items() if one.ending}, ".json": "json", ".txt": "text"}
+_FOR_LOGS = ("text", *(name for name, one in FORMATS.items() if not one.ending))
 
 Text = Callable[[Style], Sequence[str]]
 """The findings for people, in a style."""
@@ -163,15 +162,15 @@ def format_options(parser: ArgumentParser) -> None:
     """In which form, and into which files."""
     parser.add_argument(
         "--format",
-        choices=FORMATS,
-        help="text, json, sarif (code scanning), junit (test reports), github (annotations and the run's summary)",
+        choices=("text", "json", *FORMATS),
+        help=", ".join(("text", "json", *(f"{name} ({one.purpose})" for name, one in FORMATS.items()))),
     )
     parser.add_argument(
         "--output",
         action="append",
         default=[],
         metavar="FILE",
-        help="write to a file, and the findings as text to the screen; its ending (.sarif, .xml, .json, .txt) says the "
+        help=f"write to a file, and the findings as text to the screen; its ending ({', '.join(_BY_ENDING)}) says the "
         "format unless --format does (repeatable)",
     )
 
@@ -232,26 +231,13 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
 
 
 def _document(form: str, checked: Checked, visible: Checked, text: Text, style: Style) -> str:
-    match form:
-        case "json":
-            from modelyard.report.json import findings_document, json_text
+    if form in FORMATS:
+        return document(form, visible)
+    if form == "json":
+        from modelyard.report.json import findings_document, json_text
 
-            return json_text(findings_document(checked.findings)) + "\n"
-        case "sarif":
-            from modelyard.report.ci.sarif import sarif_document
-            from modelyard.report.json import json_text
-
-            return json_text(sarif_document(visible, os.environ.get("MODELYARD_DOCS_URL", ""))) + "\n"
-        case "junit":
-            from modelyard.report.ci.junit import junit_text
-
-            return junit_text(visible)
-        case "github":
-            from modelyard.report.ci.annotations import annotations_text
-
-            return "".join(f"{line}\n" for line in annotations_text(visible))
-        case _:
-            return "".join(f"{line}\n" for line in text(style))
+        return json_text(findings_document(checked.findings)) + "\n"
+    return "".join(f"{line}\n" for line in text(style))
 
 
 def folder_in_repository(root: Path) -> str:

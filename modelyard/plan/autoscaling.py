@@ -7,14 +7,13 @@ from modelyard.catalog import Document
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.kube.scheduling.pods import replicas_of
-from modelyard.kube.state import SCALED_OBJECT, annotations_of
+from modelyard.kube.state import SCALED_OBJECT, Scaler, annotations_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
 from modelyard.workloads.facts.stack import KEDA_QUERIES, VALID_QUERIES, VENDOR_QUERIES
 
 if TYPE_CHECKING:
     from modelyard.promql.queries import Query
-from modelyard.kube.state import Scaler
 
 MAX_REPLICAS = "autoscaling/max_replicas"
 """The annotation in which the platform's autoscaler reads its upper bound."""

@@ -16,10 +16,10 @@ from modelyard.kube.state import ObjectKey
 from modelyard.plan.claims import other_owners
 from modelyard.plan.starting import moved_objects, moved_order, relevant
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
+from modelyard.probes import Broker, Dashboard, Drain, HeadService, NoJobSource, Numbers, Source
 
 if TYPE_CHECKING:
     from modelyard.plan.cost.values import StackCost
-from modelyard.probes import Broker, Dashboard, Drain, HeadService, NoJobSource, Numbers, Source
 
 STALE = "the plan is stale"
 """Begins every message that says so."""

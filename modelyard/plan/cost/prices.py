@@ -1,21 +1,19 @@
 """The price of a node: the project's own where it has one, else a cloud's list price, else none."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from modelyard.hardware.instances import Instance, instances
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.state import Node
 from modelyard.names import MACHINE_LABEL
-from modelyard.plan.cost.values import Price
+from modelyard.plan.cost.values import Money, Price
 
 if TYPE_CHECKING:
     from modelyard.hardware.instances import Instance
-from collections.abc import Iterable
 
-from modelyard.hardware.instances import Instance, instances
-from modelyard.plan.cost.values import Money
 
 TYPE_LABEL = MACHINE_LABEL
 REGION_LABEL = "topology.kubernetes.io/region"

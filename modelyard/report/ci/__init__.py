@@ -1,1 +1,41 @@
-"""Findings in the formats of CI systems: annotations of GitHub Actions, JUnit XML and SARIF."""
+"""Findings in the formats of CI systems, one module a format; ``FORMATS`` lists them.
+
+Owns the table of formats and what each makes of a run of ``check``. Writes no file: ``cli.check`` does. To add one,
+write a module with ``document(checked)`` and add its row.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from modelyard.report.ci.checked import Checked
+
+
+class Format(NamedTuple):
+    """A row of the table."""
+
+    module: str
+    """Name of its module in this folder, which is loaded when it is asked for."""
+    purpose: str
+    """For the help."""
+    ending: str = ""
+    """Of files that are in this format unless another is asked for; empty: none."""
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "sarif": Format("sarif", "code scanning", ".sarif"),
+    "junit": Format("junit", "test reports", ".xml"),
+    "github": Format("annotations", "annotations and the run's summary"),
+}
+
+
+def document(name: str, checked: "Checked") -> str:
+    """The findings of a run in a format of the table.
+
+    Args:
+        name: a key of ``FORMATS``.
+        checked: the run.
+    """
+    text: str = import_module(f"{__name__}.{FORMATS[name].module}").document(checked)
+    return text

@@ -24,6 +24,11 @@ _WORDS = {"error": "error", "warning": "warning", "notice": "note"}
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#@&])")
 
 
+def document(checked: Checked) -> str:
+    """The annotations, one a line."""
+    return "".join(f"{line}\n" for line in annotations_text(checked))
+
+
 def annotations_text(checked: Checked) -> list[str]:
     """The lines for the log: commands, what there is no room for, and a last line that counts."""
     checked = _gathered(checked)

@@ -35,6 +35,8 @@ class Checked(NamedTuple):
     """The project's path inside its repository, with slashes; empty where the project is the repository."""
     rules: Mapping[str, Explanation] = {}
     """The pages of the project's own rules, by code."""
+    documentation: str = ""
+    """Address of the documentation site, for links to the pages of its rules; empty: none."""
 
     @property
     def known(self) -> Mapping[str, Explanation]:

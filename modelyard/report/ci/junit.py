@@ -18,8 +18,8 @@ _PROJECT = "project"
 """Name of the suite of findings that belong to no stack."""
 
 
-def junit_text(checked: Checked) -> str:
-    """The document, with a final newline. The same findings give the same text.
+def document(checked: Checked) -> str:
+    """The XML, with a final newline. The same findings give the same text.
 
     A test case fails where a finding is an error, and is skipped where all its errors are waived. Warnings are the
     output of a case that passes. Of a stack that could not be planned, only the rules with findings are cases: the

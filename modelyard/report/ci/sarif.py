@@ -13,6 +13,7 @@ from modelyard.explanations import Explanation
 from modelyard.findings import Finding, Severity, about
 from modelyard.hiding import hidden_text
 from modelyard.report.ci.checked import Checked, sentences
+from modelyard.report.json import json_text
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
@@ -27,7 +28,12 @@ MOST_CHARACTERS = 1000
 """Of a rule's description: code scanning takes no more than 1,024."""
 
 
-def sarif_document(checked: Checked, documentation: str = "") -> dict[str, Any]:
+def document(checked: Checked) -> str:
+    """The document as text, with a final newline."""
+    return json_text(sarif_document(checked)) + "\n"
+
+
+def sarif_document(checked: Checked) -> dict[str, Any]:
     """One run with a result for each finding that it is given, and a rule for each of their codes.
 
     The same findings give the same document. A waived finding has a suppression with the waiver's reason, and the level
@@ -35,7 +41,6 @@ def sarif_document(checked: Checked, documentation: str = "") -> dict[str, Any]:
 
     Args:
         checked: the findings; the caller decides whether notes and waived ones are among them.
-        documentation: address of the documentation site, for links to the pages of its rules.
     """
     known = checked.known
     codes = sorted({finding.code for finding in checked.findings})
@@ -44,7 +49,7 @@ def sarif_document(checked: Checked, documentation: str = "") -> dict[str, Any]:
         "name": "modelyard",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_rule(code, known.get(code), worst[code], documentation) for code in codes],
+        "rules": [_rule(code, known.get(code), worst[code], checked.documentation) for code in codes],
     }
     index = {code: number for number, code in enumerate(codes)}
     marks = fingerprints(checked.findings)

@@ -8,7 +8,7 @@ import pytest
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
 from modelyard.report.ci.checked import Checked
-from modelyard.report.ci.junit import junit_text
+from modelyard.report.ci.junit import document
 
 ERROR = Finding(
     "GPU001",
@@ -25,7 +25,7 @@ STACKS = {"dev": "s/d.yaml", "prod": "s/p.yaml"}
 
 
 def read(*findings: Finding, **changes: Any) -> ElementTree.Element:
-    return ElementTree.fromstring(junit_text(Checked(findings, STACKS)._replace(**changes)))
+    return ElementTree.fromstring(document(Checked(findings, STACKS)._replace(**changes)))
 
 
 def case(root: ElementTree.Element, suite: str, code: str) -> ElementTree.Element:

@@ -160,7 +160,7 @@ def test_a_rule_has_its_explanation_as_help() -> None:
 
 @pytest.mark.parametrize("site", ["https://example.com/modelyard", "https://example.com/modelyard/"])
 def test_a_rule_links_to_its_page_of_the_documentation(site: str) -> None:
-    rule = sarif_document(Checked((CARD,), {}), site)["runs"][0]["tool"]["driver"]["rules"][0]
+    rule = sarif_document(Checked((CARD,), {}, documentation=site))["runs"][0]["tool"]["driver"]["rules"][0]
     assert rule["helpUri"] == "https://example.com/modelyard/rules/GPU001.html"
 
 
