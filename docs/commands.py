@@ -5,7 +5,8 @@ happens to it:
 
 - ``sh``: run as one script. ``console``: each line after ``$`` is run, and what follows is its output, exactly.
 - ``exit=N``: the last command ends with N (0 without it). ``lab``: needs the lab; skipped without one.
-- ``file=PATH``: the block is written to PATH; a ``diff`` changes the lines it shows there.
+- ``file=PATH``: the block is written to PATH; a ``diff`` changes the lines it shows there. From the first such path in
+  ``modelyard/`` on, the commands run a copy of the package.
 - ``yaml ci``: a pipeline; its commands are run. ``python`` without a file has to compile.
 
 Lines of a script that call ``make`` are run where the target works inside the copy (``MAKE``) and left out otherwise:
@@ -71,6 +72,7 @@ class Workplace:
         self.folder = folder
         self.environment = dict(environment)
         self.lab = lab
+        self._root = root
         for name in (*_COPIED, *(_COPIED_FOR_LAB if lab else ())):
             if (root / name).exists():
                 shutil.copytree(root / name, folder / name, ignore=_NOT_COPIED)
@@ -137,6 +139,10 @@ class Workplace:
 
     def _write(self, block: Block) -> None:
         path = self.folder / block.options["file"]
+        package = self.folder / "modelyard"
+        if path.is_relative_to(package) and not package.exists():
+            shutil.copytree(self._root / package.name, package, ignore=_NOT_COPIED)
+            self.environment["PYTHONPATH"] = str(self.folder)
         if block.language != "diff":
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.body, encoding="utf-8")
@@ -153,6 +159,8 @@ class Workplace:
 def _virtual_environment(folder: Path) -> None:
     """A virtual environment that shares everything with this one, but where a new file stays in the copy."""
     (folder / "bin").mkdir(parents=True)
+    # So make has nothing to set up.
+    (folder / ".runtime").touch()
     for path in (Path(sys.prefix) / "bin").iterdir():
         (folder / "bin" / path.name).symlink_to(path)
     for name in ("lib", "pyvenv.cfg"):
