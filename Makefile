@@ -8,7 +8,7 @@ LOCK ?= dev
 BIN := .venv/bin
 READY := .venv/.$(LOCK)
 
-.PHONY: help setup demo test test-browser lint lab up down test-lab bench docs lock clean
+.PHONY: help setup demo test golden test-browser lint lab up down test-lab bench docs lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ lint: $(READY) ## ruff, mypy --strict, the import contracts, and the words of th
 
 test: lint ## lint, then the fast tests
 	@$(BIN)/pytest -q -n auto -m "not lab and not browser" --ignore tests/lab --ignore tests/browser
+
+golden: $(READY) ## write what verbs print into tests/golden again; read the difference in review
+	@GOLDEN=write $(BIN)/pytest -q -n auto tests/cli/test_cli_golden.py
 
 test-browser: $(READY) ## the tests of pages: the site, and reports in headless Chromium (Debian: apt-get install chromium)
 	@$(BIN)/pytest -q -m browser

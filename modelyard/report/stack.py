@@ -19,7 +19,7 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
     """GPU, workloads and patches of an environment, then its pool and its jobs, as far as it has any."""
     config = stack.config
     lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
-    lines.extend(wrapped(_card(stack), 14, style.columns, "  card"))
+    lines.extend(wrapped(_card(stack), 14, style.columns, "  GPU"))
     modes = ", ".join(serves(config)) or "none"
     lines.extend(wrapped(f"{config.gpu.allocation} (the pod can serve: {modes})", 14, style.columns, "  allocation"))
     lines.extend(
