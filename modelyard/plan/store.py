@@ -266,9 +266,13 @@ def _body(value: dict[str, Any] | None) -> dict[str, Any] | None:
         AttributeError, TypeError: it has none.
     """
     metadata = (value or {}).get("metadata") or {}
-    for part in ((value or {}).get("spec"), metadata.get("labels"), metadata.get("annotations")):
+    template = ((value or {}).get("spec") or {}).get("template") or {}
+    pod = template.get("spec") or {}
+    for part in (metadata.get("labels"), metadata.get("annotations"), pod):
         if part and not isinstance(part, dict):
             raise TypeError("a part of an object")
+    if not isinstance((value or {}).get("kind", ""), str) or not isinstance(pod.get("containers") or [], list):
+        raise TypeError("a part of an object")
     return value
 
 
