@@ -13,7 +13,7 @@ import jinja2
 
 from modelyard.catalog.bounds import MAX_TEXT, NotPlain, TooLarge
 from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phase
-from modelyard.catalog.places import Origins
+from modelyard.catalog.places import Origins, line_of
 from modelyard.catalog.sandbox import MAX_MADE, environment
 from modelyard.findings import Finding, Severity, first
 from modelyard.stack.yaml.document import parse_plain
@@ -68,7 +68,15 @@ def render_base(patch: PatchVersion, params: Mapping[str, Any]) -> Rendered:
     return _render(patch, BASE, patch.base, params, _base_document)
 
 
-_Maker = Callable[[PatchVersion, str, dict[str, Any], str], Document | str]
+class _Wrong(NamedTuple):
+    """Why a document cannot be used."""
+
+    what: str
+    path: tuple[str, ...] = ()
+    """The field that is wrong; empty where it is the document."""
+
+
+_Maker = Callable[[PatchVersion, str, dict[str, Any], str], Document | _Wrong]
 
 
 def _render(patch: PatchVersion, name: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
@@ -131,7 +139,8 @@ def _problems(
             if isinstance(made, Document):
                 documents.append(made)
             else:
-                wrong = made, line, "modelyard explain PAT007 shows the form"
+                at = line + max(line_of(part, made.path) - 1, 0)
+                wrong = made.what, at, "modelyard explain PAT007 shows the form"
         elif value is not None:
             wrong = "renders to something other than a mapping", line, "write fields"
         if wrong is not None:
@@ -140,35 +149,36 @@ def _problems(
         line += part.count("\n")
 
 
-def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | str:
+def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | _Wrong:
     headers = dict(_HEADER.findall(text))
     if not headers.get("target"):
-        return "has no `# target: NAME` line before its YAML"
+        return _Wrong("has no `# target: NAME` line before its YAML")
     phase = headers.get("phase", patch.meta.phase)
     if phase not in PHASES:
-        return f"has the unknown phase {phase!r}; the phases are {', '.join(PHASES)}"
+        return _Wrong(f"has the unknown phase {phase!r}; the phases are {', '.join(PHASES)}")
     metadata = body.get("metadata")
     name = metadata.get("name", headers["target"]) if isinstance(metadata, dict) else headers["target"]
     if name != headers["target"]:
-        return f"is for target {headers['target']} but names {name}"
+        return _Wrong(f"is for target {headers['target']} but names {name}", ("metadata", "name"))
     for key in ("apiVersion", "kind"):
         if not isinstance(body.get(key), str):
-            return f"has no {key}"
+            return _Wrong(f"has no {key}", (key,))
     return Document(headers["target"], phase, text, body)
 
 
-def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | str:
+def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | _Wrong:
     metadata = body.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if (
-        not isinstance(name, str)
+        not (isinstance(name, str) and name)
         or not isinstance(body.get("kind"), str)
         or not isinstance(body.get("apiVersion"), str)
     ):
-        return "has no apiVersion, kind or metadata.name"
-    if namespace is not None and not isinstance(namespace, str):
-        return "has a metadata.namespace that is not text"
+        return _Wrong("has no apiVersion, kind or metadata.name")
+    if "namespace" in metadata and not (isinstance(namespace, str) and namespace):
+        what = "empty" if namespace in (None, "") else "not text"
+        return _Wrong(f"has a metadata.namespace that is {what}", ("metadata", "namespace"))
     return Document(name, "normal", text, body)
 
 

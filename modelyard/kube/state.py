@@ -119,7 +119,7 @@ def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def key_of(body: Mapping[str, Any], namespace: str) -> ObjectKey:
     """The key of an object, in ``namespace`` unless it says another; in none where its kind stands in none."""
     metadata, api_version, kind = body.get("metadata") or {}, body["apiVersion"], body["kind"]
-    place = metadata.get("namespace", namespace) if is_namespaced(api_version, kind) else ""
+    place = (metadata.get("namespace") or namespace) if is_namespaced(api_version, kind) else ""
     return ObjectKey(api_version, kind, place, metadata["name"])
 
 

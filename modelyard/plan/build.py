@@ -24,6 +24,7 @@ from modelyard.plan.checks.quotas import check_quotas
 from modelyard.plan.checks.sizes import check_sizes
 from modelyard.plan.checks.versions import check_version
 from modelyard.plan.cluster_parts import home_part
+from modelyard.plan.compose import MISFIT
 from modelyard.plan.drains import check_drains, drains
 from modelyard.plan.keda import check_keda, staying
 from modelyard.plan.objects import Objects, planned_objects
@@ -148,7 +149,7 @@ def _inputs(stack: Stack, chosen: Iterable[Selected]) -> dict[str, str]:
 
 
 # Findings about a field of a target, placed on the line of the stack file or of the patch that sets it.
-_META, _TEMPLATE = "/meta.yaml", "/patch.yaml.j2"
+_META, _TEMPLATE, _BASE = "/meta.yaml", "/patch.yaml.j2", "/base.yaml.j2"
 
 
 def place_in_stack(finding: Finding, stack: Stack, places: Mapping[str, tuple[str | int, ...]]) -> Finding:
@@ -187,12 +188,15 @@ def place_in_patch(finding: Finding, library: Library, targets: Iterable[TargetP
 def _line(patch: PatchVersion, name: str, finding: Finding) -> int:
     if name == _META:
         return line_of(patch.meta_text, finding.field.split(".")) or line_of(patch.meta_text, ("overrides",)) or 1
-    if name != _TEMPLATE:
+    text = {_TEMPLATE: patch.template, _BASE: patch.base}.get(name)
+    if text is None:
         return 0
-    if finding.field:
-        return line_of(patch.template, _path(finding.field))
-    kind = line_of(patch.template, ("kind",)) if finding.code == "PAT008" else 0
-    return kind or target_line(patch.template, finding.target)
+    misfit = finding.code == MISFIT
+    line = line_of(text, _path(finding.field)) if finding.field else line_of(text, ("kind",)) if misfit else 0
+    if not line and (misfit or not finding.field):
+        # What stands in braces, or comes out of an expression, has no line of its own.
+        line = target_line(text, finding.target)
+    return line or int(misfit)
 
 
 def _setter(

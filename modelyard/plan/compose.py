@@ -80,7 +80,11 @@ def compose(
                 if wanted is not None and change.after is None:
                     # Only with its null does the merge take out what the earlier patch gave.
                     given = document.body
-        body = merge.strategic(body, given, schema) if body else given
+        try:
+            body = merge.strategic(body, given, schema) if body else given
+        except merge.MergeError as error:
+            findings += unfit(patch, TEMPLATE, document.body, error.errors, target)
+            continue
         patches.append(patch.id)
         phase = first_phase((phase, document.phase))
     origins = {path: name for path, (name, value) in asked.items() if value is not None}
@@ -90,6 +94,13 @@ def compose(
 
 def misfits(patch: PatchVersion, file: str, body: dict[str, Any], schema: merge.Type, target: str) -> list[Finding]:
     """What of that which a file of a patch rendered to the API server would refuse."""
+    return unfit(patch, file, body, (*merge.validate(body, schema), *_percentages(body, ROOT)), target)
+
+
+def unfit(
+    patch: PatchVersion, file: str, body: dict[str, Any], errors: Iterable[merge.SchemaError], target: str
+) -> list[Finding]:
+    """The findings about what is wrong with that which a file of a patch rendered to."""
     shown = words_without((body,))
     found = (
         Finding(
@@ -101,7 +112,7 @@ def misfits(patch: PatchVersion, file: str, body: dict[str, Any], schema: merge.
             file=f"{patch.file}/{file}",
             remedy="correct the template; modelyard render shows what it came out as",
         )
-        for error in (*merge.validate(body, schema), *_percentages(body, ROOT))
+        for error in errors
     )
     return [*islice(found, MOST_COUNTED + 1)]
 

@@ -78,11 +78,11 @@ def prepare(
         return None, (*problems, *hindrances)
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
         problems = (*problems, found)
-    request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
-    # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
-    applied = _shaped(merge.stored(schema, request), request)
     kept: ReversibleRequest | None = None
     try:
+        request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
+        # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
+        applied = _shaped(merge.stored(schema, request), request)
         if live is not None and base is None:
             kept = reversible_request(live, applied, schema, state.copy_of(key))
             applied = kept.request

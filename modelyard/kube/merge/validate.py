@@ -105,7 +105,7 @@ def _missing_keys(kind: Type, item: Any) -> list[str]:
     """The keys that an item lacks and must have: those without a default that means something, unless optional."""
     if type(item) is not dict:
         return []
-    lacking = [key for key in kind.keys if key not in item and not _has_default(kind, key)]
+    lacking = [key for key in kind.keys if item.get(key) is None and not _has_default(kind, key)]
     return lacking if len(lacking) == len(kind.keys) else [key for key in lacking if key in kind.item.required]
 
 
