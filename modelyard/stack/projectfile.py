@@ -17,8 +17,6 @@ from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import MAX_BYTES, Problem
 
-_FORGIVEN = (codes.FEATURE, codes.LIMIT)
-"""Codes of what Pulumi reads and this package does not."""
 _EXAMPLE = "write name, runtime: {name: python} and main: stacks/"
 
 
@@ -31,7 +29,7 @@ def check_project(root: Path) -> tuple[Finding, ...]:
         problem = Problem(codes.UNREADABLE, f"{file.name} cannot be read: {error.reason}", remedy=error.remedy)
         return (of_problem(problem, file.name),)
     document, problems = parse(content)
-    found = [problem for problem in problems if problem.code not in _FORGIVEN and not problem.harmless]
+    found = [problem for problem in problems if not problem.harmless]
     if document is not None:
         found += _shape(document, root)
     return ordered(of_problem(problem, file.name) for problem in found)

@@ -6,6 +6,8 @@ import pytest
 
 VERBS = [
     ("check", "--all"),
+    ("check", "dev"),
+    ("show", "dev"),
     ("plan", "dev"),
     ("render", "dev"),
     ("preview", "--base", "HEAD"),
@@ -45,6 +47,12 @@ def test_every_verb_that_reads_the_project_tells(project: Any, refused: Any, wor
         ("name: x\nruntime: python\nmain:\n", "CFG018", "Pulumi.yaml:3", "main is empty"),
         ("name: x\nname: y\nruntime: python\n", "CFG006", "Pulumi.yaml:2:1", "name"),
         ("name: \x00\n", "CFG002", "Pulumi.yaml:1:7", "control character"),
+        # Nobody knows the name of a project whose file was not read to its end.
+        ("[" * 20_000, "CFG003", "Pulumi.yaml:1:65", "nested deeper than 64 levels"),
+        ('{"a":' * 200, "CFG003", "Pulumi.yaml:1:321", "nested deeper than 64 levels"),
+        ("name: x\nruntime: !mine python\n", "CFG005", "Pulumi.yaml:2:10", "the value has the tag !mine"),
+        ("name: x\nruntime: python\n---\nname: y\n", "CFG005", "Pulumi.yaml:3:1", "a second document"),
+        ("name: x\nruntime: *none\n", "CFG005", "Pulumi.yaml:2:10", "has no anchor before it"),
     ],
 )
 def test_what_can_be_wrong_with_it(project: Any, refused: Any, text: str, code: str, place: str, words: str) -> None:

@@ -122,7 +122,7 @@ class _Builder:
         except YAMLError as error:
             raise Refused(syntax(error, self._content)) from None
         if isinstance(event, DocumentStartEvent):
-            raise _at(event, codes.FEATURE, "the text has a second document", "keep one document: a file is one stack")
+            raise _at(event, codes.FEATURE, "the text has a second document", "keep one document")
         return value
 
     def _node(self) -> Any:
@@ -217,7 +217,7 @@ class _Builder:
             raise _tagged(event)
         if len(self._frames) >= MAX_DEPTH:
             what = f"the text is nested deeper than {MAX_DEPTH} levels"
-            raise _at(event, codes.LIMIT, what, "flatten it: stack files need six levels")
+            raise _at(event, codes.LIMIT, what, "flatten it")
         value: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
         # Until it is closed, an alias to this anchor would be an alias to itself.
         self._anchors.pop(event.anchor, None) if event.anchor is not None else None
