@@ -23,6 +23,7 @@ from modelyard.cli.many import each
 from modelyard.plan.values import Plan
 
 if TYPE_CHECKING:
+    from modelyard.findings import Finding
     from modelyard.plan.project import Planned
     from modelyard.preview.matrix import Column
 
@@ -119,10 +120,13 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
 
     if len(files) < 2 or args.out:
         raise Stop(Exit.USAGE, "--matrix compares stacks", "name two or more, or give --all, and no --out")
-    columns, failed = [], []
-    for file, column in zip(files, each(files, partial(_column, root, args)), strict=True):
+    columns: list[Column] = []
+    failed: list[str] = []
+    reasons: list[Finding] = []
+    for file, (column, findings) in zip(files, each(files, partial(_column, root, args)), strict=True):
         if column is None:
             failed.append(file.name)
+            reasons += findings
         else:
             columns.append(column)
     found = tuple(row for row in rows(columns) if not args.target or any(name in row.target for name in args.target))
@@ -136,19 +140,20 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
 
         say(matrix_text(found, len(columns), style_for(args, sys.stdout)))
     if failed:
-        stop = Stop(Exit.USAGE, f"{', '.join(failed)} cannot be planned", "modelyard check says why")
+        stop = Stop(Exit.USAGE, f"{', '.join(failed)} cannot be planned", "", reasons)
         sys.stderr.write("\n".join(stop_text(stop, style_for(args, sys.stderr))) + "\n")
         return Exit.USAGE
     return Exit.FINE
 
 
-def _column(root: Path, args: Namespace, file: Path) -> "Column | None":
+def _column(root: Path, args: Namespace, file: Path) -> "tuple[Column | None, tuple[Finding, ...]]":
+    """What a stack asks for, or the findings that say why it has no plan."""
     from modelyard.preview.matrix import column
 
     result = plan_one(root, file, args.live, args.verbose)
     if result.plan is None or result.stack is None:
-        return None
-    return column(result.plan, result.stack.config.kubernetes_version)
+        return None, result.findings
+    return column(result.plan, result.stack.config.kubernetes_version), ()
 
 
 def _one(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -> Shown:

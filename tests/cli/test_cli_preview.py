@@ -209,6 +209,25 @@ def test_what_cannot_be_compared(project: Any, run: Any, words: Any, said: str) 
     assert said in result.err
 
 
+@pytest.mark.parametrize("json_too", [(), ("--json",)], ids=["text", "json"])
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("stacks/recorded/staging/cluster.json", "stacks/recorded/staging/cluster.json:1"),
+        ("stacks/Pulumi.staging.yaml", "stacks/Pulumi.staging.yaml:"),
+    ],
+)
+def test_a_matrix_says_why_a_stack_is_not_in_it(
+    project: Any, run: Any, file: str, place: str, json_too: tuple[str, ...]
+) -> None:
+    (project.root / file).write_text("{")
+    result = run("plan", "--all", "--matrix", *json_too)
+    assert result.code == 2
+    assert place in result.err
+    assert "error: Pulumi.staging.yaml cannot be planned" in result.err
+    assert "replicas" in result.out
+
+
 def test_where_stacks_diverge(project: Any, run: Any) -> None:
     result = run("plan", "--all", "--matrix")
     assert result.code == 0
