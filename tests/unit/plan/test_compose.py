@@ -1,5 +1,6 @@
 """Several patches of one target become one request."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -112,3 +113,58 @@ def test_a_field_that_the_kind_does_not_have() -> None:
 def test_the_earliest_phase_is_the_targets() -> None:
     composed, _ = compose([part("a", {"minReadySeconds": 1}), part("b", {"replicas": 2}, "down")], DEPLOYMENT, "d")
     assert composed.phase == "down"
+
+
+SCHEMA = merge.MergeSchema.kubernetes("1.35")
+
+
+def merging(kind: merge.Type, seen: frozenset[int] = frozenset()) -> Iterator[tuple[tuple[Any, ...], merge.Type]]:
+    """The lists of a kind whose items are matched by a key, each with the way there: names, and items of lists."""
+    if id(kind) in seen:
+        return
+    if kind.is_list and not kind.unchecked:
+        if kind.strategy == "merge" and kind.merge_key:
+            yield (), kind
+        way: dict[str, Any] = dict.fromkeys((*kind.keys, *filter(None, (kind.merge_key,))), "a")
+        for path, found in merging(kind.item, seen | {id(kind)}):
+            yield (way, *path), found
+    for name in kind.child.properties if kind.is_map else ():
+        child = kind.child[name]
+        assert child is not None
+        for path, found in merging(child, seen | {id(kind)}):
+            yield (name, *path), found
+
+
+def around(path: tuple[Any, ...], value: Any) -> Any:
+    """A value at the end of a way."""
+    for step in reversed(path):
+        value = [{**step, **value}] if isinstance(step, dict) else {step: value}
+    return value
+
+
+LISTS = {
+    id(found): (version, kind, path, found)
+    for version, kind in SCHEMA.kinds
+    for path, found in merging(SCHEMA.of(version, kind))
+}
+"""Each list once, however many kinds have it."""
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "path", "found"),
+    LISTS.values(),
+    ids=[f"{kind}-{'.'.join(step for step in path if isinstance(step, str))}" for _, kind, path, _ in LISTS.values()],
+)
+def test_no_item_without_its_key_is_a_crash(version: str, kind: str, path: tuple[Any, ...], found: merge.Type) -> None:
+    """An item that lacks the key by which items are matched, has none there, an empty one, or one of another kind."""
+    schema, key = SCHEMA.of(version, kind), found.merge_key
+    items = ({}, {key: None}, {key: ""}, {key: {}}, {key: []}, {key: ["a"]}, {key: 5}, {key: True}, None, [], "a")
+    for wrong in items:
+        parts = [
+            (patch, document._replace(body={"apiVersion": version, "kind": kind, **around(path, [item])}))
+            for item in ({key: "a"}, wrong)
+            for patch, document in (part("a", {}), part("b", {}))
+        ]
+        _, findings = compose(parts, schema, "d")
+        if not wrong or wrong == {key: None}:
+            assert [finding.code for finding in findings if finding.code == "PAT008"], (wrong, findings)
