@@ -133,6 +133,9 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
         # Maps are filled with the atomic list that they stand in.
         if (name in value or name in before) and not result.get(name) and not (type_ and type_.is_map):
             copy = result.get(sources[0])
+            if copy is None:
+                # Nothing to copy from. The server refuses such an item: the field that it takes from is required.
+                continue
             result = {**result, name: before[name] if same(copy, before.get(name)) else copy}
     derived = [name for name in kind.derived if name in value and name in before and name not in result]
     if derived:
