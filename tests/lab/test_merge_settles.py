@@ -1,7 +1,8 @@
 """What the API server makes of zero values and of its defaults: a repeated apply changes nothing, offline as there.
 
 Each request of ``tests/conformance/requests.yaml`` is applied, applied again, and applied with one field after another
-at its zero value. Every answer must be the offline one.
+at its zero value. Then every field that has a default somewhere is given its default and given up. Every answer must be
+the offline one.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 from lab import Lab
-from modelyard.kube.merge import Type, server_side
+from modelyard.kube.merge import MergeSchema, Type, server_side
 from tests.conformance.casefile import HERE, comparable, schema_of, without_nulls
 from tests.conformance.server import APPLY, NAMESPACE, Server, conformance_server
 
@@ -54,6 +55,45 @@ def test_a_repeated_apply_changes_nothing(server: Server, spec: Object) -> None:
             _compare(server, path, kind, live, zeroed, place)
     finally:
         server.remove(path)
+
+
+@pytest.mark.parametrize("spec", REQUESTS, ids=lambda spec: spec["kind"])
+def test_a_default_holds_where_the_server_sets_it(server: Server, spec: Object) -> None:
+    """A CronJob's jobTemplate is of a Job's type, and the server gives it none of a Job's defaults."""
+    request = {**spec, "metadata": {**spec.get("metadata", {}), "name": "settles"}}
+    path = f"{server.collection(spec['apiVersion'], spec['kind'], NAMESPACE)}/settles"
+    schema = schema_of(spec["apiVersion"])
+    kind = schema.of_object(spec)
+    server.remove(path)
+    assert server.request("PATCH", path, request, APPLY, fieldManager="one")[0] in (200, 201)
+    try:
+        for steps, default in _defaulted(schema, kind, request, ()):
+            if ".".join(map(str, steps)) in DECIDED_LATER:
+                continue
+            given = _with(request, steps, default)
+            status, live = server.request("PATCH", path, given, APPLY, fieldManager="one", force="true")
+            if status == 200:
+                _compare(server, path, kind, live, request, ".".join(map(str, steps)))
+    finally:
+        server.remove(path)
+
+
+def _defaulted(
+    schema: MergeSchema, kind: Type, value: Object, above: tuple[Any, ...]
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The fields that a request leaves out and that have a default, here or elsewhere in the same type."""
+    defaults = schema.of(kind.name).code_defaults if kind.name in schema.definitions else {}
+    yield from (((*above, name), default) for name, default in defaults.items() if name not in value)
+    for name, inner in value.items():
+        type_ = kind.child[name]
+        if type_ is None:
+            continue
+        if isinstance(inner, dict):
+            yield from _defaulted(schema, type_, inner, (*above, name))
+        elif isinstance(inner, list) and type_.is_list:
+            for index, item in enumerate(inner):
+                if isinstance(item, dict):
+                    yield from _defaulted(schema, type_.item, item, (*above, name, index))
 
 
 def _compare(server: Server, path: str, kind: Type, live: Object, request: Object, place: str) -> None:

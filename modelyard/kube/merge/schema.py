@@ -12,6 +12,7 @@ from modelyard.kube.merge.types import (
     DERIVED_MARK,
     DROPPED_MARK,
     STATUS_MARK,
+    UNDEFAULTED_MARK,
     Reader,
     Schema,
     Type,
@@ -39,6 +40,7 @@ _EXTENSIONS = frozenset(
         DERIVED_MARK,
         DROPPED_MARK,
         STATUS_MARK,
+        UNDEFAULTED_MARK,
     )
 )
 

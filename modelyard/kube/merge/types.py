@@ -26,6 +26,10 @@ COPIED_MARK = "x-code-copied"
 DERIVED_MARK = "x-code-derived"
 """Fields of a Go type to which the API server's code gives a default that depends on the fields beside them."""
 
+UNDEFAULTED_MARK = "x-code-undefaulted"
+"""Set beside a reference: fields of the Go type to which the API server's code gives a default elsewhere, but not
+here."""
+
 
 class Children(dict[str, "Type | None"]):
     """A map type's fields by name, each read on first use; the element type, or None, for an undeclared name."""
@@ -188,6 +192,9 @@ DEDUCED.child = Children({}, DEDUCED, _cannot_read)
 DEDUCED._item = UNTYPED
 
 
+_BESIDE_REFERENCES = frozenset(("x-kubernetes-map-type", "x-kubernetes-patch-strategy", UNDEFAULTED_MARK))
+
+
 class Reader:
     """Reads types from the definitions of one document; a definition is read once."""
 
@@ -234,12 +241,15 @@ class Reader:
             self._fill(made, schema, native, preserve)
             return made
         target = self.definition(reference.rpartition("/")[2])
-        if not ("x-kubernetes-map-type" in schema or "x-kubernetes-patch-strategy" in schema or schema.get("nullable")):
+        if not (_BESIDE_REFERENCES & schema.keys() or schema.get("nullable")):
             return target
         # What stands beside a reference holds for this place only.
         made = Type(target.name)
         for slot in Type.__slots__:
             setattr(made, slot, getattr(target, slot))
+        if left_out := schema.get(UNDEFAULTED_MARK):
+            made.code_defaults = {name: value for name, value in target.code_defaults.items() if name not in left_out}
+            made.derived = target.derived.difference(left_out)
         self._extensions(made, schema)
         return made
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from modelyard.kube.merge import MergeSchema, server_side, strategic, supported_versions
+from modelyard.kube.merge import MergeSchema, Type, server_side, strategic, supported_versions
 from modelyard.kube.merge.schema import OPERATORS, SHIPPED, compact, digest
 from modelyard.kube.merge.types import STATUS_MARK
 from tests.conformance.casefile import HERE, schema_of
@@ -40,6 +40,31 @@ def test_every_shipped_version_knows_what_the_go_sources_say(version: str) -> No
     strategy = deployment.child["strategy"]
     assert strategy is not None
     assert strategy.derived == {"rollingUpdate"}, "only some types have it"
+
+
+@pytest.mark.parametrize("version", supported_versions())
+def test_a_default_of_a_type_does_not_hold_in_every_place_of_it(version: str) -> None:
+    schema = MergeSchema.kubernetes(version)
+
+    def at(api_version: str, kind: str, path: str) -> Type:
+        found: Type | None = schema.of(api_version, kind)
+        for name in path.split("."):
+            assert found is not None
+            found = found.child[name]
+        assert found is not None
+        return found
+
+    job, cron_job = at("batch/v1", "Job", "spec"), at("batch/v1", "CronJob", "spec.jobTemplate.spec")
+    assert (job.name, job.code_defaults["parallelism"]) == (cron_job.name, 1)
+    assert {*job.derived} == {"backoffLimit", "completions", "podReplacementPolicy"}
+    assert (cron_job.code_defaults, cron_job.derived) == ({}, frozenset())
+    pod, template = at("v1", "Pod", "spec"), at("apps/v1", "Deployment", "spec.template.spec")
+    assert pod.code_defaults == {**template.code_defaults, "enableServiceLinks": True}
+    behavior = at("autoscaling/v2", "HorizontalPodAutoscaler", "spec.behavior")
+    up, down = behavior.child["scaleUp"], behavior.child["scaleDown"]
+    assert up is not None
+    assert down is not None
+    assert up.code_defaults == {**down.code_defaults, "stabilizationWindowSeconds": 0}
 
 
 def test_versions_differ_in_what_was_added() -> None:

@@ -1,6 +1,8 @@
 // Prints the defaults that the API server's code gives to fields of Kubernetes' types, as one JSON object:
-// {"constant": {definition: {field: value}}, "derived": {definition: [field]}}. A derived default depends on the fields
-// beside it. generate.py runs it with the module file of lab/kubernetes.
+// {"constant": {definition: {field: value}}, "derived": {definition: [field]}, "undefaulted": {definition: {field:
+// [field of its type]}}}. A derived default depends on the fields beside it. Undefaulted are the fields of a type that
+// have a default elsewhere but not where that field of that definition holds the type: the code gives a Job's defaults
+// to no jobTemplate of a CronJob. generate.py runs it with the module file of lab/kubernetes.
 //
 // It makes an empty object of every kind, with all structs and one item in each list of structs, lets the server's
 // scheme fill in defaults and convert the object to its internal form and back, and looks at what is there now. What
@@ -9,8 +11,10 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +48,16 @@ type field struct {
 
 // defaults holds values as JSON, by type and by the field's name in JSON.
 type defaults map[reflect.Type]map[string]map[string]bool
+
+// place is a field that holds a struct, by its name in JSON, and the type of that struct. An object stands nowhere.
+type place struct {
+	holder reflect.Type
+	name   string
+	held   reflect.Type
+}
+
+// seen says of the fields of a struct in a place, by name, whether a default was ever seen.
+type seen map[place]map[string]bool
 
 var (
 	scheme      = legacyscheme.Scheme
@@ -104,13 +118,13 @@ func fill(owner reflect.Type, value reflect.Value, without, with field, text str
 	}
 }
 
-// compare notes the fields that are empty before and have a value after.
-func compare(owner reflect.Type, before, after reflect.Value, found defaults) {
+// compare notes the fields that are empty before and have a value after, and in at which fields of a place they are.
+func compare(owner reflect.Type, at place, before, after reflect.Value, found defaults, in seen) {
 	for i := range before.NumField() {
 		declared, b, a := before.Type().Field(i), before.Field(i), after.Field(i)
 		name, option, _ := strings.Cut(declared.Tag.Get("json"), ",")
 		if name == "" && (option == "inline" || declared.Anonymous) {
-			compare(owner, b, a, found)
+			compare(owner, at, b, a, found, in)
 			continue
 		}
 		if b.Type() == objectMeta {
@@ -119,11 +133,17 @@ func compare(owner reflect.Type, before, after reflect.Value, found defaults) {
 		if b.Kind() == reflect.Pointer && !b.IsNil() && !a.IsNil() {
 			b, a = b.Elem(), a.Elem()
 		}
+		if at.holder != nil && b.IsZero() {
+			if in[at] == nil {
+				in[at] = map[string]bool{}
+			}
+			in[at][name] = in[at][name] || !a.IsZero()
+		}
 		switch {
 		case isStruct(b.Type()):
-			compare(b.Type(), b, a, found)
+			compare(b.Type(), place{owner, name, b.Type()}, b, a, found, in)
 		case b.Kind() == reflect.Slice && b.Len() == 1 && a.Len() == 1 && isStruct(b.Type().Elem()):
-			compare(b.Type().Elem(), b.Index(0), a.Index(0), found)
+			compare(b.Type().Elem(), place{owner, name, b.Type().Elem()}, b.Index(0), a.Index(0), found, in)
 		case b.IsZero() && !a.IsZero() && !(a.Kind() == reflect.Map && a.Len() == 0):
 			text, err := json.Marshal(a.Interface())
 			if err != nil {
@@ -144,8 +164,8 @@ func compare(owner reflect.Type, before, after reflect.Value, found defaults) {
 	}
 }
 
-// run gives the defaults of one object; nothing where the server cannot convert such an object.
-func run(kind schema.GroupVersionKind, without, with field, text string, visit func(field, reflect.Type)) defaults {
+// run gives the defaults of one object, and notes in which places it saw them; nothing where the server cannot convert such an object.
+func run(kind schema.GroupVersionKind, without, with field, text string, visit func(field, reflect.Type), in seen) defaults {
 	made, err := scheme.New(kind)
 	if err != nil {
 		panic(err)
@@ -166,7 +186,11 @@ func run(kind schema.GroupVersionKind, without, with field, text string, visit f
 	// The object's own kind is filled in for this program, not by a default.
 	a.FieldByName("TypeMeta").SetZero()
 	found := defaults{}
-	compare(b.Type(), b, a, found)
+	if with != (field{}) {
+		// Not every place is tried with each field set.
+		in = seen{}
+	}
+	compare(b.Type(), place{}, b, a, found, in)
 	return found
 }
 
@@ -197,7 +221,7 @@ func isScalar(t reflect.Type) bool {
 }
 
 func main() {
-	all, derived := defaults{}, map[reflect.Type]map[string]bool{}
+	all, derived, in := defaults{}, map[reflect.Type]map[string]bool{}, seen{}
 	derive := func(owner reflect.Type, name string) {
 		if derived[owner] == nil {
 			derived[owner] = map[string]bool{}
@@ -231,7 +255,11 @@ func main() {
 		}
 	}
 	set := map[field]bool{}
-	for kind, t := range scheme.AllKnownTypes() {
+	kinds := slices.SortedFunc(maps.Keys(scheme.AllKnownTypes()), func(a, b schema.GroupVersionKind) int {
+		return strings.Compare(a.String(), b.String())
+	})
+	for _, kind := range kinds {
+		t := scheme.AllKnownTypes()[kind]
 		if _, has := t.FieldByName("ObjectMeta"); !has || kind.Version == runtime.APIVersionInternal {
 			continue
 		}
@@ -242,14 +270,14 @@ func main() {
 			} else if (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) && isStruct(t.Elem()) {
 				structs[at] = true
 			}
-		})
+		}, in)
 		for owner, names := range base {
 			for name := range names {
 				keep(base, owner, name)
 			}
 		}
 		for at := range structs {
-			found := run(kind, at, field{}, "", nil)
+			found := run(kind, at, field{}, "", nil, in)
 			keep(found, at.owner, jsonName(at))
 			if found != nil {
 				judge(base, found, at)
@@ -260,7 +288,7 @@ func main() {
 			for beside := range scalars {
 				for _, text := range texts {
 					if beside.owner == at.owner {
-						if other := run(kind, at, beside, text, nil); other != nil {
+						if other := run(kind, at, beside, text, nil, in); other != nil {
 							judge(found, other, beside)
 						}
 					}
@@ -271,9 +299,10 @@ func main() {
 			if set[at] {
 				continue
 			}
-			set[at] = true
+			// Where the type has no defaults, another kind must show what depends on the field.
+			set[at] = len(base[at.owner]) > 0
 			for _, text := range texts {
-				if found := run(kind, field{}, at, text, nil); found != nil {
+				if found := run(kind, field{}, at, text, nil, in); found != nil {
 					judge(base, found, at)
 				}
 			}
@@ -297,7 +326,33 @@ func main() {
 	for owner, names := range derived {
 		fields[definition(owner)] = names
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(map[string]any{"constant": constant, "derived": fields}); err != nil {
+	defaulted := map[reflect.Type]map[string]bool{}
+	for at, names := range in {
+		if defaulted[at.held] == nil {
+			defaulted[at.held] = map[string]bool{}
+		}
+		for name, has := range names {
+			defaulted[at.held][name] = defaulted[at.held][name] || has
+		}
+	}
+	undefaulted := map[string]map[string]map[string]bool{}
+	for at, names := range in {
+		for name, has := range names {
+			if has || !defaulted[at.held][name] {
+				continue
+			}
+			holder := definition(at.holder)
+			if undefaulted[holder] == nil {
+				undefaulted[holder] = map[string]map[string]bool{}
+			}
+			if undefaulted[holder][at.name] == nil {
+				undefaulted[holder][at.name] = map[string]bool{}
+			}
+			undefaulted[holder][at.name][name] = true
+		}
+	}
+	printed := map[string]any{"constant": constant, "derived": fields, "undefaulted": undefaulted}
+	if err := json.NewEncoder(os.Stdout).Encode(printed); err != nil {
 		panic(err)
 	}
 }

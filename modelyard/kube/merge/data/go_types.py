@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.kube.merge.types import COPIED_MARK, DEFAULTS_MARK, DERIVED_MARK, DROPPED_MARK
+from modelyard.kube.merge.types import COPIED_MARK, DEFAULTS_MARK, DERIVED_MARK, DROPPED_MARK, UNDEFAULTED_MARK
 
 HERE = Path(__file__).resolve().parent
-LAB = HERE.parents[2] / "lab" / "kubernetes"
+LAB = HERE.parents[3] / "lab" / "kubernetes"
 """Its module file pins the Kubernetes whose defaults are read."""
 PACKAGES = {
     "k8s.io/api": "*/*",
@@ -114,9 +114,33 @@ def marked(
     The defaults are of one version and stand in all: Kubernetes does not change the default of a field that it has.
     """
     return {
-        name: dict(sorted({**schema, **dict(_marks(name, schema, known, defaults))}.items()))
+        name: dict(
+            sorted(
+                {
+                    **_with_places(schema, defaults["undefaulted"].get(name, {})),
+                    **dict(_marks(name, schema, known, defaults)),
+                }.items()
+            )
+        )
         for name, schema in definitions.items()
     }
+
+
+def _with_places(schema: Mapping[str, Any], places: Mapping[str, Mapping[str, bool]]) -> Mapping[str, Any]:
+    """The schema of a Go type with a mark at each of its fields whose own type lacks some of its defaults there."""
+    properties = schema.get("properties", {})
+    changed = {
+        field: _beside_reference(properties[field], sorted(left_out))
+        for field, left_out in places.items()
+        if field in properties
+    }
+    return {**schema, "properties": {**properties, **changed}} if changed else schema
+
+
+def _beside_reference(schema: Mapping[str, Any], left_out: list[str]) -> dict[str, Any]:
+    if "$ref" in schema:
+        return dict(sorted({**schema, UNDEFAULTED_MARK: left_out}.items()))
+    return {**schema, "items": _beside_reference(schema["items"], left_out)}
 
 
 def _marks(
