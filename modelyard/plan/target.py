@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Document, PatchVersion
-from modelyard.catalog.library import BASE, Phase
+from modelyard.catalog.library import BASE, TEMPLATE, Phase
 from modelyard.cluster import Answer
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import words_without
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.kube.state import ClusterState, ObjectKey
@@ -88,7 +89,7 @@ def prepare(
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
-        return None, (*problems, _unfit(key, error))
+        return None, (*problems, *_unfit(wish, composed, schema, error))
     return Prepared(wish, schema, composed, live, applied, offline, kept), problems
 
 
@@ -149,14 +150,35 @@ def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]
     yield from taken_unchanged(target.name, target.before or {}, rest, installers)
 
 
-def _unfit(key: ObjectKey, error: merge.MergeError) -> Finding:
-    return Finding(
-        MISFIT,
-        Severity.ERROR,
-        f"the patches of {key.name} do not make a {key.kind}: {few(map(str, error.errors))}",
-        target=key.name,
-        remedy="modelyard render shows what the patches came out as",
-    )
+def _unfit(wish: Wish, composed: Composed, schema: merge.Type, error: merge.MergeError) -> Iterator[Finding]:
+    """What is wrong with the request: at the patch that sets the field where one does, the rest in one finding."""
+    key, base, rest = wish.key, wish.base, []
+    shown = words_without([composed.body] if base is None else [composed.body, base[1]])
+    files = {patch.id: f"{patch.file}/{TEMPLATE}" for patch, _ in wish.parts}
+    for problem in error.errors:
+        file = files.get(composed.origins.get(problem.path, ""), "")
+        if not file and base is not None and merge.value_at(schema, base[1], problem.path) is not merge.ABSENT:
+            file = f"{base[0].file}/{BASE}"
+        if not file:
+            rest.append(shown(str(problem)))
+            continue
+        yield Finding(
+            MISFIT,
+            Severity.ERROR,
+            f"the API server refuses what the patch sets in {key.name}: {shown(str(problem))}",
+            target=key.name,
+            field=str(problem.path),
+            file=file,
+            remedy="correct the template; modelyard render shows what it came out as",
+        )
+    if rest:
+        yield Finding(
+            MISFIT,
+            Severity.ERROR,
+            f"the patches of {key.name} do not make a {key.kind}: {few(rest)}",
+            target=key.name,
+            remedy="modelyard render shows what the patches came out as",
+        )
 
 
 def _hindrances(wish: ObjectRequest, live: dict[str, Any] | None, state: ClusterState) -> tuple[Finding, ...]:

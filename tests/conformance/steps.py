@@ -19,12 +19,15 @@ from modelyard.kube.merge.apply import created_entry, new_entry
 from modelyard.kube.merge.errors import depth_checked
 from modelyard.kube.merge.managed import UNTRACKED, entries, identity, with_entries
 from modelyard.kube.merge.metadata import foreign, settled
-from modelyard.kube.merge.typed import UnfitError, compare
+from modelyard.kube.merge.typed import UnfitError, compare, same
 from modelyard.kube.merge.validate import misfits, unfit
 from tests.conformance.casefile import Case
 
 KEYLESS = ("the item needs", "the list has two items", "an item must not be null")
 """How the errors begin of what an apply cannot send and another write can."""
+
+
+LONG_AGO = "2020-01-01T00:00:00Z"
 
 
 class Outcome(NamedTuple):
@@ -37,7 +40,8 @@ class Outcome(NamedTuple):
 
 
 def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outcome:
-    """One step over the live object: a write of the kinds below, or forget, which clears the managedFields.
+    """One step over the live object: a write of the kinds below; forget, which clears the managedFields; or age, after
+    which every owner wrote long ago.
 
     ``apply`` (with ``force``, and ``dry`` for a dry run), ``create``, ``replace``, ``merge-patch``,
     ``strategic-patch``, ``json-patch``, ``scale``.
@@ -51,12 +55,20 @@ def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outco
             assert live is not None
             metadata = {name: value for name, value in live["metadata"].items() if name != "managedFields"}
             return Outcome({**live, "metadata": metadata}, {}, {})
+        if "age" in step:
+            assert live is not None
+            return Outcome(with_entries(live, aged(live)), {}, {})
         if "scale" in step:
             assert live is not None
             return Outcome(scaled(case.type, live, by, step["scale"]), {}, {})
         return Outcome(update(live, written(case, step, live), by, case.type), {}, {})
     except MergeError as error:
         return Outcome(live, {}, {str(problem.path): problem.message for problem in error.errors})
+
+
+def aged(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    """The entries of an object's managedFields, as written long ago."""
+    return [{**entry, "time": LONG_AGO} if "time" in entry else entry for entry in entries(obj)]
 
 
 def scaled(kind: Type, live: dict[str, Any], manager: str, replicas: int) -> dict[str, Any]:
@@ -108,7 +120,7 @@ def update(
         raise MergeError(errors)
     # Go's untyped objects do not tell an empty list from none.
     forgets = metadata.get("managedFields") in (([], [{}]) if schema.native else ([{}],))
-    new = settled(new, live)
+    new = settled(_with_owners_once(new), live)
     misplaced = False
     if schema.status_subresource:
         misplaced = any(
@@ -151,6 +163,16 @@ def update(
         # A write to scale leaves an entry without a time.
         latest = {**latest, "subresource": subresource}
     return with_entries(new, [*result, latest] if left else result, None if subresource else latest)
+
+
+def _with_owners_once(new: dict[str, Any]) -> dict[str, Any]:
+    """The object without owner references that another one repeats. The server drops them with a warning."""
+    metadata = new.get("metadata")
+    found = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
+    if not isinstance(found, list):
+        return new
+    once = [reference for at, reference in enumerate(found) if not any(same(reference, one) for one in found[:at])]
+    return new if len(once) == len(found) else {**new, "metadata": {**new["metadata"], "ownerReferences": once}}
 
 
 def _without_refused_nulls(kind: Type, value: Any, before: Any = None) -> Any:

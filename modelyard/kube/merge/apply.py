@@ -18,11 +18,13 @@ from modelyard.kube.merge.managed import (
     Owner,
     entries,
     identity,
+    in_order,
     owner_of,
     ownership,
+    same_but_times,
     with_entries,
 )
-from modelyard.kube.merge.metadata import foreign, settled
+from modelyard.kube.merge.metadata import foreign, refused, settled, with_link
 from modelyard.kube.merge.path import ROOT, Path, from_wire
 from modelyard.kube.merge.prune import pruned
 from modelyard.kube.merge.stored import refused_nulls, stored
@@ -76,7 +78,8 @@ def server_side(
     apply leaves), and conversion of entries recorded under another API version.
 
     The result shares with ``live`` and ``applied`` whatever did not change; none of the three may be changed later.
-    Its managedFields are the server's but for the time of ``manager``'s entry, which is missing when it is new.
+    Its managedFields are the server's but for the time of ``manager``'s entry, which is missing when it is new. Where
+    the server stores nothing new, the object is ``live`` itself.
     Defaults that only the server's code knows are not filled in; those that the schema declares are.
 
     Raises:
@@ -122,10 +125,10 @@ def server_side(
             fields = fieldset.difference(sets[who], contested.get(who, {}))
             sets[who] = fieldset.difference(fields, change.removed)
     sets[mine] = fieldset.difference(applied_set, UNTRACKED)
-    merged = stored(schema, settled(merged, live), before)
+    keeps_time = merged is before
+    merged = stored(schema, settled(merged, live, by_apply=True), before)
     if not schema.native and (nulls := [*refused_nulls(schema, merged, before)]):
         raise MergeError(SchemaError(path, _NULL) for path in nulls)
-    unchanged = merged is before
     result = []
     latest = None
     for who, fields in sets.items():
@@ -133,11 +136,18 @@ def server_side(
             continue
         entry: dict[str, Any] | None = known.get(who)
         if who == mine:
-            entry = latest = _own_entry(entry, manager, applied["apiVersion"], fields, unchanged)
+            entry = _own_entry(entry, manager, applied["apiVersion"], fields, keeps_time)
+            latest = None if keeps_time else entry
         elif entry is None or entry.get("fieldsV1") != fields:
             entry = {**(entry or {}), "fieldsV1": fields}
         result.append(entry)
-    merged = with_entries(merged, result, latest)
+    # The server compares before it drops what it does not store.
+    if (
+        merged is not before
+        or with_link(config, schema)
+        or not same_but_times(in_order(result, latest), entries(before))
+    ):
+        merged = with_entries(merged, result, latest)
     return ServerSide(merged, ownership(merged), (), conflicts)
 
 
@@ -153,7 +163,8 @@ def _request(live: dict[str, Any] | None, applied: dict[str, Any], schema: Type)
     if isinstance(metadata, dict):
         if metadata.get("managedFields") is not None:
             errors.append(SchemaError(Path(("metadata", "managedFields")), "managedFields must not be applied"))
-        errors += foreign(metadata, None if live is None else live.get("metadata") or {})
+        known = None if live is None else live.get("metadata") or {}
+        errors += [*foreign(metadata, known), *refused(metadata, known, schema)]
     if errors:
         raise MergeError(errors)
     if schema.status_subresource and "status" in applied:
@@ -162,9 +173,9 @@ def _request(live: dict[str, Any] | None, applied: dict[str, Any], schema: Type)
 
 
 def _own_entry(
-    entry: dict[str, Any] | None, manager: str, version: str, fields: FieldSet, unchanged: bool
+    entry: dict[str, Any] | None, manager: str, version: str, fields: FieldSet, keeps_time: bool
 ) -> dict[str, Any]:
-    if entry is not None and unchanged:
+    if entry is not None and keeps_time:
         if entry.get("fieldsV1") == fields and entry.get("apiVersion") == version:
             return entry
         return {**entry, "apiVersion": version, "fieldsV1": fields}

@@ -105,6 +105,14 @@ def in_order(found: list[dict[str, Any]], latest: Mapping[str, Any] | None = Non
     )
 
 
+def same_but_times(found: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
+    """Whether entries are the same in the same order, whenever they were written."""
+    return len(found) == len(others) and all(
+        one is other or {**one, "time": None} == {**other, "time": None}
+        for one, other in zip(found, others, strict=True)
+    )
+
+
 def with_entries(
     obj: dict[str, Any], found: list[dict[str, Any]], latest: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:

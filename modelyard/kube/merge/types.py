@@ -12,6 +12,8 @@ Schema = Mapping[str, Any]
 """One OpenAPI schema, as plain data."""
 
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
+MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
 RAW_EXTENSION = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 _GO_PACKAGES = ("io.k8s.api.", "io.k8s.apimachinery.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator.")
 STATUS_MARK = "x-status-subresource"

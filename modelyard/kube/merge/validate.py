@@ -4,11 +4,14 @@ from typing import Any
 
 from modelyard.kube.merge.canonical import is_quantity
 from modelyard.kube.merge.errors import TOO_DEEP, MergeError, SchemaError
+from modelyard.kube.merge.metadata import NO_TIME, is_time
 from modelyard.kube.merge.path import ROOT, Path, from_wire
 from modelyard.kube.merge.typed import UnfitError, item_element
-from modelyard.kube.merge.types import Type
+from modelyard.kube.merge.types import MICRO_TIME, TIME, Type
 
 _DIRECTIVES = ("$patch", "$retainKeys", "$deleteFromPrimitiveList/", "$setElementOrder/")
+_IGNORED = (Path(("metadata", "creationTimestamp")), Path(("metadata", "deletionTimestamp")))
+"""What the API server does not look at in a custom resource where it is no time."""
 _ARTICLE = {"string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false"}
 
 
@@ -40,6 +43,8 @@ def _problems(check: "_Check", value: Any, schema: Type) -> list[SchemaError]:
         errors = check.value(schema, ROOT, value)
     except RecursionError:
         return [TOO_DEEP]
+    if not schema.native:
+        errors = [error for error in errors if error.path not in _IGNORED]
     return sorted(errors, key=lambda error: (error.path.sort_key, error.message))
 
 
@@ -132,6 +137,8 @@ def _unknown(kind: Type, name: str) -> str:
 
 def _scalar(kind: Type, path: Path, value: Any) -> list[SchemaError]:
     sort = type(value)
+    if kind.name in (TIME, MICRO_TIME) and sort is str and not is_time(value, kind.name == MICRO_TIME):
+        return [SchemaError(path, f"{value!r} {NO_TIME}")]
     match kind.scalar:
         case "any":
             fits = sort in (str, int, float, bool)

@@ -4,7 +4,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from modelyard.findings import Finding, Severity
+from modelyard.plan.places import place_in_patch
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.trace import place_field
 
@@ -38,6 +41,36 @@ def test_a_patch_that_says_so_overrides(dev: Any, tmp_path: Path) -> None:
 def test_a_field_that_the_kind_has_not(dev: Any, tmp_path: Path) -> None:
     finding = only(dev.patched(tmp_path, "{replica: 1}").plan())
     assert (finding.code, finding.file) == ("PAT008", "patches/zz-mine/v1/patch.yaml.j2")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("deletionTimestamp", '"2020-01-01T00:00:00Z"', "only the API server sets it"),
+        ("deletionGracePeriodSeconds", "5", "only the API server sets it"),
+        ("deletionGracePeriodSeconds", "0", "only the API server sets it"),
+        ("creationTimestamp", "x", "'x' is not a time such as 2026-01-31T12:00:00Z"),
+        ("deletionTimestamp", "tomorrow", "'tomorrow' is not a time such as 2026-01-31T12:00:00Z"),
+        ("uid", "11111111-1111-1111-1111-111111111111", "is not the uid of the live object"),
+        ("resourceVersion", '"1"', "is not the resourceVersion of the live object"),
+    ],
+)
+def test_what_only_the_api_server_sets_is_a_finding_at_the_patch(
+    dev: Any, tmp_path: Path, name: str, value: str, reason: str
+) -> None:
+    site = dev.patched(tmp_path, f"{{}}\nmetadata: {{{name}: {value}}}")
+    plan = site.plan()
+    finding = place_in_patch(only(plan), site.library, plan.targets)
+    assert (finding.code, finding.field, finding.target) == ("PAT008", f"metadata.{name}", "deployment-ray-head")
+    assert (finding.file, finding.line) == ("patches/zz-mine/v1/patch.yaml.j2", 5)
+    assert reason in finding.summary
+
+
+@pytest.mark.parametrize("value", ["null", '"2020-01-01T00:00:00Z"'])
+def test_a_creation_time_is_ignored(dev: Any, tmp_path: Path, value: str) -> None:
+    plan = dev.patched(tmp_path, f"{{}}\nmetadata: {{creationTimestamp: {value}}}").plan()
+    assert not plan.blocked
+    assert not any("creationTimestamp" in str(change.path) for target in plan.targets for change in target.changes)
 
 
 def test_a_directive_that_cannot_be_sent(dev: Any, tmp_path: Path) -> None:
