@@ -212,7 +212,7 @@ def _over_zero(kind: Type, value: Any) -> FieldSet:
             if subset or (inner and not type_.separable):
                 out["f:" + name] = subset
             continue
-        must = kind.native and name in kind.required
+        must = kind.native and name in kind.written
         if kind.native and (inner is None or (must and inner in ("", 0, False))):
             continue
         subset = whole_set(type_, inner)

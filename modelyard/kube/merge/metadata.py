@@ -23,7 +23,7 @@ SYSTEM = frozenset(
     )
 )
 """Fields that keep the value they have, whatever a client sends."""
-_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _TIMES = ("creationTimestamp", "deletionTimestamp")
 _NAMES = ("name", "namespace")
 _PRECONDITIONS = ("resourceVersion", "uid")
@@ -64,7 +64,7 @@ def refused(metadata: Mapping[str, Any], live: Mapping[str, Any] | None, schema:
     for name in _TIMES if native else ():
         if metadata.get(name) is not None and not is_time(metadata[name]):
             yield SchemaError(Path(("metadata", name)), f"{metadata[name]!r} {NO_TIME}; leave the field out")
-    for name in _DELETION if live is not None else ():
+    for name in DELETION if live is not None else ():
         sent = metadata.get(name)
         if sent not in (None, (live or {}).get(name)) and (native or name not in _TIMES or is_time(sent)):
             message = "only the API server sets it, when the object is deleted; leave the field out"
@@ -120,7 +120,7 @@ def settled(new: dict[str, Any], live: Mapping[str, Any] | None, by_apply: bool 
     known = before if isinstance(before, Mapping) else {}
     if all(known.get(name, known) is metadata.get(name, known) for name in SYSTEM):
         return new
-    own = SYSTEM.difference(_DELETION) if by_apply and live is None else SYSTEM
+    own = SYSTEM.difference(DELETION) if by_apply and live is None else SYSTEM
     after = {name: value for name, value in metadata.items() if name not in own}
     after |= {name: value for name, value in known.items() if name in own}
     if "deletionTimestamp" in after and not is_time(after["deletionTimestamp"]):

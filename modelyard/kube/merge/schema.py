@@ -13,6 +13,7 @@ from modelyard.kube.merge.types import (
     DROPPED_MARK,
     STATUS_MARK,
     UNDEFAULTED_MARK,
+    WRITTEN_MARK,
     Reader,
     Schema,
     Type,
@@ -41,6 +42,7 @@ _EXTENSIONS = frozenset(
         DROPPED_MARK,
         STATUS_MARK,
         UNDEFAULTED_MARK,
+        WRITTEN_MARK,
     )
 )
 

@@ -101,10 +101,10 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
             after = _ZEROS.get(type_.scalar)
         if after is not inner and type(after) is str and after == earlier:
             after = earlier
-        if type_.native and name in kind.required and after == []:
+        if type_.native and name in kind.written and after == []:
             # Go prints null for an empty list that must be there.
             after = None
-        nothing = _is_nothing(kind, type_, name, after) and not (after is None and name in kind.required)
+        nothing = _is_nothing(kind, type_, name, after) and not (after is None and name in kind.written)
         if after is inner and not nothing:
             continue
         if out is None:
@@ -119,7 +119,7 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
     missing += [name for name in kind.code_defaults if name not in result and (name in before or name in value)]
     if kind.native:
         # A list that must be there is null when nothing is in it.
-        missing += [n for n in kind.required if n in before and n not in result and (child[n] or kind).is_list]
+        missing += [n for n in kind.written if n in before and n not in result and (child[n] or kind).is_list]
     if missing:
         result = dict(result)
         for name in missing:
@@ -157,7 +157,7 @@ def _is_nothing(kind: Type, type_: Type, name: str, value: Any) -> bool:
         return False
     if name in kind.drops_zero or type(value) is list:
         return True
-    if name in kind.required or type(value) is not dict:
+    if name in kind.written or type(value) is not dict:
         return False
     return not type_.child.properties and type_.child.element is not None and not type_.unchecked
 

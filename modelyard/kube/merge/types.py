@@ -28,6 +28,8 @@ COPIED_MARK = "x-code-copied"
 DERIVED_MARK = "x-code-derived"
 """Fields of a Go type to which the API server's code gives a default that depends on the fields beside them."""
 
+WRITTEN_MARK = "x-code-written"
+"""Lists of a Go type that are not required and still always written, as null when nothing is in them."""
 UNDEFAULTED_MARK = "x-code-undefaulted"
 """Set beside a reference: fields of the Go type to which the API server's code gives a default elsewhere, but not
 here."""
@@ -84,6 +86,7 @@ class Type:
         "status_subresource",
         "strategy",
         "unchecked",
+        "written",
     )
 
     def __init__(self, name: str = "") -> None:
@@ -96,6 +99,8 @@ class Type:
         """A map whose fields are owned one by one; otherwise the map is atomic."""
         self.child: Children = _NO_CHILDREN
         self.required: frozenset[str] = frozenset()
+        self.written: frozenset[str] = frozenset()
+        """Fields that a Go type always writes: the required ones, and some lists (``WRITTEN_MARK``)."""
         self.drops_zero: frozenset[str] = frozenset()
         """Fields that are not stored with their zero value (``DROPPED_MARK``)."""
         self.code_defaults: Mapping[str, Any] = {}
@@ -284,6 +289,7 @@ class Reader:
             made.prunes = kind == "object" and not (native or preserves or extra)
             made.child = Children(properties, element, read)
             made.required = frozenset(schema.get("required") or ())
+            made.written = made.required.union(schema.get(WRITTEN_MARK) or ())
             made.drops_zero = frozenset(schema.get(DROPPED_MARK) or ())
             made.code_defaults = schema.get(DEFAULTS_MARK) or {}
             made.copied = schema.get(COPIED_MARK) or {}

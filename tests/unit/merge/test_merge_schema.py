@@ -40,6 +40,8 @@ def test_every_shipped_version_knows_what_the_go_sources_say(version: str) -> No
     strategy = deployment.child["strategy"]
     assert strategy is not None
     assert strategy.derived == {"rollingUpdate"}, "only some types have it"
+    role = MergeSchema.kubernetes(version).of("rbac.authorization.k8s.io/v1", "Role")
+    assert (role.required, role.written) == (frozenset(), {"rules"}), "Go prints null for none"
 
 
 @pytest.mark.parametrize("version", supported_versions())

@@ -15,7 +15,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.kube.merge.types import COPIED_MARK, DEFAULTS_MARK, DERIVED_MARK, DROPPED_MARK, UNDEFAULTED_MARK
+from modelyard.kube.merge.types import (
+    COPIED_MARK,
+    DEFAULTS_MARK,
+    DERIVED_MARK,
+    DROPPED_MARK,
+    UNDEFAULTED_MARK,
+    WRITTEN_MARK,
+)
 
 HERE = Path(__file__).resolve().parent
 LAB = HERE.parents[3] / "lab" / "kubernetes"
@@ -157,5 +164,16 @@ def _marks(
         for field in sorted(struct.dropped | (struct.plain & {*constant, *derived}))
         if (shape := properties.get(field, {})).get("type") in _SCALARS and shape.get("format") not in _STRUCT_FORMATS
     ]
-    marks = {DROPPED_MARK: dropped, DEFAULTS_MARK: constant, DERIVED_MARK: derived, COPIED_MARK: copied}
+    written = [
+        field
+        for field in sorted(struct.plain - struct.dropped - {*schema.get("required", ())})
+        if properties.get(field, {}).get("type") == "array"
+    ]
+    marks = {
+        DROPPED_MARK: dropped,
+        DEFAULTS_MARK: constant,
+        DERIVED_MARK: derived,
+        COPIED_MARK: copied,
+        WRITTEN_MARK: written,
+    }
     yield from ((mark, value) for mark, value in marks.items() if value)
