@@ -43,16 +43,15 @@ def live(server: Server, namespace: str, source: Path) -> dict[str, Any]:
     return found
 
 
-def install_crd(server: Server, path: Path) -> None:
+def install_crd(server: Server, crd: dict[str, Any]) -> None:
     """Installs a custom resource and waits until its schema is published."""
-    crd = yaml.safe_load(path.read_text())
     server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
     group, (version, *_) = crd["spec"]["group"], crd["spec"]["versions"]
     for _ in range(100):
         if server.request("GET", f"/openapi/v3/apis/{group}/{version['name']}")[0] == 200:
             return
         time.sleep(0.1)
-    raise RuntimeError(f"the API server does not publish the schema of {path.name}")
+    raise RuntimeError(f"the API server does not publish the schema of {crd['metadata']['name']}")
 
 
 def published(server: Server, api_version: str, kinds: tuple[str, ...]) -> dict[str, Any]:
@@ -83,7 +82,7 @@ def main() -> None:
     """Writes every recording."""
     server = Server(Path(sys.argv[1]))
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "record"}})
-    install_crd(server, HERE / "schemas" / "sample-crd.yaml")
+    install_crd(server, yaml.safe_load((HERE / "schemas" / "sample-crd.yaml").read_text()))
     found = published(server, "conformance.modelyard.dev/v1", ("Sample",))
     SAMPLE.write_text(json.dumps(found, sort_keys=True, separators=(",", ":")) + "\n")
     for source in sorted((HERE / "live").glob("*.yaml")):

@@ -15,6 +15,7 @@ import yaml
 
 from lab import Lab
 from lab.components import CONTROLLERS
+from modelyard.kube.merge.schema import OPERATORS
 
 APPLY = "application/apply-patch+yaml"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -25,6 +26,29 @@ NAMESPACE = "merge"
 HERE = Path(__file__).parent
 CRDS = (HERE / "schemas" / "sample-crd.yaml", HERE.parent / "lab" / "crds" / "karpenter.sh_nodepools.yaml")
 """The custom resources that a lab does not have anyway."""
+
+
+def node_classes() -> dict[str, Any]:
+    """The custom resource EC2NodeClass, made of its shipped schema: the Go module with its CRD is large, and what the
+    schema lacks of it is validation.
+    """
+    line = next(line for line in OPERATORS.read_text().splitlines() if "/EC2NodeClass\t" in line)
+    schema = json.loads(line.split("\t")[2])
+    schema["properties"]["metadata"] = {"type": "object"}
+    kept = {name: schema[name] for name in ("type", "properties", "required") if name in schema}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": kept}}
+    names = {"kind": "EC2NodeClass", "listKind": "EC2NodeClassList", "plural": "ec2nodeclasses"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "ec2nodeclasses.karpenter.k8s.aws"},
+        "spec": {
+            "group": "karpenter.k8s.aws",
+            "scope": "Cluster",
+            "names": {**names, "singular": "ec2nodeclass"},
+            "versions": [{**version, "subresources": {"status": {}}}],
+        },
+    }
 
 
 class Server:
@@ -101,8 +125,8 @@ def conformance_server(lab: Lab) -> Iterator[Server]:
     for name in CONTROLLERS:
         lab.pause(name)
     try:
-        for path in CRDS:
-            install_crd(server, path)
+        for crd in (*(yaml.safe_load(path.read_text()) for path in CRDS), node_classes()):
+            install_crd(server, crd)
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         yield server
     finally:

@@ -18,7 +18,7 @@ from modelyard.kube.merge import (
 from modelyard.kube.merge.apply import created_entry, new_entry
 from modelyard.kube.merge.errors import depth_checked
 from modelyard.kube.merge.managed import UNTRACKED, entries, identity, with_entries
-from modelyard.kube.merge.metadata import foreign, settled
+from modelyard.kube.merge.metadata import DELETION, foreign, settled
 from modelyard.kube.merge.typed import UnfitError, compare, same
 from modelyard.kube.merge.validate import misfits, unfit
 from tests.conformance.casefile import Case
@@ -147,7 +147,9 @@ def update(
         # The server takes items without their key, and cannot say from then on who owns what.
         return with_entries(new, [])
     touched = fieldset.union(change.modified, change.added)
-    removed = change.removed
+    # The server gives the object back what it knows of its deletion, and still takes it from who owns it.
+    left_out = {f"f:{name}": {} for name in DELETION if name in (known or {}) and metadata.get(name) is None}
+    removed = fieldset.union(change.removed, {"f:metadata": left_out} if left_out else {})
     mine = (manager, "Update", version, subresource)
     sets = {identity(entry): (entry, entry.get("fieldsV1") or {}) for entry in entries(live)}
     result = []
@@ -158,7 +160,10 @@ def update(
     own_entry, own = sets.get(mine, ({}, {}))
     taken = fieldset.difference(touched, UNTRACKED)
     left = fieldset.union(fieldset.difference(own, removed), taken)
-    latest = own_entry if own_entry and not taken and left == own else new_entry(manager, "Update", version, left)
+    latest = new_entry(manager, "Update", version, left)
+    if own_entry and not taken:
+        # Whoever only gives up fields has written nothing.
+        latest = own_entry if left == own else {**own_entry, "fieldsV1": left}
     if subresource:
         # A write to scale leaves an entry without a time.
         latest = {**latest, "subresource": subresource}
