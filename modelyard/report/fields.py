@@ -1,17 +1,23 @@
 """Changed fields in the words of a reader: grouped by what they belong to, without what repeats."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from itertools import chain
 from typing import Any, NamedTuple
 
 from modelyard.kube import merge
+from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import FieldChange
+from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.report.pods import writer
-from modelyard.report.values import Write, text_of
+from modelyard.report.values import Write, distinct, text_of
 
-OWN_NOTES = ("modelyard.dev/", "pulumi.com/")
-"""Beginnings of the annotations that a plan itself writes."""
+OWN_NOTES = frozenset({PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE, *ENGINE_ANNOTATIONS})
+"""The annotations that a plan itself writes."""
 
-_TOGETHER = ("env", "resources", "annotations", "labels", "pod annotations", "pod labels")
+_CONTAINERS = ("spec", "template", "spec", "containers")
+_RESOURCES = ("resources", "pod resources")
+_OTHER = {"limits": "requests", "requests": "limits"}
+_TOGETHER = ("env", *_RESOURCES, "annotations", "labels", "pod annotations", "pod labels")
 """Groups whose items are named apart from the group even where there is only one."""
 
 
@@ -33,6 +39,14 @@ class Row(NamedTuple):
     items: tuple[Item, ...]
 
 
+class _Told(NamedTuple):
+    """A change that readers see."""
+
+    change: FieldChange
+    whole: bool
+    """Whether it stands for a whole list item, of which there is nothing but its key."""
+
+
 def asked_by(change: FieldChange) -> str:
     """The patch that asks for a change, or what else makes it."""
     if change.patch is not None:
@@ -45,8 +59,7 @@ def asked_by(change: FieldChange) -> str:
 
 def is_own_note(change: FieldChange) -> bool:
     """Whether the change is one of our own annotations."""
-    last = change.path[-1] if change.path else ""
-    return isinstance(last, str) and last.startswith(OWN_NOTES)
+    return change.path[:2] == ("metadata", "annotations") and change.path[-1] in OWN_NOTES
 
 
 def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> tuple[Row, ...]:
@@ -54,11 +67,105 @@ def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> t
 
     With ``one_container`` the name of the pod's container is left out: there is no other that could be meant.
     """
-    found: dict[str, list[tuple[str, FieldChange]]] = {}
-    for change in changes:
-        if not names_its_item(change.path, change.before if change.after is merge.ABSENT else change.after):
-            label, name = _place(change.path, one_container)
-            found.setdefault(label, []).append((name, change))
+    return _rows(_told(changes), one_container)
+
+
+def rows_by(
+    changes: Iterable[FieldChange], asker: Callable[[FieldChange], str], *, one_container: bool = False
+) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+    """The same in groups, each below the name of who asks for its changes."""
+    told = _told(changes)
+    one_container = one_container and _one_container(told)
+    groups: dict[str, list[_Told]] = {}
+    for one in told:
+        groups.setdefault(asker(one.change), []).append(one)
+    return tuple((name, _rows(some, one_container)) for name, some in sorted(groups.items()))
+
+
+def _one_container(told: Iterable[_Told]) -> bool:
+    """Whether the changes are of one container of a pod at most, besides its init containers."""
+    return (
+        len({one.change.path[4] for one in told if one.change.path[:4] == _CONTAINERS and len(one.change.path) > 4}) < 2
+    )
+
+
+def _told(changes: Iterable[FieldChange]) -> tuple[_Told, ...]:
+    """The changes without the key of a list item that another change is about: the path of that one says it.
+
+    Of a list item that has only its key, one change stands for the item: one that a patch asks for, if there is any.
+    """
+    every = tuple(changes)
+    keys: dict[merge.Path, list[FieldChange]] = {}
+    named: set[merge.Path] = set()
+    for change in every:
+        if _is_key(change):
+            keys.setdefault(change.path.parent, []).append(change)
+        else:
+            named.update(_beginnings(change.path))
+    stand: dict[merge.Path, bool] = {}
+    # The path of an item says the keys of the items around it.
+    for item in sorted(keys, key=len, reverse=True):
+        if item in named:
+            continue
+        named.update(_beginnings(item))
+        if _is_whole(item, keys[item]):
+            stand[next((one for one in keys[item] if one.patch is not None), keys[item][0]).path] = True
+        else:
+            stand |= {one.path: False for one in keys[item]}
+    return tuple(_Told(one, stand.get(one.path, False)) for one in every if one.path in stand or not _is_key(one))
+
+
+def _is_key(change: FieldChange) -> bool:
+    return names_its_item(change.path, change.before if change.after is merge.ABSENT else change.after)
+
+
+def _is_whole(item: merge.Path, changes: list[FieldChange]) -> bool:
+    """Whether these changes of the item's key are all of it, so that the item itself comes or goes."""
+    key = item[-1]
+    comes, goes = (all(value is merge.ABSENT for value in side) for side in zip(*map(_values, changes), strict=True))
+    return isinstance(key, merge.Key) and len(changes) == len(key.fields) and (comes or goes)
+
+
+def _values(change: FieldChange) -> tuple[Any, Any]:
+    return change.before, change.after
+
+
+def _beginnings(path: merge.Path) -> Iterable[merge.Path]:
+    return (merge.Path(path[:end]) for end in range(1, len(path)))
+
+
+def _orders(change: FieldChange) -> tuple[list[str], list[str]] | None:
+    """The items of a list before and after, where only their order changes."""
+    if not (isinstance(change.before, list) and isinstance(change.after, list)):
+        return None
+    before, after = ([_element(one) for one in some] for some in (change.before, change.after))
+    known = None not in before and sorted(map(repr, before)) == sorted(map(repr, after))
+    return ([*map(_word, before)], [*map(_word, after)]) if known and before else None
+
+
+def _element(value: Any) -> merge.Key | merge.Value | None:
+    """The list item that this stands for, also as a saved plan has it: ``[[["name", "worker"]]]`` or ``["value"]``."""
+    match value:
+        case merge.Key() | merge.Value():
+            return value
+        case [list() as fields] if fields and all(isinstance(one, list) and len(one) == 2 for one in fields):
+            return merge.Key(tuple((name, of) for name, of in fields))
+        case [str() | int() | float() as member]:
+            return merge.Value(member)
+        case _:
+            return None
+
+
+def _rows(told: Iterable[_Told], one_container: bool) -> tuple[Row, ...]:
+    told = tuple(told)
+    one_container = one_container and _one_container(told)
+    found: dict[str, list[tuple[str, _Told]]] = {}
+    for one in told:
+        path = merge.Path(one.change.path[:-2]) if one.whole else one.change.path
+        label, name = _place(path, one_container)
+        if _orders(one.change):
+            label, name = f"{label}.{name} order" if name else f"{label} order", ""
+        found.setdefault(label, []).append((name, one))
     return tuple(_row(label, named) for label, named in found.items())
 
 
@@ -84,43 +191,56 @@ def names_its_item(path: merge.Path, value: Any) -> bool:
     return isinstance(item, merge.Key) and (field, value) in item.fields
 
 
-def _row(label: str, named: list[tuple[str, FieldChange]]) -> Row:
+def _row(label: str, named: list[tuple[str, _Told]]) -> Row:
     group = label.rpartition(": ")[2]
-    if group == "resources" and any(name for name, _ in named):
+    if group in _RESOURCES and any(name for name, _ in named):
         return Row(label, _resources(named))
-    items = tuple(Item(name, change.before, change.after, writer(change.path)) for name, change in named)
+    items = tuple(_item(name, told) for name, told in named)
     if len(items) == 1 and items[0].name and group not in _TOGETHER:
         return Row(f"{label}.{items[0].name}", (items[0]._replace(name=""),))
     return Row(label, items)
 
 
-def _resources(named: list[tuple[str, FieldChange]]) -> tuple[Item, ...]:
+def _item(name: str, told: _Told) -> Item:
+    change = told.change
+    before, after = change.before, change.after
+    if told.whole:
+        before, after = (value if value is merge.ABSENT else _word(change.path[-2]) for value in (before, after))
+    elif orders := _orders(change):
+        before, after = orders
+    return Item(name, before, after, distinct(before, after, writer(change.path)))
+
+
+def _resources(named: list[tuple[str, _Told]]) -> tuple[Item, ...]:
     """A limit and a request that change alike are one item, and any other says which of both it is."""
-    found: dict[str, dict[str, FieldChange]] = {}
-    for name, change in named:
+    values = {told.change.path: (told.change.before, told.change.after) for _, told in named}
+    found: dict[Hashable, list[Item]] = {}
+    for name, told in named:
+        path = told.change.path
         kind, _, resource = name.partition(".")
-        found.setdefault(resource, {})[kind] = change
-    items = []
-    for resource, kinds in found.items():
-        values = {kind: (change.before, change.after) for kind, change in kinds.items()}
-        if "limits" in values and values["limits"] == values.get("requests"):
-            items.append(Item(resource, *values["limits"]))
-        else:
-            words = {"limits": f"{resource} limit", "requests": f"{resource} request"}
-            items.extend(Item(words.get(kind, kind), *pair) for kind, pair in values.items())
-    return tuple(items)
+        if kind not in _OTHER or not resource:
+            found.setdefault(path, []).append(_item(name, told))
+            continue
+        other = merge.Path((*path[:-2], _OTHER[kind], path[-1]))
+        alike = values.get(other) == values[path]
+        if not alike or kind == "limits":
+            words = resource if alike else f"{resource} {kind.removesuffix('s')}"
+            found.setdefault((path[:-2], resource), []).append(_item(words, told))
+    return tuple(chain.from_iterable(found.values()))
 
 
 def _place(path: merge.Path, one_container: bool) -> tuple[str, str]:
     """The label of the row that a field belongs to, and the field's name in it."""
     container = ""
     rest = path
-    if path[:3] == ("spec", "template", "spec"):
+    if path[:3] == ("spec", "template", "spec") and len(path) > 3:
         rest = merge.Path(path[3:])
         if len(rest) > 2 and rest[0] in ("containers", "initContainers") and isinstance(rest[1], merge.Key):
-            container = f"{'init ' if rest[0] == 'initContainers' else ''}{_key(rest[1])}: "
+            container = f"{'init ' if rest[0] == 'initContainers' else ''}{_word(rest[1])}: "
             container = "" if one_container and rest[0] == "containers" else container
             rest = merge.Path(rest[2:])
+        elif rest[:1] == ("resources",):
+            rest = merge.Path(("pod resources", *rest[1:]))
     elif path[:3] == ("spec", "template", "metadata") and len(path) > 3:
         rest = merge.Path((f"pod {path[3]}", *path[4:]))
     elif path[:2] == ("spec", "strategy") and len(path) > 2:
@@ -133,7 +253,7 @@ def _place(path: merge.Path, one_container: bool) -> tuple[str, str]:
 
 def _grouped(names: list[str]) -> tuple[str, str]:
     head, rest = names[0], names[1:]
-    if head == "resources" and len(rest) == 2 and rest[0] in ("limits", "requests"):
+    if head in _RESOURCES and len(rest) == 2 and rest[0] in ("limits", "requests"):
         return head, ".".join(rest)
     if head.startswith("env "):
         return "env", ".".join([head.removeprefix("env "), *(rest if rest != ["value"] else ())])
@@ -148,7 +268,7 @@ def _names(path: merge.Path) -> list[str]:
     parts: list[str] = []
     for element in path:
         if isinstance(element, merge.Key) and parts:
-            parts[-1] += f" {_key(element)}"
+            parts[-1] += f" {_word(element)}"
         elif isinstance(element, str):
             parts.append(element)
         else:
@@ -156,5 +276,8 @@ def _names(path: merge.Path) -> list[str]:
     return parts
 
 
-def _key(key: merge.Key) -> str:
-    return ",".join(str(value) for _, value in key.fields)
+def _word(element: Any) -> str:
+    """A list item by its key or value alone."""
+    if isinstance(element, merge.Key):
+        return ",".join(str(value) for _, value in element.fields)
+    return str(element.value if isinstance(element, merge.Value) else element)

@@ -25,7 +25,7 @@ def nodes(value: Any, most: int) -> str:
         terms = [_term(term, most) for term in value["nodeSelectorTerms"]]
     except (KeyError, TypeError, AttributeError):
         return text_of(value, most)
-    return some(terms, most, " or ")
+    return some(terms, most, " or ") or "no node"
 
 
 def preferred_nodes(value: Any, most: int) -> str:
@@ -34,7 +34,7 @@ def preferred_nodes(value: Any, most: int) -> str:
         wishes = [f"{_term(wish['preference'], most)} (weight {wish['weight']})" for wish in value]
     except (KeyError, TypeError, AttributeError):
         return text_of(value, most)
-    return some(wishes, most)
+    return some(wishes, most) or "none"
 
 
 def _term(term: Mapping[str, Any], most: int) -> str:

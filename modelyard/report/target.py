@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from modelyard.plan import FieldChange, TargetPlan
-from modelyard.report.fields import Row, asked_by, is_own_note, rows_of
+from modelyard.plan import TargetPlan
+from modelyard.report.fields import Row, asked_by, is_own_note, rows_by
 from modelyard.report.rows import rows_text
 from modelyard.report.style import Style, safe, shorten, wrapped
 from modelyard.report.values import count
@@ -33,12 +33,8 @@ def grouped(target: TargetPlan) -> Grouped:
     """The changed fields of a target by patch, without our own annotations; none of an object that is new or goes."""
     if target.action in ("create", "delete"):
         return ()
-    changes: dict[str, list[FieldChange]] = {}
-    for change in target.changes:
-        if not is_own_note(change):
-            changes.setdefault(asked_by(change), []).append(change)
-    alone = _containers(target) == 1
-    return tuple((patch, rows_of(some, one_container=alone)) for patch, some in sorted(changes.items()))
+    changes = [change for change in target.changes if not is_own_note(change)]
+    return rows_by(changes, asked_by, one_container=_containers(target) == 1)
 
 
 def _containers(target: TargetPlan) -> int:

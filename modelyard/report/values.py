@@ -61,6 +61,17 @@ def fitted(value: Any, width: int, write: Write = text_of) -> str:
     return shorten(text, width)
 
 
+def distinct(before: Any, after: Any, write: Write = text_of) -> Write:
+    """What says two values, or says them exactly where the texts of both would be the same: ``1`` and ``"1"``."""
+    alike = safe(write(before, EVERYTHING)) == safe(write(after, EVERYTHING))
+    return exactly if alike and merge.ABSENT not in (before, after) else write
+
+
+def exactly(value: Any, _most: int = EVERYTHING) -> str:
+    """A value as JSON, so that different values have different texts."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def named(names: tuple[str, ...], most: int = NAMES) -> str:
     """The names, and how many more: ``dev, prod and 48 more``."""
     return few(names, most)

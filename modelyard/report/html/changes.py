@@ -8,6 +8,7 @@ from modelyard.plan.cost.document import total_from_json
 from modelyard.plan.cost.words import difference
 from modelyard.report.html.text import value_text
 from modelyard.report.preview.words import HAPPENS
+from modelyard.report.values import exactly
 
 MANY = 8
 """Changes of which all stand open when the page is; of more, only the first few do."""
@@ -196,11 +197,13 @@ def _short(value: str | None) -> str:
 
 def _field(field: Mapping[str, Any]) -> Field:
     path = field["field"]
+    both = [value_text(field[side]) for side in ("before", "after") if side in field]
+    say = exactly if len(both) == 2 and both[0] == both[1] else value_text
     lead = next((each for each in _PLAIN if path.startswith(each)), "")
     return Field(
         lead,
         path.removeprefix(lead),
-        value_text(field["before"]) if "before" in field else None,
-        value_text(field["after"]) if "after" in field else None,
+        say(field["before"]) if "before" in field else None,
+        say(field["after"]) if "after" in field else None,
         field["patch"] or (DEFAULT if "after" in field else NOBODY),
     )

@@ -130,10 +130,17 @@ def _field(field: FieldDiff) -> dict[str, Any]:
     values: dict[str, Any] = {"field": str(field.path)}
     # A missing key is a missing field; null is the value null.
     if field.before is not merge.ABSENT:
-        values["before"] = field.before
+        values["before"] = _plain(field.before)
     if field.after is not merge.ABSENT:
-        values["after"] = field.after
+        values["after"] = _plain(field.after)
     return {**values, "patch": field.patch}
+
+
+def _plain(value: Any) -> Any:
+    """A value; of a list whose order changes its items as paths say them: ``[name=worker]``."""
+    if isinstance(value, list) and any(isinstance(one, merge.Key | merge.Value) for one in value):
+        return [str(merge.Path((one,))) for one in value]
+    return value
 
 
 def _stack(stack: StackDiff, places: dict[tuple[str, str, str], int]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from modelyard.preview import (
     grouped_submissions,
 )
 from modelyard.preview.values import Moved, Relaxed, Waived
-from modelyard.report.fields import Row, asked_by, rows_of
+from modelyard.report.fields import Row, asked_by, rows_by, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.style import shorten
 from modelyard.report.values import count, named, some
@@ -264,8 +264,5 @@ def _gravity(stack: StackDiff) -> tuple[int, ...]:
 
 def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """The changed fields in rows, by the patch at the head that asks for them."""
-    found: dict[str, list[FieldChange]] = {}
-    for field in change.fields:
-        one = FieldChange(field.path, field.before, field.after, field.patch, (), False, field.back)
-        found.setdefault(asked_by(one), []).append(one)
-    return tuple((patch, rows_of(fields, one_container=True)) for patch, fields in sorted(found.items()))
+    fields = (FieldChange(one.path, one.before, one.after, one.patch, (), False, one.back) for one in change.fields)
+    return rows_by(fields, asked_by, one_container=True)
