@@ -11,6 +11,7 @@ from jsonschema import Draft4Validator
 
 from tests.ci.machine import ROOT, Repository, machine
 from tests.ci.runner import WORKFLOWS, Runner
+from tests.ci.test_gitlab_pipeline import RULE
 
 CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
 BAD = ("prod", "model: A30", "model: L4")
@@ -148,6 +149,16 @@ def test_nothing_that_a_pull_request_brings_is_run(tmp_path: Path, name: str) ->
     assert not mark.exists()
     assert "GPU001" in runner.summary.read_text()
     assert "POL007" in runner.summary.read_text()
+
+
+def test_a_branch_that_left_long_ago_is_checked_by_the_rules_of_now(tmp_path: Path) -> None:
+    runner = pull_request(tmp_path, CHANGE)
+    repository = Repository.__new__(Repository)
+    repository.folder = runner.repository
+    (repository.folder / "policies/rules/since.py").write_text(RULE)
+    repository.commit("A rule")
+    assert runner.run("check.yml")["check"].result == "failure"
+    assert "POL901" in runner.summary.read_text()
 
 
 @pytest.mark.parametrize("forged", ["<!-- modelyard preview -->\nno changes in 3 stacks", None], ids=["file", "link"])

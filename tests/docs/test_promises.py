@@ -1,4 +1,4 @@
-"""The page of promises: a test that it names exists."""
+"""The page of promises names tests that exist, and the page on security names promises for every defence."""
 
 import ast
 import re
@@ -7,18 +7,55 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
-ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and not line.startswith(("|---", "| promised |"))]
 
 
-def test_there_are_rows() -> None:
-    assert ROWS
+def rows(page: str, head: str) -> list[tuple[str, ...]]:
+    """The cells of the tables of a page whose heads begin with a word."""
+    found, inside = [], False
+    for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines():
+        cells = tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+        if cells[:1] == (head,):
+            inside = True
+        elif not cells:
+            inside = False
+        elif inside and set(cells[0]) != {"-"}:
+            found.append(cells)
+    return found
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_a_promise_in_a_table_names_tests_that_exist(row: str) -> None:
-    named = re.findall(r"`(tests/[^`]+)::([^`]+)`", row)
+PROMISES = rows("promises.md", "name")
+DEFENCES = rows("security.md", "attack or accident")
+NAMES = [name.strip("`") for name, *_ in PROMISES]
+
+
+def test_there_are_promises_and_each_has_a_name_of_its_own() -> None:
+    assert PROMISES
+    assert len(set(NAMES)) == len(NAMES)
+    assert all(re.fullmatch(r"[a-z-]+", name) for name in NAMES)
+
+
+@pytest.mark.parametrize("row", PROMISES, ids=NAMES)
+def test_a_promise_names_tests_that_exist(row: tuple[str, ...]) -> None:
+    _, promised, tests = row
+    assert promised.endswith(".")
+    named = re.findall(r"`(tests/[^`]+)::([^`]+)`", tests)
     assert named
     for file, function in named:
         tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
         assert function in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_table_of_the_page_on_security_is_one_of_attacks_or_the_one_of_trust() -> None:
+    """Whoever adds a table of another kind says here how its defences are tested."""
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^(\|.*\|)\n\|[-|]+\|$", text, re.MULTILINE)
+    assert {head.split("|")[1].strip() for head in heads} == {"who", "attack or accident"}
+    assert len(DEFENCES) > 20
+
+
+@pytest.mark.parametrize("row", DEFENCES, ids=lambda row: row[0])
+def test_a_defence_names_promises_that_are_tested(row: tuple[str, ...]) -> None:
+    _, _, promises = row
+    named = re.findall(r"`([^`]+)`", promises)
+    assert named
+    assert set(named) <= set(NAMES)

@@ -116,6 +116,7 @@ def test_what_is_refused(
 def test_slow_templates_together_have_a_limit_and_quick_ones_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert (templates.SECONDS, templates.BUDGET.total) == (5, 20)
     monkeypatch.setattr(templates, "SECONDS", 0.05)
     monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02))
     endless = patch(tmp_path, GOOD + ENDLESS)

@@ -137,6 +137,7 @@ def test_the_first_hundred_mistakes_are_shown_and_what_is_behind_a_thousand_cost
         return near(word, *rest)
 
     monkeypatch.setattr(words, "_near", counting)
+    assert (MOST_SHOWN, MOST_COUNTED) == (100, 1000)
     found = load(tmp_path)
     assert MOST_SHOWN <= len(found) <= MOST_SHOWN + 1
     assert any(f"mistakes, of which these are the first {MOST_SHOWN}" in finding.summary for finding in found)
