@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from modelyard.files import parse_json
-from modelyard.hiding.forms import TELLS, hidden_arguments, hidden_assignments, hidden_text
+from modelyard.hiding.forms import TELLS, hidden_arguments, hidden_assignments, hidden_text, secret_places
 from modelyard.hiding.names import CHANGED, HIDDEN, is_beside, is_hidden_or_plain, is_plain, is_secret
 from modelyard.names import LEDGER_NOTE
 
@@ -26,6 +26,7 @@ __all__ = [
     "hidden",
     "hidden_at",
     "hidden_below",
+    "hidden_file",
     "hidden_lines",
     "hidden_pair",
     "hidden_text",
@@ -49,15 +50,31 @@ _STEP = re.compile(
     r"""(?P<name>[^.\[\]]+)|\["(?P<quoted>[^"]*)"\]|\[(?P<key>\w+)="?(?P<item>[^\]"]*)"?[^\]]*\]|\[[^\]]*\]"""
 )
 """A step of a path's text."""
-_NAMING: Final = ("name", "key", "header", "headerName")
+_NAMING: Final = ("name", "key", "header", "headerName", "Name", "Key", "variable", "parameter", "field", "option")
 """Fields of an item that name the value beside it."""
+_NAMED: Final = frozenset(
+    {"value", "values", "val", "default", "defaultValue", "content", "contents", "text", "string", "Value", "Values"}
+)
+"""Fields of an item that hold what another of its fields names."""
+_TLS: Final = frozenset({"tls", "ssl", "mtls", "pki", "x509"})
+"""Fields whose ``key`` is a private key, unless it is said where else that is."""
+_REFERS: Final = frozenset({"name", "secretName", "secretRef", "secret", "existingSecret", "operator"})
+"""Fields beside which a value is one of a label, or the name of a key elsewhere."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4}){3,}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=?|[A-Za-z0-9+/]{2}(?:==)?)")
 _MANY: Final = ("password", "token", "secret", "credential", "key", "cred")
 """Words whose mappings hold secrets under names of their own: ``tokens: {ada: …}``."""
-_SCHEMA: Final = frozenset({"$ref", "properties", "enum", "oneOf", "anyOf", "allOf", "default", "description"})
+_SCHEMA: Final = frozenset(
+    {"$ref", "properties", "enum", "const", "oneOf", "anyOf", "allOf", "default", "description", "examples"}
+)
 """Keys of a mapping that describes a field."""
-_EXPRESSION = re.compile(r"\{\{[^\n]*?\}\}")
-_ALIAS = re.compile(r"(?:^|[\s:,\[{-])\*\w")
+_SCHEMA_VALUES: Final = frozenset({"default", "const", "enum", "example", "examples", "value", "values"})
+"""Those that hold values of the field."""
+_TYPES: Final = ("string", "array", "object", "integer", "number", "boolean", "null")
+"""What a schema says of a field's type."""
+_SCHEMA_PARTS: Final = frozenset(
+    {"items", "additionalProperties", "oneOf", "anyOf", "allOf", "if", "then", "else", "not"}
+)
+"""Those that describe the same field further."""
 
 
 def hidden(value: Any, *, inside: bool = False) -> Any:
@@ -72,14 +89,23 @@ def hidden(value: Any, *, inside: bool = False) -> Any:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
-        named = any(isinstance(value.get(name), str) and is_secret(value[name]) for name in _NAMING)
-        inside = inside or is_secret_kind(value.get("kind"))
-        own = value.get("kind") == "Secret"
-        parts = {key: _part(str(key), inner, named and key == "value", inside, own) for key, inner in value.items()}
+        named = not _NAMED.isdisjoint(value) and _is_named(value)
+        kind = value.get("kind")
+        # A schema has a mapping there.
+        inside = inside or (isinstance(kind, str) and is_secret_kind(kind))
+        own = kind == "Secret"
+        parts = {key: _part(str(key), inner, named and key in _NAMED, inside, own) for key, inner in value.items()}
         return parts if any(parts[key] is not inner for key, inner in value.items()) else value
     if isinstance(value, list) or type(value) is tuple:
         return _items(value, [hidden(item, inside=inside) for item in value])
     return value
+
+
+def _is_named(value: Mapping[Any, Any]) -> bool:
+    """Whether one field of an item says that what another holds is a secret."""
+    names = [found for name in _NAMING if isinstance(found := value.get(name), str)]
+    # What selects labels has an operator.
+    return "operator" not in value and any(map(is_secret, names))
 
 
 def _part(name: str, value: Any, secret: bool, inside: bool, own: bool) -> Any:
@@ -91,9 +117,11 @@ def _part(name: str, value: Any, secret: bool, inside: bool, own: bool) -> Any:
 
 def _items(value: Any, items: list[Any]) -> Any:
     """A list with other items, their command line without secrets; the same list where nothing differs."""
-    if any(isinstance(item, str) and item.startswith("-") for item in items):
-        shown = hidden_arguments([item if isinstance(item, str) else None for item in items])
-        items = [item if one is None else one for item, one in zip(items, shown, strict=True)]
+    if any(isinstance(item, str) and item.startswith(_COMMANDS) for item in items):
+        words = [str(item) if isinstance(item, str | int | float) else None for item in items]
+        items = [
+            item if one is word else one for item, word, one in zip(items, words, hidden_arguments(words), strict=True)
+        ]
     same = all(one is other or one == other for one, other in zip(items, value, strict=True))
     return value if same else type(value)(items)
 
@@ -114,23 +142,62 @@ def hidden_at(name: str, value: Any, secret: bool = False, *, inside: bool = Fal
         if isinstance(value, list) and not name.lower().endswith("secrets"):
             return _items(value, [hidden_at(name, item, True) for item in value])
         if isinstance(value, list | Mapping) and any(word in name.lower() for word in _MANY):
-            return _credentials(value)
+            return _credentials(name, value)
+        if isinstance(value, Mapping) and _is_schema(value):
+            return _described(name, value)
+    if name in _TLS and isinstance(value, Mapping) and "key" in value and _REFERS.isdisjoint(value):
+        value = _with(value, "key", hidden_at("tlsKey", value["key"], True))
     return hidden(value, inside=inside)
 
 
-def _credentials(value: Any) -> Any:
+def _with(value: Mapping[Any, Any], key: str, inner: Any) -> Mapping[Any, Any]:
+    return value if inner is value[key] else {**value, key: inner}
+
+
+def _credentials(name: str, value: Any) -> Any:
     """What a mapping has under a secret's name: texts are secrets, but for what tells about them."""
     if isinstance(value, list):
-        return _items(value, [_credentials(item) if isinstance(item, Mapping) else hidden(item) for item in value])
-    if not _SCHEMA.isdisjoint(value):
-        return hidden(value)
+        return _items(
+            value, [_credentials(name, item) if isinstance(item, Mapping) else hidden(item) for item in value]
+        )
+    if _is_schema(value):
+        return _described(name, value)
     parts = {
         key: hidden_at(str(key), inner, isinstance(inner, str | list) and not is_beside(str(key)))
         if not isinstance(inner, Mapping) or is_beside(str(key))
-        else _credentials(inner)
+        else _credentials(name, inner)
         for key, inner in value.items()
     }
     return parts if any(parts[key] is not inner for key, inner in value.items()) else value
+
+
+def _is_schema(value: Mapping[Any, Any]) -> bool:
+    return not _SCHEMA.isdisjoint(value) or value.get("type") in _TYPES
+
+
+def _described(name: str, value: Any) -> Any:
+    """What a schema says of a field with a secret's name: the values that it may have are secrets."""
+    if isinstance(value, list):
+        return _items(value, [_described(name, item) for item in value])
+    if not isinstance(value, Mapping):
+        return hidden(value)
+    parts = {key: _says(name, str(key), inner) for key, inner in value.items()}
+    return parts if any(parts[key] is not inner for key, inner in value.items()) else value
+
+
+def _says(name: str, key: str, value: Any) -> Any:
+    # Ways to log in are no secrets.
+    if key in _SCHEMA_VALUES and (key != "enum" or not name.lower().endswith("auth")):
+        return hidden_at(name if isinstance(value, str | int | float) else "credentials", value, True)
+    if key in _SCHEMA_PARTS:
+        return _described(name, value)
+    if key == "properties" and isinstance(value, Mapping):
+        parts = {
+            one: hidden_at(str(one), inner) if is_beside(str(one)) else _described(name, inner)
+            for one, inner in value.items()
+        }
+        return parts if any(parts[one] is not inner for one, inner in value.items()) else value
+    return hidden(value)
 
 
 def hidden_below(steps: Sequence[str | Mapping[str, Any]], value: Any, kind: str = "") -> Any:
@@ -219,11 +286,26 @@ def _differing(value: Any, shown: Any) -> Iterator[str]:
             yield from _differing(inner, other)
     elif shown == HIDDEN:
         yield from (line.strip() for line in str(value).splitlines() if line.strip())
-    elif isinstance(shown, str) and shown.count(HIDDEN) <= _PARTS:
-        # What stands where something is hidden: the password of an address, for example.
-        found = re.fullmatch(re.escape(shown).replace(re.escape(HIDDEN), "(.+?)"), value, re.DOTALL)
-        for part in found.groups() if found is not None else ():
-            yield from (line.strip() for line in part.strip("\"'").splitlines() if line.strip())
+    elif isinstance(shown, str):
+        yield from _parts(value, shown)
+
+
+def _parts(value: str, shown: str) -> Iterator[str]:
+    """What stands where something is hidden in a text: the password of an address, for example."""
+    first, *rest = shown.split(HIDDEN)
+    if not value.startswith(first):
+        # A document in a text is written anew.
+        with suppress(ValueError):
+            yield from _differing(parse_json(value), parse_json(shown))
+        return
+    at = len(first)
+    for number, piece in enumerate(rest, 1):
+        last = number == len(rest)
+        end = len(value) - len(piece) if last else value.find(piece, at) if piece else at
+        if end < at or not value.startswith(piece, end):
+            return
+        yield from (line.strip() for line in value[at:end].strip("\"'").splitlines() if line.strip())
+        at = end + len(piece)
 
 
 def hidden_lines(lines: Iterable[str], *documents: Any, texts: Iterable[str] = ()) -> list[str]:
@@ -236,6 +318,38 @@ def hidden_lines(lines: Iterable[str], *documents: Any, texts: Iterable[str] = (
     """
     pattern = _any_of(documents, texts)
     return [hidden(line if pattern is None else pattern.sub(HIDDEN, line)) for line in lines]
+
+
+def hidden_file(text: str, *documents: Any) -> list[str]:
+    """The lines of a file without secrets, one for each of its lines.
+
+    Args:
+        text: of the file.
+        documents: that it holds.
+    """
+    places = sorted({*_places(text), *secret_places(text)}, reverse=True)
+    start = len(text)
+    for begin, end in places:
+        # One may stand in another.
+        if (end := min(end, start)) > begin:
+            text = f"{text[:begin]}{_line_by_line(text[begin:end])}{text[end:]}"
+            start = begin
+    return hidden_lines(text.splitlines(), *documents)
+
+
+_BLOCK = re.compile(r"[|>][-+\d]*\s*")
+"""What begins a text of several lines in YAML."""
+
+
+def _line_by_line(secret: str) -> str:
+    """As many lines as a secret has, each hidden."""
+    lines = secret.splitlines(keepends=True)
+    shown = []
+    for line in lines:
+        words = line.strip()
+        plain = not words or _BLOCK.fullmatch(words) or is_hidden_or_plain("", words.strip("\"'"))
+        shown.append(line if plain else line.replace(words, HIDDEN))
+    return "".join(shown)
 
 
 def hidden_words(text: str, *documents: Any) -> str:
@@ -259,9 +373,13 @@ def _any_of(documents: Iterable[Any], texts: Iterable[str] = ()) -> re.Pattern[s
 
 
 @lru_cache(maxsize=512)
-def is_secret_kind(kind: Any) -> bool:
+def is_secret_kind(kind: str) -> bool:
     """Whether objects of a kind hold secrets as data: a Secret, a list of them, and what other kinds make one of."""
-    return isinstance(kind, str) and kind.lower().endswith(("secret", "secretlist", "secrets"))
+    return kind.lower().removesuffix("list").removesuffix("s").endswith(_KINDS)
+
+
+_KINDS: Final = ("secret", "credential", "password", "token", "apikey", "privatekey")
+"""How the names of kinds end whose data is secret."""
 
 
 def _hidden_data(value: Any) -> Any:
@@ -282,15 +400,15 @@ def _text(text: str) -> str:
             document = parse_json(text)
             shown = hidden(document)
             return text if shown is document else json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-    documents = ":" in text and ("\n" in text.strip() or "{" in text)
+    documents = ":" in text and ("\n" in text.strip() or "{" in text or ": [" in text)
     shown = hidden_assignments(_document(text) if documents else text)
     return text if shown == text else shown
 
 
+_COMMANDS: Final = ("-", "set", "login")
+"""How an item begins of a list that may be a command line."""
 _ENCODED: Final = 16
 """Letters of the shortest text that is looked at as base64."""
-_PARTS: Final = 8
-"""Most hidden parts of a text that are looked for elsewhere."""
 
 
 def _decoded(text: str) -> str | None:
@@ -307,18 +425,23 @@ def _decoded(text: str) -> str | None:
 
 def _document(text: str) -> str:
     """A text of YAML, or a template of one, without the secrets of its documents; the same text where it is none."""
-    if len(text) > _LONGEST or _ALIAS.search(text):
-        return text
+    for start, end in _places(text):
+        was = text[start:end].rstrip()
+        if not is_hidden_or_plain("", was.strip("\"'")):
+            text = f"{text[:start]}{HIDDEN}{text[start + len(was) :]}"
+    return text
+
+
+def _places(text: str) -> list[tuple[int, int]]:
+    """Where secrets stand in a text of YAML, the last first; none where it is no YAML."""
+    if len(text) > _LONGEST:
+        return []
     from modelyard.hiding.documents import placed
 
     with suppress(ValueError, RecursionError):
-        # What a template computes is a word to YAML, and of the same length.
-        documents = placed(_EXPRESSION.sub(lambda found: "x" * len(found[0]), text) if "{{" in text else text)
-        for start, end in sorted(_hidden_places(documents, hidden(documents)), reverse=True):
-            was = text[start:end].rstrip()
-            if not is_hidden_or_plain("", was.strip("\"'")):
-                text = f"{text[:start]}{HIDDEN}{text[start + len(was) :]}"
-    return text
+        documents = placed(text)
+        return sorted(set(_hidden_places(documents, hidden(documents))), reverse=True)
+    return []
 
 
 def _hidden_places(value: Any, shown: Any) -> Iterator[tuple[int, int]]:

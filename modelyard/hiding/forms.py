@@ -16,8 +16,9 @@ _BEGINNINGS: Final = (
 )
 """How the forms of secrets begin."""
 TELLS: Final = re.compile(
-    r"[=?&{\[]|:[ \t]|://|[\"']:|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|--|-[apPuUbw]|(?i:bearer) |password\s|:\n|</"
-    rf"|setenv |set -|hooks\.|webhook|echo|\([\"']|{_BEGINNINGS}"
+    r"[=?&{\[]|:[ \t]|://|[\"']:|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|--|-[apPuUbwkK]|(?i:bearer) |password\s|:\n|</"
+    r"|setenv |\bset[ -]|_header |login |pass:|/[a-zA-Z]+:\S|jdbc:oracle|sqlplus |<<<|hooks\.|webhook|echo|\([\"']"
+    rf"|{_BEGINNINGS}"
 )
 """Without any of these a text holds nothing that the patterns find."""
 _USER = (
@@ -25,13 +26,14 @@ _USER = (
     r"(?:(?P<user>[^\s/?#@:\"'<>]*):(?P<password>(?!\d{1,5}[/?#])(?:(?!://)[^\s\"'<>@])*(?:@[^\s/?#\"'<>@]*)*)@"
     r"|(?P<only>[^\s/?#@:\"'<>]+)@)"
 )
-_TOKEN_ALONE: Final = ("http://", "https://", "nats://", "tls://")
+_TOKEN_ALONE: Final = ("http://", "https://", "nats://", "tls://", "redis://", "rediss://")
 """Schemes where a user without a password is a token."""
 _TOKEN_USERS: Final = ("", "x-oauth-basic", "x", "x-oauth-token")
 """Passwords beside which the user is the token."""
 _BARE_USER = (
     r"(?P<lead>(?<![\w./:@%+-])(?://)?[\w.+-]+:)(?P<value>[^\s:@/\"'(){}<>$]+)"
-    r"(?=@(?!sha\d)(?:[A-Za-z][\w.-]*(?::\d{2,5}\b|\(|/|:(?=\w))|[A-Za-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,}\b|\[[\da-f:]+\]))"
+    r"(?=@(?!sha\d)(?:[A-Za-z][\w.-]*(?::\d{2,5}\b|\(|/|:(?=\w))|[A-Za-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,}\b|\[[\da-f:]+\]"
+    r"|localhost\b|\d{1,3}(?:\.\d{1,3}){3}\b))"
 )
 """User and password of an address without a scheme: proxies, Go's data sources."""
 _QUERY = r"(?P<lead>[?&;#](?P<name>[A-Za-z][\w.%\[\]-]*)=)(?P<value>[^&#;\s\"'<>]+)"
@@ -61,19 +63,53 @@ _LOGIN = (
     r"|(?P<value>(?:[A-Za-z][\w-]*[ \t]+(?=\S*\d|\S{20})|(?i:basic|bearer|token|apikey|negotiate)[ \t]+)?[^\s\"',;]+))"
 )
 _COOKIE = r"(?P<lead>(?i:\b(?:set-)?cookie)[\"']?:[ \t]*[\"']?)(?P<value>(?!\(hidden)[^\s\"'=]+=[^\"'\n]*)"
-_QUOTED = r"(?:\"(?:[^\"\\]|\\.)*\"?|'[^']*'?)"
+_MORE = r"(?:\n[ \t]*[^\s\"':]+(?=[ \t]*[\n\"']))*\n?[ \t]*"
+"""Further lines of a value in quotes: one word each, so that a lost quote takes no other line along."""
+_QUOTED = rf"(?:\"(?:[^\"\\\n]|\\.)*(?:{_MORE}\")?|'[^'\n]*(?:{_MORE}')?)"
+_CLOSED = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
 _BARE = r"(?:\\.|[^\s;&|\"'\\])+"
 _VALUE = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]?|{_QUOTED}|[^\s;&|\"']+)"
-_WORD = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]|\$?(?:{_QUOTED}|{_BARE})(?:{_QUOTED}|(?![,)\]}}>/:]){_BARE})*)"
+_WORD = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]|\$?(?:{_QUOTED}|{_BARE})(?:{_CLOSED}|(?![,)\]}}>/:]){_BARE})*)"
 """The value behind ``=``, which a shell puts together from parts with quotes and without."""
+_WITHIN = {
+    quote: (
+        rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n{quote}]*\]"
+        rf"|(?:{other}[^{other}{quote}\n]*{other}|{_BARE})+|{other}?{_BARE})"
+    )
+    for quote, other in (('"', "'"), ("'", '"'))
+}
+"""The same within quotes, which end it."""
+_ALONE = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n\"']*\]|{_QUOTED}|{_BARE})"
+"""The same where quotes open right before the name."""
+_CLOSERS: Final = {")": "(", "]": "[", "}": "{"}
+_NEAR: Final = 400
+"""Letters before a value in which a bracket may have been opened that ends it."""
 _NAME = (
     r"(?<![\w$.-])(?<!\$[({])(?P<quote>\\?[\"']?)(?P<name>-{0,2}[A-Za-z_][\w.-]*)(?P=quote)\]?"
-    r"(?:[ \t]*(?P<equals>=)[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*)(?P<escaped>\\[\"'])?"
+    r"(?:[ \t]*(?P<equals>=(?!=)|==(?=[ \t]*[\"']))[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*)(?P<escaped>\\[\"'])?"
 )
 _ESCAPED = r"(?P<value>(?:(?!\\[\"']).)*)"
 """A value in quotes that are themselves escaped: JSON in a text of JSON."""
 _OPTION = rf"(?P<lead>(?<![\w-])(?P<name>--[A-Za-z][\w-]*)[ \t]+)(?!-){_VALUE}"
-_SET = rf"(?P<lead>\b(?:setenv|set[ \t]+-\w+)[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]+){_VALUE}"
+_SET = (
+    rf"(?P<lead>\b(?:setenv|set-header|(?:proxy_set|fastcgi_set|grpc_set|add|more_set)_header|config:set|set[ \t]+-\w+"
+    rf"|(?i:config(?:ure)?|header|requestheader)[ \t]+set(?:[ \t]+-\S+)*)[ \t]+"
+    rf"(?P<name>[A-Za-z_][\w.-]*)[ \t]+)(?![=:]){_VALUE}"
+)
+"""Names and values of a shell's variables, of configurations that a program sets, of headers that a proxy sets."""
+_SLASHED = r"(?P<lead>(?<![\w/.:@-])/(?P<name>[A-Za-z]\w*):)(?P<value>[^\s/\"';&|][^\s\"';&|]{3,})"
+_COLON = r"(?P<lead>(?<![\w-])(?P<name>--[A-Za-z][\w-]*):)(?P<value>[^\s\"';&|]+)"
+_PASS = r"(?P<lead>-pass\w*[ \t=]+[\"']?pass:)(?P<value>[^\s\"';&|]+)"
+_LOGGED_IN = (
+    r"(?P<lead>\b(?:vault|wandb|comet|clearml|bao|railway|infisical)[ \t]+login[ \t]+(?:--?\w[\w=:/.-]*[ \t]+)*)"
+    r"(?P<value>(?![-#])[^\s=;&|\"'<>\\]{6,})(?![^\s;&|\"'])"
+)
+"""Programs whose ``login`` takes a token."""
+_HERE = (
+    r"(?P<lead>(?:--with-token|--password-stdin|--token-stdin|login|passwd|auth)\b[^\n;|<]{0,200}<<<[ \t]*[\"']?)"
+    r"(?P<value>[^\s\"';|]+)"
+)
+_ORACLE = r"(?P<lead>(?i:\bjdbc:oracle:\w+:|\bsqlplus[ \t]+(?:-\w+[ \t]+)*)[\w.#-]+/)(?P<value>[^\s@/\"']+)(?=@)"
 _CALL = r"(?P<lead>env(?:iron)?(?:\.setdefault)?\([\"'](?P<name>\w+)[\"'],\s*[\"'])(?P<value>[^\"'\n]+)"
 _TAG = r"(?P<lead><(?:\w+:)?(?P<name>[A-Za-z][\w.-]*)[^<>]*>\s*)(?P<value>[^<>\s][^<>]*)(?=</)"
 _TAGS = r"(?P<lead><name>\s*(?P<name>[^<>]+?)\s*</name>\s*<value>\s*)(?P<value>[^<>\s][^<>]*)(?=</)"
@@ -84,7 +120,10 @@ _NETRC = (
 _PGPASS = r"(?m:^(?P<lead>[^\s:#]+:(?:\d+|\*):[^\s:]+:[^\s:]+:)(?P<value>\S+)$)"
 _PARTS_OF_PGPASS: Final = 4
 _LITERAL = r"(?P<lead>--from-literal[= ][\"']?[^\s=\"']+=)(?P<value>[^\s]+)"
-_PIPED = r"(?P<lead>\becho[ \t]+(?:-n[ \t]+)?)(?P<value>[^\s|]+)(?=[^|;\n]*\|[^|;\n]*(?:--password-stdin|passwd\b))"
+_PIPED = (
+    r"(?P<lead>\b(?:echo[ \t]+(?:-n[ \t]+)?|printf[ \t]+(?:[\"']?%s(?:\\n)?[\"']?[ \t]+)?))(?P<value>[^\s|]+)"
+    r"(?=[^|;\n]*\|[^|;\n]*(?:--password-stdin|--with-token|--token-stdin|passwd\b|\b(?:vault|wandb)[ \t]+login\b))"
+)
 
 _PROGRAMS: Final = {
     **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "mongo", "mongosh", "7z"), ("-p",)),
@@ -93,6 +132,7 @@ _PROGRAMS: Final = {
     **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami"), ("-w",)),
     "redis-cli": ("-a",),
     "sqlcmd": ("-P",),
+    "openssl": ("-k", "-K"),
     "curl": ("-u", "--user", "-U", "--proxy-user", "-b", "--cookie"),
 }
 """Short options that take a password, by program; those of curl take ``USER:PASSWORD``."""
@@ -106,10 +146,15 @@ _BY_OPTION: Final = {
 def _command_pattern(options: Iterable[str], programs: Iterable[str]) -> str:
     return (
         rf"(?P<lead>(?<![\w.-])(?P<program>{'|'.join(programs)})[ \t](?:[^|;&\n]*?[ \t])??(?:{'|'.join(options)})"
-        rf"(?P<space>[ \t=]*))(?!-){_VALUE}"
+        rf"(?P<space>[ \t=]{'*' if _JOINED.intersection(programs) or '-u' in options else '+'}))(?!-){_VALUE}"
     )
 
 
+_WORDS_BEFORE: Final = {
+    "set": ("aws", "configure", "config", "git", "gcloud", "pulumi", "npm", "pip", "az", "wandb"),
+    "login": ("vault", "bao", "wandb", "comet", "clearml", "railway", "infisical"),
+}
+"""Words of a command line behind which a name and a value, or a token, stand; and the words that lead there."""
 _FLAG = re.compile(r"(--?[\w.-]+)([=:]?)(.*)", re.DOTALL)
 _PORTS = re.compile(r"[\d.]*:?\d+:\d+(?:/\w+)?")
 """What ``docker run -p`` takes."""
@@ -137,6 +182,13 @@ def hidden_text(text: str) -> str:
     return re.sub(_SHAPES, HIDDEN, text, flags=re.DOTALL) if re.search(_BEGINNINGS, text) else text
 
 
+def secret_places(text: str) -> list[tuple[int, int]]:
+    """Where keys and tokens stand in a text that may go over several lines."""
+    if not re.search(_BEGINNINGS, text):
+        return []
+    return [found.span() for found in re.finditer(_SHAPES, text, flags=re.DOTALL)]
+
+
 def hidden_assignments(text: str) -> str:
     """A text that may be a line of shell, a program or the content of a file, without the secrets that it names."""
     shown = hidden_text(text)
@@ -155,6 +207,7 @@ def hidden_arguments(items: list[str | None]) -> list[str | None]:
         items: texts; None for what is no text.
     """
     out: list[str | None] = []
+    verb = ""
     program = next((name for item in items if (name := (item or "").rpartition("/")[2]) in _PROGRAMS), "")
     following, many = "", False
     for item in items:
@@ -162,6 +215,15 @@ def hidden_arguments(items: list[str | None]) -> list[str | None]:
         if item is None:
             out.append(item)
             following = ""
+        elif item.startswith("pass:") and out and (out[-1] or "").startswith("-pass"):
+            out.append(f"pass:{HIDDEN}" if not is_hidden_or_plain("", item[5:]) else item)
+        elif verb and not item.startswith("-"):
+            following = item if verb == "set" and is_secret(item) else ""
+            out.append(item if verb == "set" or "=" in item or is_hidden_or_plain("token", item) else HIDDEN)
+            verb = ""
+        elif item in _WORDS_BEFORE and out and (out[-1] or "").rpartition("/")[2] in _WORDS_BEFORE[item]:
+            out.append(item)
+            verb = item
         elif flag is not None and is_secret(flag[1]):
             out.append(f"{flag[1]}{flag[2]}{HIDDEN}" if flag[2] and not is_hidden_or_plain(flag[1], flag[3]) else item)
             following, many = ("" if flag[2] else flag[1]), flag[1].endswith("s")
@@ -230,7 +292,7 @@ def _address(found: re.Match[str]) -> str:
     http = lead.lower().endswith(_TOKEN_ALONE)
     if only is not None:
         # Git and brokers take plain users; over HTTP a user alone is a token.
-        plain = not http or only.startswith("$") or only == "git"
+        plain = not http or only.startswith("$") or only in ("git", "default")
         return found[0] if plain or only.startswith("(hidden") else f"{lead}{HIDDEN}@"
     password = found["password"]
     if http and user and password in _TOKEN_USERS and not is_hidden_or_plain("", user):
@@ -251,15 +313,41 @@ def _parameter(found: re.Match[str]) -> str:
 def _shown(name: str, value: str) -> str | None:
     """What stands for the value of a secret in a text, in quotes where it was; None for what is none."""
     bare = value.removeprefix("$").strip("\"'") if value[:2] in ("$'", '$"') else value.strip("\"'")
-    if is_plain(name, bare) or bare.startswith(("(hidden", "{", "$(", "`", "|", ">")):
+    if bare == "[" or is_plain(name, bare) or bare.startswith(("(hidden", "{", "$(", "`", "|", ">", "<<")):
         return None
     quote = value[0] if value[0] in "\"'" else ""
     return f"{quote}{HIDDEN}{quote}"
 
 
+class _Quotes:
+    """Whether a place of a text stands within quotes that were opened on its line."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.open = text, 0, ""
+
+    def within(self, end: int) -> str:
+        """The quote that is open there; asked for one place behind the other."""
+        for found in re.compile(r"[\"'\\\n]").finditer(self.text, self.at, end):
+            letter, at = found[0], found.start()
+            if at < self.at:
+                continue
+            self.at = at + 1
+            if letter == "\\":
+                self.at += 1
+            elif letter == "\n":
+                self.open = ""
+            elif self.open:
+                self.open = "" if letter == self.open else self.open
+            elif letter == '"' or not (at and self.text[at - 1].isalnum()):
+                self.open = letter
+        self.at = max(self.at, end)
+        return self.open
+
+
 def _assigned(text: str) -> str:
     """A text without the values of secrets in ``NAME=value`` and ``name: value``, however they are nested."""
     names = re.compile(_NAME)
+    quotes = _Quotes(text)
     parts: list[str] = []
     start = at = 0
     while (found := names.search(text, at)) is not None:
@@ -267,11 +355,35 @@ def _assigned(text: str) -> str:
         # Of a header that logs in, the kind of login stays.
         if not is_secret(name) or name.lower().endswith(("authorization", "set-cookie")) or name.lower() == "cookie":
             continue
-        value = re.compile(_ESCAPED if found["escaped"] else _WORD if found["equals"] else _VALUE).match(text, at)
-        if value is not None and value[0] and (shown := _shown(name, value[0])) is not None:
+        if found["escaped"]:
+            pattern = _ESCAPED
+        elif found["equals"]:
+            first = found.start()
+            pattern = _ALONE if text[first - 1 : first] in ("'", '"') else _WITHIN.get(quotes.within(at), _WORD)
+        else:
+            pattern = _VALUE
+        value = re.compile(pattern).match(text, at)
+        if value is None or not value[0]:
+            continue
+        whole = _ended(text, at, value[0])
+        if (shown := _shown(name, whole)) is not None:
             parts += [text[start:at], shown]
-            start = at = value.end()
+            start = at = at + len(whole)
     return "".join((*parts, text[start:])) if parts else text
+
+
+def _ended(text: str, at: int, value: str) -> str:
+    """A value without what belongs to the list or the call around it: a comma, a bracket that was opened before."""
+    if value[0] in "\"'[(" or value.startswith("$"):
+        return value
+    while len(value) > 1 and value[-1] in ",)]}":
+        opened = _CLOSERS.get(value[-1])
+        if opened is not None and (
+            opened in value or opened not in text[max(text.rfind("\n", 0, at), at - _NEAR, 0) : at]
+        ):
+            break
+        value = value[:-1]
+    return value
 
 
 def _lead(found: re.Match[str]) -> str:
@@ -294,16 +406,22 @@ _HEADERS: Final[_Rules] = (
     (("authorization",), _LOGIN, _login),
     (("cookie",), _COOKIE, _lead),
     (("bearer",), _BEARER, _lead),
+    (("jdbc:oracle", "sqlplus "), _ORACLE, _lead),
     (("hook", "telegram"), _WEBHOOK, _lead),
 )
 _NAMED: Final[_Rules] = (
+    (("setenv", "set ", "set-header", "_header", "config:set"), _SET, _parameter),
     (("--",), _OPTION, _parameter),
     *((tuple(own), _command_pattern(options, own), _command) for options, own in _BY_OPTION.items()),
-    (("setenv", "set -"), _SET, _parameter),
+    (("/",), _SLASHED, _parameter),
+    (("--",), _COLON, _parameter),
+    (("-pass",), _PASS, _lead),
+    (("login",), _LOGGED_IN, _lead),
+    (("<<<",), _HERE, _lead),
     (("env(", "environ"), _CALL, _parameter),
     (("</",), _TAG, _parameter),
     (("</name>",), _TAGS, _parameter),
     (("login", "machine"), _NETRC, _lead),
     (("--from-literal",), _LITERAL, _lead),
-    (("echo",), _PIPED, _lead),
+    (("echo", "printf"), _PIPED, _lead),
 )

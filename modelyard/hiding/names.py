@@ -12,41 +12,53 @@ CHANGED = "(hidden, changed)"
 
 _SECRET = frozenset(
     {
-        *("pwd", "token", "tokens", "credential", "credentials", "cred", "creds", "jwt", "jwts", "passwords", "psk"),
-        *("apikeys", "authtoken", "accesstoken", "passphrases", "secrets", "passcode", "passkey", "totp"),
+        *("pwd", "token", "credential", "cred", "jwt", "psk", "passphrase", "passcode", "passkey", "totp", "apikey"),
+        *("authtoken", "accesstoken", "mnemonic"),
     }
 )
-"""Words that make any name the name of a secret."""
+"""Words that make any name the name of a secret; their plurals do too."""
 _ENDING = (
-    *("password", "passwd", "passphrase", "secret", "apikey", "secretkey", "accesskey", "privatekey", "privkey"),
-    *(
-        "sshkey",
-        "authkey",
-        "accountkey",
-        "masterkey",
-        "signingkey",
-        "encryptionkey",
-        "sharedkey",
-        "sessionkey",
-        "token",
-        "pwd",
-        "pw",
-    ),
-    *("connectionstring", "passwordhash"),
+    *("password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "pwd", "pw", "psk", "jwt"),
+    *("apikey", "secretkey", "accesskey", "privatekey", "sshkey", "authkey", "accountkey", "masterkey", "signingkey"),
+    *("encryptionkey", "sharedkey", "sessionkey", "licensekey", "clientkey", "servicekey", "webhookkey", "fernetkey"),
+    *("privkey", "connectionstring", "passwordhash"),
 )
 """How such a word may also end: ``PGPASSWORD``."""
 _LAST = frozenset({"requirepass", "auth", "authorization", "cookie", "bearer", "pat", "sig", "signature"})
 """Words that only say so at the end: ``BASIC_AUTH``, not ``AUTH_MODE``."""
+_JOINED_LAST = ("cookie", "authorization", "basicauth", "bearer")
+"""How such a word may also end: ``SESSIONCOOKIE``."""
+_OWNERS = (
+    *("github", "gitlab", "git", "gh", "gl", "ado", "azure", "devops", "db", "pg", "my", "app", "api", "bot", "ci"),
+    *("user", "admin", "root", "ldap", "redis", "mysql", "mongo", "postgres"),
+)
+"""What stands before a short word of ``_SHORT`` without a boundary: ``DBPAT``."""
+_SHORT = ("pat", "cred", "auth", "totp", "mnemonic")
+_WHEN = frozenset({"old", "new", "previous", "next", "prod", "production", "staging", "dev", "test", "backup"})
+"""Last words that say which of several secrets it is, or until when: ``GITHUB_PAT_OLD``."""
 _PASS = re.compile(r"(?<!by)(?<!com)(?<!sur)(?<!tres)(?<!under)(?<!over)pass")
 """The last word of ``DB_PASS`` and ``PGPASS``; no other English word ends like that."""
 _KEYS = frozenset(
     {
         *("api", "access", "private", "secret", "encryption", "signing", "account", "fernet", "storage", "master"),
         *("auth", "license", "service", "subscription", "client", "deploy", "webhook", "hmac", "aes", "ssh", "jwt"),
-        *("session", "shared", "unseal", "app", "openai", "anthropic", "azure", "wandb", "priv"),
+        *("session", "shared", "unseal", "app", "openai", "anthropic", "azure", "wandb", "priv", "admin", "root"),
+        *("crypto", "cipher", "activation", "gpg", "pgp", "rsa", "ecdsa", "wireguard", "wg", "vpn", "recaptcha"),
+        # Services that give out keys.
+        *("stripe", "sendgrid", "twilio", "mailgun", "mailchimp", "mandrill", "postmark", "resend", "paypal", "plaid"),
+        *("datadog", "newrelic", "sentry", "pagerduty", "opsgenie", "honeycomb", "grafana", "bugsnag", "rollbar"),
+        *("github", "gitlab", "slack", "telegram", "discord", "jira", "atlassian", "notion", "airtable", "hubspot"),
+        *("hf", "huggingface", "cohere", "mistral", "groq", "gemini", "deepseek", "perplexity", "replicate", "xai"),
+        *("fireworks", "voyage", "jina", "tavily", "serper", "serpapi", "elevenlabs", "assemblyai"),
+        *("deepgram", "nvidia", "ngc", "runpod", "coreweave", "comet", "neptune", "clearml", "mlflow"),
+        *("langsmith", "langchain", "langfuse", "helicone", "roboflow", "labelbox", "pinecone", "weaviate"),
+        *("qdrant", "algolia", "supabase", "firebase", "fcm", "google", "gcp", "aws", "minio", "cloudflare", "fastly"),
+        *("digitalocean", "linode", "hetzner", "heroku", "vercel", "netlify", "vault", "consul", "snyk", "mapbox"),
+        *("launchdarkly", "amplitude", "mixpanel", "intercom", "zendesk", "shopify", "okta"),
+        *("docker", "dockerhub", "quay", "artifactory", "jfrog", "nexus", "npm", "pypi", "codecov", "sonar"),
     }
 )
-"""What stands before ``key`` in the name of a secret."""
+"""What stands before ``key`` in the name of a secret, however it is spelled."""
 _PLAIN_KEYS = frozenset(
     {
         *("sort", "partition", "routing", "primary", "foreign", "public", "cache", "queue", "group", "label", "taint"),
@@ -66,7 +78,13 @@ _COUNTED = frozenset(
 """What stands beside ``token`` or ``tokens`` where they are those of a language model: ``MAX_TOKENS``."""
 _COUNTS = frozenset({"id", "ids", "index", "indices", "num", "number"})
 """Last words of names of a model's tokens: ``token_ids``."""
-_CONNECTION = ("connection", "string")
+_PAIRS = frozenset(
+    {
+        *(("connection", "string"), ("key", "pem"), ("private", "pem"), ("seed", "phrase"), ("otp", "seed")),
+        *(("totp", "seed"), ("recovery", "phrase"), ("recovery", "code"), ("backup", "code"), ("otp", "secret")),
+    }
+)
+"""Two words that together name a secret."""
 _ELSEWHERE = frozenset(
     {
         *("file", "files", "path", "paths", "dir", "name", "names", "ref", "refs", "url", "uri", "ttl", "seconds"),
@@ -85,7 +103,7 @@ _BESIDE = frozenset(
 )
 """Last words of names of what stands beside a secret in the same mapping."""
 _HARMLESS = frozenset({"", "true", "false", "yes", "no", "none", "null", HIDDEN, CHANGED})
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORDS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _REFERENCE = re.compile(
     r"\$(?:\([^)]*\)|\w+|\{\w+(?::?[?+].*|:?-)?\}?|\{\{.*)|\$\(.*|`.*|\{\{.*|\{%.*|%\w+%|<[^<>]*>|\[[A-Z_]+\]",
     re.DOTALL,
@@ -95,6 +113,8 @@ _PLACE = re.compile(
     r"(?:file://)?~?/(?:var|etc|run|home|mnt|opt|root|secrets?|tmp|usr|data|app|workspace)(?:/[\w.@-]+)+"
 )
 """A path of a container: where a secret is, not what it is."""
+_FILE = re.compile(r"[\w.-]+\.(?:key|pem|crt|cer|p12|pfx|jks|json|ya?ml|txt)")
+"""A file's name, or the name of a key of a Secret that is like one."""
 _NUMBER = re.compile(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
 
 
@@ -102,24 +122,47 @@ _NUMBER = re.compile(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
 def is_secret(name: str) -> bool:
     """Whether a name says that its value is a secret: ``DB_PASSWORD``, ``apiKey``, ``API_KEYS``; not ``TOKEN_FILE``."""
     words = [word.lower() for word in _WORDS.findall(name)]
+    while len(words) > 1 and words[-1] in _WHEN:
+        words.pop()
     if not words or words[-1] in _ELSEWHERE:
         return False
     last = words[-1]
-    tokens = {"token", "tokens"}.intersection(words)
-    if tokens and (last in _COUNTS or _COUNTED.intersection(words)) and not _ALWAYS.intersection(words):
+    if _is_counted(words):
         return False
-    if last in ("key", "keys") and name.isupper() and len(words) > 1 and words[-2] not in _PLAIN_KEYS:
+    ones = [_singular(word) for word in words]
+    one = ones[-1]
+    if one == "key" and name.isupper() and len(words) > 1 and words[-2] not in _PLAIN_KEYS:
         return True
     return (
-        bool(_SECRET.intersection(words))
-        or any(word.endswith(_ENDING) for word in words)
-        or last in _LAST
+        not _SECRET.isdisjoint(ones)
+        or any(word.endswith(_ENDING) or _is_joined(word) for word in ones)
+        or one in _LAST
+        or one.endswith(_JOINED_LAST)
         or _PASS.search(last, len(last) - 4) is not None
-        or any(
-            (second in ("key", "keys") and first in _KEYS) or (first, second) == _CONNECTION
-            for first, second in pairwise(words)
-        )
+        or any((second == "key" and first in _KEYS) or (first, second) in _PAIRS for first, second in pairwise(ones))
     )
+
+
+def _singular(word: str) -> str:
+    """A word without the ``s`` of its plural; a signature's plural is rather that of functions."""
+    if word[-1] != "s" or word.endswith("pass") or word in _KEYS or word in ("sigs", "signatures"):
+        return word
+    return word[:-1]
+
+
+def _is_joined(word: str) -> bool:
+    """Whether a word is two that name a secret, without a boundary: ``stripekey``, ``dbpat``."""
+    if word.endswith("key"):
+        return word[:-3] in _KEYS
+    return any(word.endswith(short) and word.removesuffix(short) in _OWNERS for short in _SHORT)
+
+
+def _is_counted(words: list[str]) -> bool:
+    """Whether a name is that of a language model's tokens, or of their number."""
+    for word in words:
+        if word in ("token", "tokens"):
+            return (words[-1] in _COUNTS or not _COUNTED.isdisjoint(words)) and _ALWAYS.isdisjoint(words)
+    return any(word.removesuffix("s").removesuffix("token") in _COUNTED for word in words if "token" in word)
 
 
 _ALWAYS = frozenset({"access", "auth", "api", "secret", "session", "bearer", "refresh", "bot", "security"})
@@ -138,6 +181,8 @@ def is_plain(name: str, value: Any) -> bool:
         return True
     text = str(value)
     if text.lower() in _HARMLESS or _REFERENCE.fullmatch(text) or _PLACE.fullmatch(text):
+        return True
+    if "key" in name.lower() and _FILE.fullmatch(text):
         return True
     return (
         _NUMBER.fullmatch(text) is not None
