@@ -163,18 +163,30 @@ def _difference(result: Result, colour: bool) -> Iterator[str]:
     import re
     from difflib import unified_diff
 
-    from modelyard.hiding import hidden, hidden_lines
+    from modelyard.hiding import hidden_file
     from modelyard.report.style import Style
 
     style = Style(colour)
     paint = {"-": style.removed, "+": style.added, "@": style.dim}
-    # Secrets stay out of logs, encrypted or not. What a line holds, another one may say.
-    before, after = (hidden(text).splitlines() for text in (result.before, result.after.text))
+    document = _document(result.before)
+    # Secrets stay out of logs, encrypted or not. What is compared are the lines as they are: two that differ only in
+    # what is hidden are told as well.
+    texts = result.before, result.after.text
+    shown: dict[str, str] = {}
+    for text in texts:
+        for line, without in zip(text.splitlines(), hidden_file(text, document), strict=True):
+            if shown.get(line, line) == line:
+                shown[line] = without
     name = result.file.shown
-    for line in hidden_lines(
-        unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm=""), _document(result.before)
-    ):
-        yield paint.get(line[:1], str)(safe(re.sub(r"(\bsecure:[ \t]*)[^\s,}]+", r"\1[secret]", line)))
+    before, after = (text.splitlines() for text in texts)
+    lines = unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")
+    for number, line in enumerate(lines):
+        told = line if number < _NAMES or line.startswith("@") else f"{line[0]}{shown[line[1:]]}"
+        yield paint.get(line[:1], str)(safe(re.sub(r"(\bsecure:[ \t]*)[^\s,}]+", r"\1[secret]", told)))
+
+
+_NAMES = 2
+"""Lines of a diff that name its two sides."""
 
 
 def _document(text: str) -> Any:

@@ -76,6 +76,50 @@ def test_encrypted_values_are_not_shown(project: Project, run: Run) -> None:
     assert "{token: {secure: v1:hidden}}" in project.stack_file().read_text()
 
 
+COMMAND = """modelyard:jobs:
+- name:   train
+  type: training
+  command: [python, train.py, "--api-key=hunter2x", --token, hunter3x, "--level=1", "last"]
+  image: "images.example.com/train:1"
+  env:   {A: "1"}
+"""
+
+
+def test_a_secret_takes_nothing_else_out_of_the_diff(project: Project, run: Run) -> None:
+    project.add(COMMAND)
+    shown = run("fmt", "--diff").out
+    assert "hunter" not in shown
+    hidden = 'command: [python, train.py, "--api-key=(hidden)", --token, (hidden), "--level=1", "last"]\n'
+    assert shown.count(hidden) == 2
+    assert '-    env:   {A: "1"}\n' in shown
+    assert 'env: {A: "1"}\n' in shown
+
+
+@pytest.mark.parametrize("name", ["apiToken", "passphrase", "db_password", "stripeKey", "tokens"])
+@pytest.mark.parametrize(
+    "described",
+    [
+        '{"type":"string","default":"hunter2x"}',
+        '{"type":"string","enum":["hunter2x","hunter3x"]}',
+        '{"const":"hunter2x"}',
+        '{"type":"string","examples":["hunter2x"]}',
+        '{"type":"array","items":{"const":"hunter2x"}}',
+        '{"type":"array","default":["hunter2x"]}',
+        '{"oneOf":[{"const":"hunter2x"},{"type":"null"}]}',
+        '{"type":"object","properties":{"value":{"default":"hunter2x"}}}',
+    ],
+)
+def test_the_diff_of_a_schema_has_no_secret_that_it_proposes(
+    project: Project, run: Run, name: str, described: str
+) -> None:
+    project.patch("mine", "# target: x\n", schema=f'{{"type":"object","properties":{{"{name}":{described}}}}}')
+    shown = run("fmt", "--diff", "patches/mine").out
+    assert "hunter" not in shown
+    assert any(line[0] == "+" and f'"{name}": ' in line for line in shown.splitlines())
+    assert "(hidden)" in shown
+    assert "1 would change" in shown
+
+
 def test_a_released_version_is_never_touched(project: Project, run: Run) -> None:
     meta = project.own_patches() / "ray-head" / "v1" / "meta.yaml"
     meta.write_text(meta.read_text() + "\n\n\n")
