@@ -66,13 +66,14 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
     if not args.base:
         raise Stop(Exit.USAGE, "--policies base needs a commit", "name it, such as --base origin/main")
     from modelyard.cli.signals import ended_by_signal
+    from modelyard.preview.links import below
     from modelyard.preview.revisions import RevisionError, commit_of, laid_out, prefix_of
 
     try:
         with ended_by_signal("the run was stopped; nothing is left of the other commit"):
             prefix = prefix_of(root)
             commit = commit_of(root, args.base)
-            with laid_out(root, commit, prefix, lambda path: path.startswith(f"{_FOLDER}/")) as base:
+            with laid_out(root, commit, prefix, below(f"{_FOLDER}/")) as base:
                 yield Judging(True, base)
     except RevisionError as error:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error

@@ -17,13 +17,15 @@ from modelyard.kube.merge.fieldset import is_set
 from modelyard.kube.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
 
 FORMAT_VERSION = 1
+RECORDED = "stacks/recorded"
+"""The folder of all recorded platforms, whichever folder has the stack files."""
 CLUSTER_FILE = "cluster.json"
 _OWNER = ("manager", "operation", "subresource", "apiVersion")
 
 
 def recorded_folder(root: Path, stack: str) -> Path:
     """Where the recorded platform of a stack lies."""
-    return root / "stacks" / "recorded" / stack
+    return root / RECORDED / stack
 
 
 def recorded_name(stack: str, remote: str) -> str:
@@ -92,7 +94,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
     is none.
     """
     folder, stack = recorded_folder(root, name), stack_of_recorded(name)
-    shown = f"stacks/recorded/{name}"
+    shown = f"{RECORDED}/{name}"
     remedy = again(stack)
     findings: list[Finding] = []
     parsed: dict[str, Any] = {}

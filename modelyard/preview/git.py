@@ -141,7 +141,8 @@ def tree(folder: Path, commit: str, prefix: str) -> dict[str, Entry]:
     Raises:
         RevisionError: the commit cannot be read, or has a path that no checkout could have.
     """
-    found = {}
+    found: dict[str, Entry] = {}
+    folders: set[str] = set()
     for line in _split(git(folder, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *([prefix] if prefix else []))):
         facts, _, path = line.partition("\t")
         if not path.startswith(prefix):
@@ -149,12 +150,22 @@ def tree(folder: Path, commit: str, prefix: str) -> dict[str, Entry]:
         mode, _, name = facts.split(" ")
         inside = path.removeprefix(prefix)
         if any(part.lower() in ("", ".", "..", ".git") for part in inside.split("/")) or inside in found:
-            raise RevisionError(
-                f"commit {commit[:12]} has a file {inside!r}, which no checkout can have",
-                "name another commit: this one was not made by git",
-            )
+            raise _impossible(commit, inside)
         found[inside] = Entry(mode, name)
+        parent = inside.rpartition("/")[0]
+        while parent and parent not in folders:
+            folders.add(parent)
+            parent = parent.rpartition("/")[0]
+    for both in sorted(folders & found.keys()):
+        raise _impossible(commit, both)
     return found
+
+
+def _impossible(commit: str, file: str) -> RevisionError:
+    return RevisionError(
+        f"commit {commit[:12]} has a file {file!r}, which no checkout can have",
+        "name another commit: this one was not made by git",
+    )
 
 
 class Known(NamedTuple):

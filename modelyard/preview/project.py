@@ -1,19 +1,30 @@
 """Planning the stacks of a project at two commits."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
 from posixpath import normpath
 
-from modelyard.cluster.recorded import stack_of_recorded
+from modelyard.catalog.library import PATCHES_FOLDER
+from modelyard.cluster.recorded import (
+    RECORDED,
+    recorded_files,
+    recorded_folder,
+    recorded_name,
+    recorded_remote_names,
+    stack_of_recorded,
+)
 from modelyard.files import ReadError, list_folder, read_file
+from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
 from modelyard.policy.pages import explained
-from modelyard.preview.revisions import Range, RevisionError, between, laid_out
+from modelyard.preview.links import Wanted, below, leads, reach
+from modelyard.preview.revisions import Range, RevisionError, between, laid_out, linked
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared
 from modelyard.preview.values import News, Policing, Preview, StackDiff
-from modelyard.stack import discover, load, misnamed, stack_folder, stack_of
+from modelyard.stack import check_project, discover, load, misnamed, stack_folder, stack_of
 from modelyard.stack.yaml.source import MAX_BYTES
 from modelyard.workloads.environments.locks import lock_file
 
@@ -21,7 +32,8 @@ Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None]], Iterable[Sta
 """Does one thing for many stacks, in order, perhaps with more processes."""
 
 _PROJECT = ("Pulumi.yaml", "Pulumi.yml")
-_SHARED = (*_PROJECT, "patches/", "policies/")
+_ALL_THEIRS = (f"{PATCHES_FOLDER}/", f"{POLICIES_FOLDER}/")
+_SHARED = (*_PROJECT, *_ALL_THEIRS)
 """Beginnings of the paths that every stack's plan or findings may depend on."""
 
 
@@ -42,15 +54,18 @@ def preview(
     Raises:
         RevisionError: the commits cannot be compared.
     """
-    folder = _folder(root)
-    beginnings = (*_SHARED, folder)
+    shared = below(*_SHARED)
     if head is None:
+        stacks = _stack_files(root, "in the working tree")
         _check_listed(root)
-        named = frozenset(_named_files(root))
-        span = between(root, base, head, lambda path: path.startswith(beginnings) or path in named)
+        named = _named_files(root)
+        span = between(root, base, head, lambda path: shared(path) or stacks(path) or named(path))
         return _previewed(root, root, span, today, each or _one_by_one, policies)
     span = between(root, base, head, lambda _path: True)
-    with laid_out(root, span.head.commit, span.prefix, lambda path: path.startswith(beginnings), _named_files) as tree:
+    stacks_of_head = partial(_stack_files, where=f"of commit {span.head.commit[:12]}")
+    with laid_out(root, span.head.commit, span.prefix, shared, *[stacks_of_head] * 2, _named_files) as tree:
+        files = (path.relative_to(tree).as_posix() for path in _everything(tree))
+        span = span._replace(through=reach(files, lambda _path: True, linked(tree)).through)
         return _previewed(root, tree, span, today, each or _one_by_one, policies)
 
 
@@ -67,34 +82,82 @@ def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) ->
     return map(work, jobs)
 
 
+def _everything(folder: Path) -> Iterator[Path]:
+    """The files below a folder, links to folders included."""
+    for inside, folders, files in os.walk(folder):
+        yield from (
+            Path(inside, name) for name in (*folders, *files) if name in files or Path(inside, name).is_symlink()
+        )
+
+
 def _folder(root: Path) -> str:
-    """The folder of the stack files, from the project's root, with a slash at its end."""
-    return stack_folder(root).relative_to(root).as_posix() + "/"
+    """The folder of the stack files, from the project's root, with a slash at its end; empty for the root itself."""
+    inside = stack_folder(root).relative_to(root).as_posix()
+    return "" if inside == "." else f"{inside}/"
+
+
+def _stack_files(root: Path, where: str) -> Wanted:
+    """Wants the stack files and the recorded platforms of a project.
+
+    A second call knows where a link in the place of their folder leads.
+
+    Raises:
+        RevisionError: its Pulumi.yaml does not say where its stack files are.
+    """
+    wrong = check_project(root, only_folder=True) if any((root / name).exists() for name in _PROJECT) else ()
+    if wrong:
+        first = wrong[0]
+        raise RevisionError(
+            f"{first.file} {where} cannot be used, so nobody knows its stacks: {first.summary}",
+            f"{first.remedy} ({first.file}:{first.line})",
+        )
+    folder, recorded = _folder(root), below(f"{RECORDED}/")
+    return lambda path: bool(_stack_of(path, folder)) or folder.startswith(f"{path}/") or recorded(path)
 
 
 def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each, policies: Policing) -> Preview:
     folder = _folder(head_root)
-    recorded = {_recorded_of(path) for path in span.paths if path.startswith(f"{folder}recorded/")}
+    recorded = {_recorded_of(path) for path in span.paths if path.startswith(f"{RECORDED}/")}
     others = {name for name, path in _files_of(head_root) if path in span.paths}
     touched = {_stack_of(path, folder) for path in span.paths} | recorded | others
-    shared = any(path.startswith((*_PROJECT, "patches/")) for path in span.paths)
+    # Whom a file serves that a link leads to, its path does not say.
+    everything = any(leads(path, span.through) for path in span.paths)
+    shared = everything or any(path.startswith((*_PROJECT, f"{PATCHES_FOLDER}/")) for path in span.paths)
+    paths = span.paths | set(_ALL_THEIRS) if everything else span.paths
 
-    def wanted(path: str) -> bool:
-        if path.startswith(f"{folder}recorded/"):
-            return _recorded_of(path) in touched
-        return path.startswith(_SHARED) or (path.startswith(folder) and (shared or _stack_of(path, folder) in touched))
+    def wanted(base_root: Path) -> Wanted:
+        of_stacks, own = _stack_files(base_root, f"of commit {span.base.commit[:12]}"), _folder(base_root)
+        if shared or own != folder:
+            return of_stacks
 
-    with laid_out(root, span.base.commit, span.prefix, wanted, _named_files, span.absent) as base_root:
+        def some(path: str) -> bool:
+            stack = _recorded_of(path) if path.startswith(f"{RECORDED}/") else _stack_of(path, own)
+            return of_stacks(path) and (not stack or stack in touched)
+
+        return some
+
+    with laid_out(
+        root, span.base.commit, span.prefix, below(*_SHARED), wanted, wanted, _named_files, absent=span.absent
+    ) as base_root:
         judged = policies != "none"
         base = Commit(base_root, judged=judged)
         head = Commit(head_root, base_root if policies == "base" else None, judged)
         before, after = _files(base_root), _files(head_root)
         names = sorted({*before, *after})
+        if not names and not span.absent:
+            raise RevisionError(
+                f"neither {span.base.name} nor {span.head.name} has stack files", f"add {folder}Pulumi.<name>.yaml"
+            )
+        everything = everything or _folder(base_root) != folder
+        if everything:
+            recorded = {name for name in names if not _same_recording(base_root, head_root, name)}
         # Where nothing differs that all share, only a stack's own files can make a difference.
-        shared = any(path.startswith(_PROJECT) for path in span.paths) or (
-            shared and not same_patches(base_root, head_root)
+        shared = (
+            everything
+            or any(path.startswith(_PROJECT) for path in span.paths)
+            or (shared and not same_patches(base_root, head_root))
         )
-        rules = not same_policies(base, head, span.paths)
+        rules = everything or not same_policies(base, head, span.paths)
         jobs = [
             Job(name, before.get(name), after.get(name), name in recorded, False, rules)
             if shared or name in touched
@@ -103,7 +166,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
             if shared or rules or name in touched
         ]
         # Before any other process starts: what it reads is then there in each.
-        project = shared_news(base, head, span.paths) if jobs or _any_shared(span.paths) else News()
+        project = shared_news(base, head, paths) if jobs or _any_shared(paths) else News()
         found = [one for one in each(jobs, partial(compared, base, head, today)) if one is not None]
         pages = explained(head.root, head.rules) if judged and (found or project.tells) else {}
     if any(finding.blocks for finding in (*project.new, *project.still)):
@@ -114,9 +177,25 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
     )
 
 
+def _same_recording(base_root: Path, head_root: Path, stack: str) -> bool:
+    """Whether a stack's platforms are recorded alike at both commits."""
+    return _recordings(base_root, stack) == _recordings(head_root, stack)
+
+
+def _recordings(root: Path, stack: str) -> dict[str, bytes | None]:
+    names = [stack, *(recorded_name(stack, one) for one in recorded_remote_names(root, stack))]
+    found: dict[str, bytes | None] = {}
+    for path in (path for name in names for path in recorded_files(recorded_folder(root, name))):
+        try:
+            found[f"{path.parent.name}/{path.name}"] = read_file(path, within=root)
+        except ReadError:
+            found[f"{path.parent.name}/{path.name}"] = None
+    return found
+
+
 def _recorded_of(path: str) -> str:
     """The stack that a file below ``recorded/`` is of."""
-    return stack_of_recorded(path.split("/")[-2])
+    return stack_of_recorded(path.removeprefix(f"{RECORDED}/").partition("/")[0])
 
 
 def _any_shared(paths: Iterable[str]) -> bool:
@@ -131,7 +210,7 @@ def _files(root: Path) -> dict[str, Path]:
 def _stack_of(path: str, folder: str) -> str:
     """The stack that a stack file is of, empty for other files."""
     name = path.removeprefix(folder)
-    return stack_of(name) if name != path and "/" not in name else ""
+    return stack_of(name) if path.startswith(folder) and "/" not in name else ""
 
 
 def _files_of(root: Path) -> Iterator[tuple[str, str]]:
@@ -159,5 +238,13 @@ def _says(file: Path, text: bytes) -> bool:
         return False
 
 
-def _named_files(root: Path) -> Iterator[str]:
-    return (path for _, path in _files_of(root))
+def _named_files(root: Path) -> Wanted:
+    """Wants those files."""
+    named = {path for _, path in _files_of(root)}
+    folders = {parent for path in named for parent in _parents(path)}
+    return lambda path: path in named or path in folders
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path

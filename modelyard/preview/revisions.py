@@ -6,16 +6,19 @@ Git is only asked for what it has (``git``). Nothing of the user's repository or
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from modelyard.preview.git import Entry, RevisionError, git, known, objects, tree, tried
+from modelyard.preview.git import Entry, Objects, RevisionError, git, known, objects, tree, tried
+from modelyard.preview.links import Wanted, reach
 from modelyard.preview.values import Revision
 from modelyard.temporary import temporary_folder
 
-__all__ = ["WORKING_TREE", "Range", "RevisionError", "between", "commit_of", "laid_out", "prefix_of"]
+__all__ = ["WORKING_TREE", "Range", "RevisionError", "between", "commit_of", "laid_out", "linked", "prefix_of"]
 
 WORKING_TREE = "working tree"
 
@@ -32,9 +35,11 @@ class Range(NamedTuple):
     """Files that differ, from the project's root; of the working tree only those that were asked about."""
     absent: frozenset[str] = frozenset()
     """Files that a sparse checkout leaves out of the working tree, from the project's root."""
+    through: tuple[str, ...] = ()
+    """Of the working tree: paths that links among its wanted files lead to."""
 
 
-def between(root: Path, base: str, head: str | None, wanted: Callable[[str], bool]) -> Range:
+def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
     """The range from where ``head`` left ``base`` to ``head``; without a head, to the working tree as it stands.
 
     Args:
@@ -62,9 +67,22 @@ def between(root: Path, base: str, head: str | None, wanted: Callable[[str], boo
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         return Range(Revision(base, fork), Revision(head, own), prefix, frozenset(changed))
     files, absent = known(root)
-    files = frozenset(path for path in (before.keys() | files) - absent if wanted(path))
-    changed = {path for path in files if _differs(root / path, before.get(path))}
-    return Range(Revision(base, fork), Revision(WORKING_TREE, own), prefix, frozenset(changed), absent)
+    reached = reach((before.keys() | files) - absent, wanted, linked(root))
+    changed = {path for path in reached.files if _differs(root / path, before.get(path))}
+    head_revision = Revision(WORKING_TREE, own)
+    return Range(Revision(base, fork), head_revision, prefix, frozenset(changed), absent, reached.through)
+
+
+def linked(root: Path) -> Callable[[str], str | None]:
+    """Where a link below a folder leads, by its path from there; None for what is no link."""
+
+    def link(path: str) -> str | None:
+        try:
+            return os.readlink(root / path)  # noqa: PTH115 (a Path would tidy it)
+        except (OSError, ValueError):
+            return None
+
+    return link
 
 
 def prefix_of(root: Path) -> str:
@@ -93,18 +111,20 @@ def laid_out(
     root: Path,
     commit: str,
     prefix: str,
-    wanted: Callable[[str], bool],
-    named: Callable[[Path], Iterable[str]] = lambda _folder: (),
+    wanted: Wanted,
+    *more: Callable[[Path], Wanted],
     absent: Collection[str] = (),
 ) -> Iterator[Path]:
     """The project at a commit, as plain files in a temporary folder that is gone afterwards: its root.
+
+    What links lead to is written as well.
 
     Args:
         root: the project, in its repository.
         commit: full name of the commit.
         prefix: the project's folder inside the repository, as ``prefix_of`` has it.
         wanted: which files to write, by path from the project's root.
-        named: more files that those name, given the folder with the first ones.
+        more: which to write then, one after the other, given the folder with what is there so far.
         absent: files to leave out.
 
     Raises:
@@ -114,17 +134,9 @@ def laid_out(
         place = folder.resolve() / "tree"
         place.mkdir()
         entries = {path: entry for path, entry in tree(root, commit, prefix).items() if path not in absent}
-        for path, entry in entries.items():
-            if entry.submodule and wanted(f"{path}/"):
-                raise RevisionError(
-                    f"{path} is a submodule: its files are not in this repository",
-                    "keep stack files, patches and policies in the repository of the project",
-                )
-        first = {path: entry for path, entry in entries.items() if wanted(path)}
         try:
-            _write(root, place, first)
-            more = {path for path in named(place) if path in entries} - first.keys()
-            _write(root, place, {path: entries[path] for path in more})
+            with objects(root) as content:
+                _write(place, content, entries, wanted, more)
         except OSError as error:
             raise RevisionError(
                 f"the files of commit {commit[:12]} cannot be written to {folder}: {error.strerror}",
@@ -133,27 +145,53 @@ def laid_out(
         yield place
 
 
-def _write(root: Path, place: Path, entries: dict[str, Entry]) -> None:
-    """Writes files and then links, so that no file is written through a link."""
-    links = {}
-    with objects(root) as content:
-        for path, entry in sorted(entries.items(), key=lambda one: (one[1].link, one[0])):
+def _write(
+    place: Path,
+    content: Objects,
+    entries: dict[str, Entry],
+    wanted: Wanted,
+    more: tuple[Callable[[Path], Wanted], ...],
+) -> None:
+    """Writes files and then links, so that no file is written through a link that is not checked."""
+
+    @cache
+    def link(path: str) -> str | None:
+        entry = entries.get(path)
+        if entry is None or not entry.link:
+            return None
+        target = BytesIO()
+        content.copy(entry.object, target)
+        return os.fsdecode(target.getvalue())
+
+    # What leads out of the project leads out of it here too, but to nothing.
+    nothing = place.parent / "nothing"
+    written: set[str] = set()
+    links: list[Path] = []
+    for choose in (lambda _place: wanted, *more):
+        new = reach(entries, choose(place), link).files - written
+        written |= new
+        for path in sorted(new, key=lambda one: (entries[one].link, one)):
+            entry = entries[path]
             if entry.submodule:
-                continue
+                raise RevisionError(
+                    f"{path} is a submodule: its files are not in this repository",
+                    "keep stack files, patches and policies in the repository of the project",
+                )
             file = place / path
             file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("xb") as stream:
-                content.copy(entry.object, stream)
-            if entry.link:
-                links[file] = file.read_bytes()
-    for file, target in links.items():
-        file.unlink()
-        if target and b"\0" not in target and not target.startswith(b"/"):
-            file.symlink_to(os.fsdecode(target))
-    # Only once all links are there is it known where each leads.
-    for file in links:
-        if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(place):
-            file.unlink()
+            target = link(path)
+            if target is None:
+                with file.open("xb") as stream:
+                    content.copy(entry.object, stream)
+            else:
+                leads_in = target and "\0" not in target and not target.startswith("/")
+                file.symlink_to(target if leads_in else nothing)
+                links.append(file)
+        # Only once all links are there is it known where each leads.
+        for file in links:
+            if not Path(os.path.realpath(file)).is_relative_to(place):
+                file.unlink()
+                file.symlink_to(nothing)
 
 
 def _differs(file: Path, entry: Entry | None) -> bool:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from errno import EFBIG
 from itertools import islice
-from os.path import normpath as normal
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -114,9 +113,7 @@ def _below(path: Path, others: Iterable[Path]) -> bool:
 
 def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
     try:
-        # Pulumi.yaml may name a folder of stack files that is elsewhere; then links stay in that folder.
-        within = None if root is None else root if normal(path).startswith(f"{normal(root)}/") else path.parent
-        return read_file(path, limit=MAX_BYTES, within=within)
+        return read_file(path, limit=MAX_BYTES, within=root)
     except ReadError as error:
         if error.errno == EFBIG:
             return too_large(path.stat().st_size)

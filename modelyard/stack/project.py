@@ -1,9 +1,12 @@
 """Where a project is, and which stack files it has."""
 
+import errno
+import os
 from pathlib import Path
+from posixpath import normpath
 from typing import NamedTuple
 
-from modelyard.files import read_file
+from modelyard.files import ReadError, read_file
 from modelyard.stack.loader import FILE_NAME, names_in, stack_of, stacks_in
 from modelyard.stack.yaml.document import parse_plain
 from modelyard.stack.yaml.source import MAX_BYTES
@@ -33,18 +36,42 @@ def find_project(start: Path) -> Path | None:
 def stack_folder(root: Path) -> Path:
     """The folder of the stack files: ``stackConfigDir`` of Pulumi.yaml, else ``stacks``.
 
-    A Pulumi.yaml that cannot be read or parsed has no say here; the engine complains about it.
+    As for Pulumi, the path starts at the project, and ``..`` in it goes up one name, whatever is a link. A Pulumi.yaml
+    that cannot be read or parsed has no say here; ``check_project`` complains about it.
+
+    Raises:
+        ReadError: the folder is outside the project.
     """
     for file in PROJECT_FILES:
         try:
             content = read_file(root / file, limit=MAX_BYTES, within=root)
         except OSError:
             continue
-        # The key is rare, and looking for it is cheaper than parsing.
-        project = parse_plain(content)[0] if b"stackConfigDir" in content else None
+        # The key is rare, and looking for it is cheaper than parsing. With escapes it can be written otherwise.
+        project = parse_plain(content)[0] if b"stackConfigDir" in content or b"\\" in content else None
         folder = project.get("stackConfigDir") if isinstance(project, dict) else None
-        return root / (folder if isinstance(folder, str) and folder else DEFAULT_FOLDER)
-    return root / DEFAULT_FOLDER
+        return _inside(root, folder if isinstance(folder, str) and folder else DEFAULT_FOLDER)
+    return _inside(root, DEFAULT_FOLDER)
+
+
+def _inside(root: Path, folder: str) -> Path:
+    wrong = outside(root, folder)
+    if wrong is not None:
+        raise wrong
+    return root / normpath(folder)
+
+
+def outside(root: Path, folder: str) -> ReadError | None:
+    """Why a folder that Pulumi.yaml names is not in the project; None where it is."""
+    remedy = "name a folder of the project by its path from Pulumi.yaml"
+    path = root / normpath(folder)
+    if os.path.isabs(folder):  # noqa: PTH117 (as Pulumi sees it)
+        return ReadError(errno.EINVAL, "it is an absolute path, which Pulumi looks for below the project", path, remedy)
+    if normpath(folder).split("/")[0] == "..":
+        return ReadError(errno.EINVAL, "it is outside the project", path, remedy)
+    if "\0" not in folder and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        return ReadError(errno.ELOOP, "it is a link that leads out of the project", path, remedy)
+    return None
 
 
 def project_name(root: Path) -> str:

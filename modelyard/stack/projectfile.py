@@ -1,4 +1,5 @@
-"""What is wrong with Pulumi.yaml, as far as every run needs it: a mapping with a name, Python, and a program.
+"""What is wrong with Pulumi.yaml, as far as every run needs it: a mapping with a name, Python, a program, and a folder
+of stack files in the project.
 
 All other keys are Pulumi's business.
 """
@@ -12,7 +13,7 @@ from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, ordered
 from modelyard.stack import codes
 from modelyard.stack.placing import of_problem
-from modelyard.stack.project import PROJECT_FILES
+from modelyard.stack.project import DEFAULT_FOLDER, PROJECT_FILES, outside
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import MAX_BYTES, Problem
@@ -20,8 +21,13 @@ from modelyard.stack.yaml.source import MAX_BYTES, Problem
 _EXAMPLE = "write name, runtime: {name: python} and main: stacks/"
 
 
-def check_project(root: Path) -> tuple[Finding, ...]:
-    """The findings about the project file of a folder; nothing is raised."""
+def check_project(root: Path, *, only_folder: bool = False) -> tuple[Finding, ...]:
+    """The findings about the project file of a folder; nothing is raised.
+
+    Args:
+        root: the folder.
+        only_folder: whether to look only at what says where the stack files are.
+    """
     file = next((root / name for name in PROJECT_FILES if (root / name).is_file()), root / PROJECT_FILES[0])
     try:
         content = read_file(file, limit=MAX_BYTES, within=root)
@@ -31,15 +37,18 @@ def check_project(root: Path) -> tuple[Finding, ...]:
     document, problems = parse(content)
     found = [problem for problem in problems if not problem.harmless]
     if document is not None:
-        found += _shape(document, root)
+        found += _shape(document, root, only_folder)
     return ordered(of_problem(problem, file.name) for problem in found)
 
 
-def _shape(document: Document, root: Path) -> Iterator[Problem]:
+def _shape(document: Document, root: Path, only_folder: bool) -> Iterator[Problem]:
     value = document.value
     if not isinstance(value, dict):
         what = "empty" if value is None else "a list" if isinstance(value, list) else "one plain value"
         yield Problem(codes.SHAPE, f"the project file is {what}, not a mapping", 1, 1, _EXAMPLE)
+        return
+    yield from _folder(document, value, root)
+    if only_folder:
         return
     yield from _name(document, value)
     yield from _runtime(document, value)
@@ -49,6 +58,23 @@ def _shape(document: Document, root: Path) -> Iterator[Problem]:
     elif main is not None and not os.path.exists(root / main):  # noqa: PTH110 (what no name can be is none)
         summary = f"main is {quoted(main)}, and there is nothing of that name"
         yield _wrong(document, "main", summary, "name the folder of the program: main: stacks/")
+
+
+def _folder(document: Document, value: dict[str, Any], root: Path) -> Iterator[Problem]:
+    if isinstance(value.get("config"), str):
+        summary = f"config is {_given(value['config'])}, an old name of stackConfigDir that modelyard does not read"
+        yield _wrong(document, "config", summary, "write stackConfigDir")
+    folder = value.get("stackConfigDir")
+    if folder is None or folder == "":
+        if error := outside(root, DEFAULT_FOLDER):
+            summary = f"the folder of the stack files, {DEFAULT_FOLDER}, cannot be used: {error.reason}"
+            yield Problem(codes.FORM, summary, 1, 1, "make it a folder of the project")
+    elif not isinstance(folder, str):
+        summary = f"stackConfigDir is {_given(folder)}, not text"
+        yield _wrong(document, "stackConfigDir", summary, "name the folder of the stack files")
+    elif error := outside(root, folder):
+        summary = f"stackConfigDir is {_given(folder)}: {error.reason}"
+        yield _wrong(document, "stackConfigDir", summary, error.remedy)
 
 
 def _name(document: Document, value: dict[str, Any]) -> Iterator[Problem]:

@@ -31,6 +31,16 @@ def test_every_verb_that_reads_the_project_tells(project: Any, refused: Any, wor
     assert "Pulumi.yaml:3:1" in result.text
 
 
+@pytest.mark.parametrize("words", VERBS, ids=[" ".join(words) for words in VERBS])
+def test_no_verb_reads_stack_files_outside_the_project(project: Any, refused: Any, words: tuple[str, ...]) -> None:
+    (project.root / "stacks").rename(project.root.parent / "stacks")
+    (project.root / "Pulumi.yaml").write_text("name: x\nruntime: python\nmain: .\nstackConfigDir: ../stacks\n")
+    result = refused(*words, code=2)
+    assert result.errors == ["CFG018"]
+    assert "Pulumi.yaml:4:17" in result.text
+    assert "it is outside the project" in result.words
+
+
 @pytest.mark.parametrize(
     ("text", "code", "place", "words"),
     [
@@ -45,6 +55,9 @@ def test_every_verb_that_reads_the_project_tells(project: Any, refused: Any, wor
         ("name: x\nruntime: python\nmain: stakcs/\n", "CFG018", "Pulumi.yaml:3:7", 'main is "stakcs/"'),
         (f"name: x\nruntime: python\nmain: {'x' * 5000}\n", "CFG018", "Pulumi.yaml:3:7", "there is nothing"),
         ("name: x\nruntime: python\nmain:\n", "CFG018", "Pulumi.yaml:3", "main is empty"),
+        ("name: x\nruntime: python\nconfig: envs\n", "CFG018", "Pulumi.yaml:3:9", "write stackConfigDir"),
+        ("name: x\nruntime: python\nstackConfigDir: /a\n", "CFG018", "Pulumi.yaml:3:17", "absolute path"),
+        ("name: x\nruntime: python\nstackConfigDir: [a]\n", "CFG018", "Pulumi.yaml:3:17", "not text"),
         ("name: x\nname: y\nruntime: python\n", "CFG006", "Pulumi.yaml:2:1", "name"),
         ("name: \x00\n", "CFG002", "Pulumi.yaml:1:7", "control character"),
         # Nobody knows the name of a project whose file was not read to its end.

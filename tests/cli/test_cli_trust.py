@@ -78,6 +78,18 @@ def write(project: Any, name: str, text: str) -> None:
     path.write_text(text)
 
 
+def test_rules_of_the_base_judge_from_behind_a_link(project: Any, git: Any, run: Any) -> None:
+    (project.root / "policies").rename(project.root / "shared")
+    (project.root / "policies").symlink_to("shared")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "two")
+    git("branch", "--force", "main")
+    (project.root / "shared/rules/mine.py").unlink()
+    project.edit(("replicas: 3", "replicas: 7"), stack="prod")
+    result = run("check", "prod", "--base", "main")
+    assert "POL901" in result.text
+
+
 PREVIEW = ("preview", "--base", "main")
 CHECK = ("check", "prod", "--base", "main")
 

@@ -307,9 +307,10 @@ def test_links_of_a_commit_never_lead_outside(repository: Repository, target: st
     repository.commit()
     commit = repository.git("rev-parse", "HEAD").strip()
     with laid_out(repository.root, commit, "", lambda _path: True) as place:
-        assert os.path.lexists(place / "stacks/link") == kept
+        assert (os.readlink(place / "stacks/link") == target) == kept  # noqa: PTH115 (a Path would tidy it)
         for path in place.rglob("*"):
-            assert path.resolve().is_relative_to(place) if target != "loop" and path.name != "loop" else True
+            if target != "loop" and path.name != "loop":
+                assert path.resolve().is_relative_to(place) or not path.exists()
 
 
 def tree_of(repository: Repository, *lines: str) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.stack import codes, discover, find_project, load, project_name, stack_folder
+from modelyard.files import ReadError
+from modelyard.stack import check_project, codes, discover, find_project, load, misnamed, project_name, stack_folder
 from modelyard.stack.yaml.source import MAX_BYTES
 
 
@@ -59,10 +60,37 @@ def test_the_folder_of_the_stacks(project: Path, text: str, folder: str) -> None
     assert stack_folder(project) == project / folder
 
 
-def test_a_folder_outside_the_project_is_shown_whole(project: Path) -> None:
-    (project / "inner").mkdir()
-    (project / "inner" / "Pulumi.yaml").write_text(f"stackConfigDir: {project / 'stacks'}\n")
-    assert discover(project / "inner")[0].shown == (project / "stacks" / "Pulumi.dev.yaml").as_posix()
+@pytest.mark.parametrize(
+    "folder", ["..", "../stacks", "stacks/../../stacks", "/stacks", "{root}/stacks", "out", "out/in"]
+)
+def test_a_folder_outside_the_project_has_no_stack_files(project: Path, folder: str) -> None:
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "out").symlink_to(project / "stacks")
+    named = folder.replace("{root}", str(inner))
+    (inner / "Pulumi.yaml").write_text(f"name: x\nstackConfigDir: {named}\n")
+    for reads in (stack_folder, discover, misnamed):
+        with pytest.raises(ReadError):
+            reads(inner)
+    (finding,) = check_project(inner, only_folder=True)
+    assert (finding.code, finding.file, finding.line, finding.column) == (codes.FORM, "Pulumi.yaml", 2, 17)
+
+
+def test_a_default_folder_that_leads_out_is_told(project: Path) -> None:
+    inner = project / "inner"
+    inner.mkdir()
+    (inner / "stacks").symlink_to(project / "stacks")
+    (inner / "Pulumi.yaml").write_text("name: x\n")
+    (finding,) = check_project(inner, only_folder=True)
+    assert "leads out of the project" in finding.summary
+
+
+@pytest.mark.parametrize("key", ["stackConfigDir", '"stack\\x43onfigDir"'])
+@pytest.mark.parametrize("folder", ["envs", "./envs", "stacks/../envs", "nowhere/../envs/"])
+def test_a_folder_is_read_as_pulumi_reads_it(project: Path, key: str, folder: str) -> None:
+    (project / "Pulumi.yaml").write_text(f"name: x\n{key}: {folder}\n")
+    assert stack_folder(project) == project / "envs"
+    assert check_project(project, only_folder=True) == ()
 
 
 def test_no_stacks_are_no_error(tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""Symbolic links in the files of a project: what they lead to counts as much as they do."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+Wanted = Callable[[str], bool]
+"""Whether a file is wanted, by its path from the project's root. A link or a submodule may be the folder of one."""
+_MOST = 1000
+"""Names on the way to where a link leads, links on the way included; more are a circle."""
+
+
+class Reach(NamedTuple):
+    """What is wanted of many files, and where the links among it lead."""
+
+    files: frozenset[str]
+    through: tuple[str, ...]
+    """Paths that links lead to, links on the way included. An empty one is the project's root."""
+
+
+def below(*beginnings: str) -> Wanted:
+    """Wants paths with one of these beginnings, and what stands in the place of a folder that is part of one."""
+    return lambda path: path.startswith(beginnings) or any(one.startswith(f"{path}/") for one in beginnings)
+
+
+def leads(path: str, through: Iterable[str]) -> bool:
+    """Whether a path is one of those that links lead to, lies below one, or is on the way to one."""
+    return any(not one or path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in through)
+
+
+def reach(paths: Iterable[str], wanted: Wanted, link: Callable[[str], str | None]) -> Reach:
+    """The files that are wanted, and those that links among them lead to, however often.
+
+    Args:
+        paths: of all files and links, from the project's root.
+        wanted: which of them are wanted by themselves.
+        link: where a link leads; None for what is no link.
+    """
+    left, chosen, through = set(paths), set[str](), dict[str, None]()
+    fresh: tuple[str, ...] = ()
+    new = {path for path in left if wanted(path)}
+    while new:
+        left -= new
+        chosen |= new
+        found = dict.fromkeys(one for path in sorted(new) if link(path) is not None for one in _steps(path, link))
+        fresh = tuple(one for one in found if one not in through)
+        through.update(found)
+        new = {path for path in left if leads(path, fresh)} if fresh else set()
+    return Reach(frozenset(chosen), tuple(through))
+
+
+def _steps(path: str, link: Callable[[str], str | None]) -> Iterator[str]:
+    """The paths on the way to where a link leads, and that place; nothing from where it leaves the project."""
+    at: list[str] = []
+    left = path.split("/")[::-1]
+    for _ in range(_MOST):
+        if not left:
+            yield "/".join(at)
+            return
+        part = left.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            if not at:
+                return
+            at.pop()
+            continue
+        at.append(part)
+        name = "/".join(at)
+        target = link(name)
+        if target is not None:
+            yield name
+            if target.startswith("/"):
+                return
+            at.pop()
+            left += target.split("/")[::-1]
