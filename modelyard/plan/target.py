@@ -150,7 +150,7 @@ def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]
     yield from taken_unchanged(target.name, target.before or {}, rest, installers)
 
 
-def _unfit(wish: Wish, composed: Composed, schema: merge.Type, error: merge.MergeError) -> Iterator[Finding]:
+def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: merge.MergeError) -> Iterator[Finding]:
     """What is wrong with the request: at the patch that sets the field where one does, the rest in one finding."""
     key, base, rest = wish.key, wish.base, []
     shown = words_without([composed.body] if base is None else [composed.body, base[1]])

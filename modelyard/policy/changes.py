@@ -50,6 +50,8 @@ def weaker(base: "Policies", head: "Policies") -> Iterator[Finding]:
     """A warning for each rule that the change takes away, makes milder or gives other parameters, for every stack."""
     after, ask = head.settings.by_code, "ask the owner of the policies whether this is intended"
     for code, before in base.settings.by_code.items():
+        if code not in after and head.late:
+            continue  # it may stand in a file that was not read, and that is told
         why, file = _weaker(before, after.get(code), head)
         if why:
             yield _warning("POL008", f"{code} {why}", ask, file)

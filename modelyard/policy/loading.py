@@ -48,6 +48,8 @@ class Policies(NamedTuple):
     """What is wrong with the files, and how they differ from those of the base where its Python rules judge."""
     pending: frozenset[str] = frozenset()
     """Codes that changed Python files name, where the base's judge: what is set for them may fit those files only."""
+    late: tuple[Finding, ...] = ()
+    """Those of the findings that say that assertions were not read in time."""
 
     def of_stack(self, layer: tuple[Mapping[str, RuleChoice], Place]) -> tuple[Settings, tuple[Finding, ...]]:
         """The rules as they run for a stack, with what its file sets, and what is wrong with the settings."""
@@ -66,7 +68,19 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
     folder = root / FOLDER
     findings: list[Finding] = []
     rules: dict[str, Rule] = {}
-    for rule in (*_python((base or root) / FOLDER, findings), *_assertions(folder, findings)):
+    python = tuple(_python((base or root) / FOLDER, findings))
+    changed: tuple[Finding, ...] = ()
+    assertions: list[Rule] = []
+    late: tuple[Finding, ...] = ()
+    at = [f"{FOLDER}/{RULES}"]
+    try:
+        # Anybody may have written what is read here. Each file has its limits, and all together have this one.
+        with BUDGET.limit(SECONDS):
+            changed = changed_rules(base, root, findings) if base is not None else ()
+            _assertions(folder, assertions, findings, at)
+    except TimeUp:
+        late = (_late(at[-1]),)
+    for rule in (*python, *assertions):
         if rule.code in rules:
             first = rules[rule.code]
             remedy = f"give one of them another code; the other stands in {first.file}:{first.line}"
@@ -76,13 +90,15 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
     rules = dict(sorted(rules.items()))
     unlisted = any(finding.file == FOLDER for finding in findings)
     choices, place = _choices(None if unlisted else folder / POLICY, f"{FOLDER}/{POLICY}", findings)
-    changed = changed_rules(base, root, findings) if base is not None else ()
     pending = codes_in(root, changed)
     settings, wrong = settings_of(rules, (choices, place), pending=pending)
-    found = Policies(rules, settings, choices, place, (*findings, *wrong), pending)
+    found = Policies(rules, settings, choices, place, (*findings, *late, *wrong), pending, late)
     if base is None:
         return found
-    news = (*changed, *weaker(policies_of(base), found))
+    before = policies_of(base)
+    # Of assertions of the base that were not read, nobody knows whether they are weaker now.
+    unknown = (one._replace(summary=f"at the base, {one.summary}") for one in before.late)
+    news = (*changed, *unknown, *weaker(before, found))
     return found._replace(findings=(*found.findings, *news))
 
 
@@ -202,19 +218,30 @@ def _misdeclared(declared: Declared) -> tuple[str, str]:
     return "", ""
 
 
-def _assertions(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
+def _assertions(folder: Path, found: list[Rule], findings: list[Finding], at: list[str]) -> None:
+    """Adds the project's assertions; ``at`` gets the path of each as its turn comes."""
     for path in _files(folder, ASSERTIONS, ".yml", findings):
         summary = f"{path.name} judges nothing: assertions end in .yaml"
         findings.append(_error(summary, f"rename it to {path.stem}.yaml", f"{FOLDER}/{ASSERTIONS}/{path.name}"))
     for path in _files(folder, ASSERTIONS, ".yaml", findings):
         shown = f"{FOLDER}/{ASSERTIONS}/{path.name}"
+        at.append(shown)
         content = _read(path, shown, findings)
         if content is None:
             continue
         rule, wrong = load_assertion(content, shown)
         findings.extend(wrong)
         if rule is not None:
-            yield rule
+            found.append(rule)
+
+
+def _late(shown: str) -> Finding:
+    """What to say where the time for reading policies is up."""
+    return _error(
+        f"{shown} was still being read {time_up()}; assertions behind it judge nothing",
+        "take assertions out, or make their patterns shorter and their repetitions fewer",
+        shown,
+    )
 
 
 def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Mapping[str, RuleChoice], Place]:

@@ -2,11 +2,14 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from modelyard.policy import judging, loading
+from modelyard.timelimit import TimeBudget
 from tests.unit.policy.conftest import RULE, Project
 
 PASS = "return ()"
@@ -275,3 +278,101 @@ def test_the_projects_own_files_say_what_the_project_sets(project: Project) -> N
     project.write("policy.yaml", "rules: {POL901: {level: mandatory, params: {most: 5}}}\n")
     after = project.policies().settings.by_code["POL901"]
     assert (after.level, after.params) == ("mandatory", {"most": 5})
+
+
+def _assertion(code: int, conditions: str, more: str = "") -> str:
+    return (
+        f"code: POL{code}\ntitle: T\nmatch: {{kinds: [Nothing]{more}}}\nassert:\n{conditions}"
+        "message: m\nwhy: a\nexample: b\nfix: c\n"
+    )
+
+
+def _patterns(number: int) -> str:
+    return _assertion(
+        900 + number % 100,
+        "".join(
+            f"  - {{field: metadata.name, operator: matches, value: '(\\w{{1,300}}){{1,3}}{number}x{at}'}}\n"
+            for at in range(100)
+        ),
+    )
+
+
+SLOW = {
+    "patterns": ("assertions/{}.yaml", _patterns),
+    "patterns that are none": ("assertions/{}.yaml", lambda n: _patterns(n).replace("(", "((")),
+    "conditions": (
+        "assertions/{}.yaml",
+        lambda n: _assertion(900 + n % 100, "  - {field: a.b.c.d, operator: atMost, value: 100Mi}\n" * 2000),
+    ),
+    "unknown keys": ("assertions/{}.yaml", lambda _: "".join(f"asert{at}: 1\n" for at in range(10_000))),
+    "unknown facts": (
+        "assertions/{}.yaml",
+        lambda n: _assertion(
+            900 + n % 100,
+            "  - {field: a, operator: exists, value: true}\n",
+            ", when: {" + ", ".join(f"gpu.modle{at}: 1" for at in range(2000)) + "}",
+        ),
+    ),
+    "placeholders": (
+        "assertions/{}.yaml",
+        lambda n: _assertion(900 + n % 100, "  - {field: a, operator: exists, value: true}\n").replace(
+            "message: m", "message: '" + "{vaule}" * 10_000 + "'"
+        ),
+    ),
+    "large YAML": ("assertions/{}.yaml", lambda _: f"a: [{'{b: c}, ' * 20_000}]\n"),
+    "Python": ("rules/_{}.py", lambda n: f"LIST = [{'(1, 2), ' * 20_000}{n}]\n"),
+}
+"""Files that a stranger writes; none of them is worth more than a moment."""
+
+
+@pytest.mark.parametrize("kind", SLOW)
+def test_reading_many_policies_has_an_end(
+    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    name, text = SLOW[kind]
+    base = Project(tmp_path_factory.mktemp("base"))
+    base.rule(PASS)
+    base.write("assertions/z.yaml", _assertion(950, "  - {field: a, operator: exists, value: true}\n"))
+    for number in range(400):
+        project.write(name.format(number), text(number))
+    project.rule(PASS)
+    monkeypatch.setattr(loading, "SECONDS", 0.5)
+    monkeypatch.setattr(judging, "SECONDS", 0.5)
+    began = time.process_time()
+    found = loading.policies_of(project.root, base.root)
+    assert time.process_time() - began < 3
+    (late,) = (
+        one
+        for one in found.findings
+        if one.file.startswith(f"policies/{name.partition('/')[0]}")
+        and one.blocks
+        and "was still being read after 0.5 seconds" in one.summary
+    )
+    assert late.code == "POL003"
+    assert found.late == (late,)
+    # Nobody takes what was not read for what was taken out.
+    assert not any("POL950 is removed" in one.summary for one in found.findings)
+
+
+def test_assertions_of_the_base_that_are_not_read_are_told(
+    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = Project(tmp_path_factory.mktemp("base"))
+    for number in range(100):
+        base.write(f"assertions/{number}.yaml", _patterns(number))
+    monkeypatch.setattr(loading, "SECONDS", 0.3)
+    monkeypatch.setattr(judging, "SECONDS", 0.3)
+    (late,) = (one for one in loading.policies_of(project.root, base.root).findings if one.blocks)
+    assert late.summary.startswith("at the base, policies/assertions/")
+
+
+def test_reading_policies_counts_as_time_of_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = TimeBudget(total=0.3, refill=0)
+    for module in (loading, judging):
+        monkeypatch.setattr(module, "BUDGET", budget)
+    for number in range(100):
+        project.write(f"assertions/{number}.yaml", _patterns(number))
+    assert "0.3 seconds together" in project.policies().late[0].summary
+    assert budget.spent
+    unjudged = [one for one in project.check() if one.code == "POL005"]
+    assert [one.blocks for one in unjudged] == [True]
