@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.policy.rules import CODE, Rule
-from modelyard.policy.settings import Setting, can_run
+from modelyard.policy.settings import Setting, can_run, stack_layer
+from modelyard.stack.config import Stack
 from modelyard.stack.words import listed
 from modelyard.stack.yaml.document import parse
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _FOLDER = "policies"
 _RULES = f"{_FOLDER}/rules"
+_ASK = "ask the owner of the policies whether this is intended"
 _LARGEST = 256 * 1024
 """Bytes of a file whose meaning is looked at; larger ones are compared as they are."""
 
@@ -48,16 +50,50 @@ def codes_in(root: Path, changed: Iterable[Finding]) -> frozenset[str]:
 
 def weaker(base: "Policies", head: "Policies") -> Iterator[Finding]:
     """A warning for each rule that the change takes away, makes milder or gives other parameters, for every stack."""
-    after, ask = head.settings.by_code, "ask the owner of the policies whether this is intended"
+    after = head.settings.by_code
     for code, before in base.settings.by_code.items():
         if code not in after and head.late:
             continue  # it may stand in a file that was not read, and that is told
         why, file = _weaker(before, after.get(code), head)
         if why:
-            yield _warning("POL008", f"{code} {why}", ask, file)
+            yield _warning("POL008", f"{code} {why}", _ASK, file)
     for code in sorted(base.settings.raised - head.settings.raised):
         summary = f"{code} is mandatory at the base and is not any more"
-        yield _warning("POL008", summary, ask, f"{_FOLDER}/policy.yaml")
+        yield _warning("POL008", summary, _ASK, f"{_FOLDER}/policy.yaml")
+
+
+def weaker_in(policies: "Policies", before: Stack | None, stack: Stack) -> Iterator[Finding]:
+    """A warning for each rule that a stack's file makes weaker than it did at the base.
+
+    Args:
+        policies: those that judge the stack.
+        before: the stack at the base, None where it is new: then the rules are as they are for every stack.
+        stack: the stack as it is changed.
+    """
+    now, _ = policies.of_stack(stack_layer(stack))
+    then = policies.settings if before is None else policies.of_stack(stack_layer(before))[0]
+    for code, setting in then.by_code.items():
+        why, _ = _weaker(setting, now.by_code[code], policies)
+        if why:
+            yield _of_stack(f"{code} {why}", stack, "policy", "rules", code, "level")
+    for code in sorted(then.raised - now.raised):
+        yield _of_stack(f"{code} is mandatory at the base and is not any more", stack, "policy", "rules", code)
+
+
+def waived(before: Stack | None, stack: Stack) -> Iterator[Finding]:
+    """A warning for each finding that a stack waives, or waives for longer, than at the base."""
+    known = before.config.waivers if before is not None else ()
+    for index, one in enumerate(stack.config.waivers):
+        like = [old.expires for old in known if old.code == one.code and old.target in (None, one.target)]
+        if like and max(like) >= one.expires:
+            continue
+        told = f"{one.code} is waived until {one.expires}{f' for {one.target}' if one.target else ''}"
+        was = f"until {max(like)}" if like else "not at all"
+        yield _of_stack(f"{told}; the base waives it {was}", stack, "waivers", index)
+
+
+def _of_stack(summary: str, stack: Stack, *path: str | int) -> Finding:
+    return stack.place(_warning("POL008", summary, _ASK, ""), *path)
 
 
 def _weaker(before: Setting, after: Setting | None, head: "Policies") -> tuple[str, str]:

@@ -19,21 +19,21 @@ from modelyard.cluster.recorded import (
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
 from modelyard.policy.pages import explained
+from modelyard.preview.folders import PROJECT, folder_of, stack_at, wanted_of
 from modelyard.preview.links import Wanted, below, leads, reach
 from modelyard.preview.revisions import Range, RevisionError, between, laid_out, linked
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared
 from modelyard.preview.values import News, Policing, Preview, StackDiff
-from modelyard.stack import check_project, discover, load, misnamed, stack_folder, stack_of
+from modelyard.stack import discover, load, misnamed, stack_folder
 from modelyard.stack.yaml.source import MAX_BYTES
 from modelyard.workloads.environments.locks import lock_file
 
 Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None]], Iterable[StackDiff | None]]
 """Does one thing for many stacks, in order, perhaps with more processes."""
 
-_PROJECT = ("Pulumi.yaml", "Pulumi.yml")
 _ALL_THEIRS = (f"{PATCHES_FOLDER}/", f"{POLICIES_FOLDER}/")
-_SHARED = (*_PROJECT, *_ALL_THEIRS)
+_SHARED = (*PROJECT, *_ALL_THEIRS)
 """Beginnings of the paths that every stack's plan or findings may depend on."""
 
 
@@ -56,13 +56,13 @@ def preview(
     """
     shared = below(*_SHARED)
     if head is None:
-        stacks = _stack_files(root, "in the working tree")
+        stacks = wanted_of(root, "in the working tree")
         _check_listed(root)
         named = _named_files(root)
         span = between(root, base, head, lambda path: shared(path) or stacks(path) or named(path))
         return _previewed(root, root, span, today, each or _one_by_one, policies)
     span = between(root, base, head, lambda _path: True)
-    stacks_of_head = partial(_stack_files, where=f"of commit {span.head.commit[:12]}")
+    stacks_of_head = partial(wanted_of, where=f"of commit {span.head.commit[:12]}")
     with laid_out(root, span.head.commit, span.prefix, shared, *[stacks_of_head] * 2, _named_files) as tree:
         files = (path.relative_to(tree).as_posix() for path in _everything(tree))
         span = span._replace(through=reach(files, lambda _path: True, linked(tree)).through)
@@ -90,48 +90,23 @@ def _everything(folder: Path) -> Iterator[Path]:
         )
 
 
-def _folder(root: Path) -> str:
-    """The folder of the stack files, from the project's root, with a slash at its end; empty for the root itself."""
-    inside = stack_folder(root).relative_to(root).as_posix()
-    return "" if inside == "." else f"{inside}/"
-
-
-def _stack_files(root: Path, where: str) -> Wanted:
-    """Wants the stack files and the recorded platforms of a project.
-
-    A second call knows where a link in the place of their folder leads.
-
-    Raises:
-        RevisionError: its Pulumi.yaml does not say where its stack files are.
-    """
-    wrong = check_project(root, only_folder=True) if any((root / name).exists() for name in _PROJECT) else ()
-    if wrong:
-        first = wrong[0]
-        raise RevisionError(
-            f"{first.file} {where} cannot be used, so nobody knows its stacks: {first.summary}",
-            f"{first.remedy} ({first.file}:{first.line})",
-        )
-    folder, recorded = _folder(root), below(f"{RECORDED}/")
-    return lambda path: bool(_stack_of(path, folder)) or folder.startswith(f"{path}/") or recorded(path)
-
-
 def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each, policies: Policing) -> Preview:
-    folder = _folder(head_root)
+    folder = folder_of(head_root)
     recorded = {_recorded_of(path) for path in span.paths if path.startswith(f"{RECORDED}/")}
     others = {name for name, path in _files_of(head_root) if path in span.paths}
-    touched = {_stack_of(path, folder) for path in span.paths} | recorded | others
+    touched = {stack_at(path, folder) for path in span.paths} | recorded | others
     # Whom a file serves that a link leads to, its path does not say.
     everything = any(leads(path, span.through) for path in span.paths)
-    shared = everything or any(path.startswith((*_PROJECT, f"{PATCHES_FOLDER}/")) for path in span.paths)
+    shared = everything or any(path.startswith((*PROJECT, f"{PATCHES_FOLDER}/")) for path in span.paths)
     paths = span.paths | set(_ALL_THEIRS) if everything else span.paths
 
     def wanted(base_root: Path) -> Wanted:
-        of_stacks, own = _stack_files(base_root, f"of commit {span.base.commit[:12]}"), _folder(base_root)
+        of_stacks, own = wanted_of(base_root, f"of commit {span.base.commit[:12]}"), folder_of(base_root)
         if shared or own != folder:
             return of_stacks
 
         def some(path: str) -> bool:
-            stack = _recorded_of(path) if path.startswith(f"{RECORDED}/") else _stack_of(path, own)
+            stack = _recorded_of(path) if path.startswith(f"{RECORDED}/") else stack_at(path, own)
             return of_stacks(path) and (not stack or stack in touched)
 
         return some
@@ -148,13 +123,13 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
             raise RevisionError(
                 f"neither {span.base.name} nor {span.head.name} has stack files", f"add {folder}Pulumi.<name>.yaml"
             )
-        everything = everything or _folder(base_root) != folder
+        everything = everything or folder_of(base_root) != folder
         if everything:
             recorded = {name for name in names if not _same_recording(base_root, head_root, name)}
         # Where nothing differs that all share, only a stack's own files can make a difference.
         shared = (
             everything
-            or any(path.startswith(_PROJECT) for path in span.paths)
+            or any(path.startswith(PROJECT) for path in span.paths)
             or (shared and not same_patches(base_root, head_root))
         )
         rules = everything or not same_policies(base, head, span.paths)
@@ -205,12 +180,6 @@ def _any_shared(paths: Iterable[str]) -> bool:
 def _files(root: Path) -> dict[str, Path]:
     """The stack files by name, those included that nobody would find by their names."""
     return {found.name: found.path for found in (*misnamed(root), *discover(root))}
-
-
-def _stack_of(path: str, folder: str) -> str:
-    """The stack that a stack file is of, empty for other files."""
-    name = path.removeprefix(folder)
-    return stack_of(name) if path.startswith(folder) and "/" not in name else ""
 
 
 def _files_of(root: Path) -> Iterator[tuple[str, str]]:

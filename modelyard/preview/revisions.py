@@ -18,7 +18,18 @@ from modelyard.preview.links import Wanted, reach
 from modelyard.preview.values import Revision
 from modelyard.temporary import temporary_folder
 
-__all__ = ["WORKING_TREE", "Range", "RevisionError", "between", "commit_of", "laid_out", "linked", "prefix_of"]
+__all__ = [
+    "WORKING_TREE",
+    "Range",
+    "RevisionError",
+    "between",
+    "commit_of",
+    "differs",
+    "laid_out",
+    "linked",
+    "prefix_of",
+    "tree",
+]
 
 WORKING_TREE = "working tree"
 
@@ -68,7 +79,7 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
         return Range(Revision(base, fork), Revision(head, own), prefix, frozenset(changed))
     files, absent = known(root)
     reached = reach((before.keys() | files) - absent, wanted, linked(root))
-    changed = {path for path in reached.files if _differs(root / path, before.get(path))}
+    changed = {path for path in reached.files if differs(root / path, before.get(path))}
     head_revision = Revision(WORKING_TREE, own)
     return Range(Revision(base, fork), head_revision, prefix, frozenset(changed), absent, reached.through)
 
@@ -194,7 +205,7 @@ def _write(
                 file.symlink_to(nothing)
 
 
-def _differs(file: Path, entry: Entry | None) -> bool:
+def differs(file: Path, entry: Entry | None) -> bool:
     """Whether a file of the working tree has another content than at a commit, read as it is, without filters."""
     try:
         facts = file.lstat()

@@ -11,6 +11,7 @@ from modelyard.plan.cost.project import priced, prices_of
 from modelyard.plan.cost.values import StackCost
 from modelyard.plan.project import Planned, library_of, plan_after, plan_recorded, shown, with_project
 from modelyard.plan.values import Plan, TargetPlan
+from modelyard.policy.changes import weaker_in
 from modelyard.policy.check import check_plan
 from modelyard.policy.settings import can_run, stack_layer
 from modelyard.preview.compare import StackAtCommit, changes_anything, compare, given_up
@@ -58,6 +59,10 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
     before = _planned(base_root, job.base, today, head_root if job.head is not None else base_root)
     after = _planned(head_root, job.head, today, head_root)
     base, head = _side(earlier, before, today), _side(later, after, today)
+    if head is not None and later.judged and later.rules is not None and after is not None and after.stack is not None:
+        # What its waivers cover is told as waived.
+        found = weaker_in(later.policies, before.stack if before is not None else None, after.stack)
+        head = head._replace(findings=ordered((*head.findings, *found)))
     following = after.plan if after is not None else None
     if before is not None and before.plan is not None and after is not None and after.plan is not None:
         following = plan_after(head_root, after, before.plan, today)

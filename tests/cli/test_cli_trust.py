@@ -159,6 +159,123 @@ def test_a_rule_that_a_change_makes_weaker_is_a_warning(project: Any, git: Any, 
     assert "POL008" in {one["code"] for one in checked}
 
 
+PARAMS = "modelyard:policy: {{rules: {{POL904: {{params: {{most: {}}}}}}}}}"
+SET = "modelyard:policy: {{rules: {{{}: {{level: {}}}}}}}"
+WAIVED = 'modelyard:waivers: [{{code: {}, reason: r, by: b, expires: "{}"}}]'
+IN_A_STACK = {
+    "disabled": ("", SET.format("POL901", "disabled"), "POL901 is disabled; the base has it as mandatory"),
+    "advisory": ("", SET.format("POL902", "advisory"), "POL902 is advisory; the base has it as mandatory"),
+    "level taken out": (SET.format("POL905", "mandatory"), "", "POL905 is advisory; the base has it as mandatory"),
+    "other parameter": (PARAMS.format(2), PARAMS.format(9), "POL904 has other parameters than at the base"),
+    "parameter taken out": (PARAMS.format(2), "", "POL904 has other parameters than at the base"),
+    "plan code taken out": (
+        SET.format("RES201", "mandatory"),
+        "",
+        "RES201 is mandatory at the base and is not any more",
+    ),
+    "waived": ("", WAIVED.format("POL901", "2099-01-01"), "POL901 is waived until 2099-01-01; the base waives it not"),
+    "plan code waived": ("", WAIVED.format("GPU001", "2099-01-01"), "GPU001 is waived until 2099-01-01"),
+    "waived for longer": (
+        WAIVED.format("POL901", "2098-01-01"),
+        WAIVED.format("POL901", "2099-01-01"),
+        "the base waives it until 2098-01-01",
+    ),
+}
+"""What the stack file says at the base and at the head, and what is told."""
+AS_STRONG = {
+    "stricter": ("", SET.format("POL905", "mandatory")),
+    "no longer disabled": (SET.format("POL901", "disabled"), ""),
+    "still disabled": (SET.format("POL901", "disabled"), SET.format("POL901", "disabled") + " # as before"),
+    "waiver taken out": (WAIVED.format("POL901", "2099-01-01"), ""),
+    "waived for less long": (WAIVED.format("POL901", "2099-01-01"), WAIVED.format("POL901", "2098-01-01")),
+}
+MORE = (
+    RULE.replace("POL901", "POL904")
+    .replace("few", "most")
+    .replace(
+        ', roles=["modelService"])', ', roles=["modelService"], params={"most": {"type": "integer", "default": 6}})'
+    )
+    + RULE.replace("POL901", "POL905")
+    .replace("few", "advised")
+    .replace('"])\n', '"], level="advisory")\n')
+    .split("import rule\n")[1]
+)
+
+
+def begun(project: Any, git: Any, before: str) -> None:
+    """More rules and a stack that sets something, on main."""
+    write(project, "rules/more.py", MORE)
+    if before:
+        project.add(before, stack="prod")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "two")
+    git("branch", "--force", "main")
+
+
+def changed(project: Any, before: str, after: str) -> None:
+    path = project.stack_file("prod")
+    text = path.read_text()
+    path.write_text(text.replace(f"  {before}\n", "") if before else text)
+    if after:
+        project.add(after, stack="prod")
+
+
+def said(run: Any, *words: str) -> list[str]:
+    return [one["summary"] for one in findings(json.loads(run(*words, "--json").out)) if one["code"] == "POL008"]
+
+
+@pytest.mark.parametrize("how", IN_A_STACK)
+def test_a_rule_that_a_stack_file_makes_weaker_is_a_warning(project: Any, git: Any, run: Any, how: str) -> None:
+    before, after, words = IN_A_STACK[how]
+    begun(project, git, before)
+    changed(project, before, after)
+    for verb in ("check", "plan"):
+        (summary,) = said(run, verb, "prod", "--base", "main")
+        assert words in summary
+        assert said(run, verb, "dev", "--base", "main") == []
+    shown = said(run, *PREVIEW)
+    # What is waived stands in a list of its own there.
+    assert any(words in one for one in shown) != ("waived" in how)
+    assert said(run, "check", "prod") == []
+
+
+@pytest.mark.parametrize("how", AS_STRONG)
+def test_a_stack_file_that_leaves_rules_as_strong_is_no_warning(project: Any, git: Any, run: Any, how: str) -> None:
+    before, after = AS_STRONG[how]
+    begun(project, git, before)
+    changed(project, before, after)
+    assert said(run, *CHECK) == []
+    assert said(run, *PREVIEW) == []
+
+
+@pytest.mark.parametrize("how", ["renamed", "moved", "linked", "base cannot be used"])
+def test_a_stack_file_in_another_place_switches_no_rule_off_unseen(project: Any, git: Any, run: Any, how: str) -> None:
+    begun(project, git, "")
+    disabled = SET.format("POL901", "disabled")
+    text, name, stack = (project.root / "Pulumi.yaml").read_text(), "prod", project.stack_file("prod")
+    if how == "base cannot be used":
+        (project.root / "Pulumi.yaml").write_text(text.replace("stackConfigDir: stacks", "stackConfigDir: ../stacks"))
+        git("commit", "--quiet", "--all", "--message", "three")
+        git("branch", "--force", "main")
+        (project.root / "Pulumi.yaml").write_text(text)
+    project.add(disabled, stack="prod")
+    if how == "renamed":
+        name = "production"
+        stack.rename(project.stack_file(name))
+        shutil.copytree(project.root / "stacks/recorded/prod", project.root / f"stacks/recorded/{name}")
+    elif how == "moved":
+        (project.root / "Pulumi.yaml").write_text(text.replace("stackConfigDir: stacks", "stackConfigDir: conf"))
+        (project.root / "conf").mkdir()
+        stack.rename(project.root / "conf/Pulumi.prod.yaml")
+    elif how == "linked":
+        stack.rename(project.root / "prod.yaml")
+        stack.symlink_to("../prod.yaml")
+    (summary,) = said(run, "check", name, "--base", "main")
+    assert "POL901 is disabled" in summary
+    if how != "base cannot be used":
+        assert any("POL901 is disabled" in one for one in said(run, *PREVIEW))
+
+
 def test_settings_of_a_new_rule_are_no_mistake(project: Any, git: Any, run: Any) -> None:
     write(project, "rules/new.py", RULE.replace("POL901", "POL903"))
     write(project, "policy.yaml", "rules: {POL903: {level: advisory}}\n")

@@ -1,0 +1,71 @@
+"""A project at a base, for verbs that judge one state of it: its policies, and the stack files that differ."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from modelyard.cluster.recorded import RECORDED
+from modelyard.files import ReadError
+from modelyard.preview.folders import PROJECT, folder_of, stack_at, wanted_of
+from modelyard.preview.links import Wanted, below
+from modelyard.preview.revisions import RevisionError, commit_of, differs, laid_out, prefix_of, tree
+from modelyard.stack import Stack, discover, load, stack_folder
+
+_POLICIES = "policies/"
+
+
+class Earlier(NamedTuple):
+    """What there is of the base."""
+
+    root: Path
+    folder: Path | None
+    """Has the stack files that are others than those of the project; None where nobody can tell."""
+    new: frozenset[str]
+    """Stacks that the base does not have."""
+
+    def of(self, stack: Stack) -> Stack | None:
+        """The same stack at the base, this one where its file is the same; None where the base has none to read."""
+        if self.folder is None or stack.name in self.new:
+            return None
+        path = self.folder / f"Pulumi.{stack.name}.yaml"
+        return load(path, stack.file, self.root)[0] if os.path.lexists(path) else stack
+
+
+@contextmanager
+def earlier(root: Path, base: str) -> Iterator[Earlier]:
+    """The project at a base while the context lasts.
+
+    Raises:
+        RevisionError: the commit cannot be read or written.
+    """
+    prefix, commit = prefix_of(root), commit_of(root, base)
+    entries = tree(root, commit, prefix)
+
+    def differing(place: Path) -> Wanted:
+        try:
+            wanted, folder = wanted_of(place, f"of commit {commit[:12]}"), folder_of(place)
+        except (RevisionError, ReadError):
+            # A base whose stack files nobody can find must not keep a change from being judged that mends it.
+            return lambda _path: False
+
+        def one(path: str) -> bool:
+            entry = entries.get(path)
+            if entry is None or not wanted(path):
+                return False
+            if not stack_at(path, folder):
+                return not path.startswith(f"{RECORDED}/")
+            return entry.link or differs(root / path, entry)
+
+        return one
+
+    with laid_out(root, commit, prefix, below(*PROJECT, _POLICIES), differing, differing) as place:
+        try:
+            folder = stack_folder(place)
+        except ReadError:
+            yield Earlier(place, None, frozenset())
+            return
+        own = folder_of(place)
+        known = {one.name for one in discover(place)} | {stack_at(path, own) for path in entries}
+        yield Earlier(place, folder, frozenset(one.name for one in discover(root)) - known)

@@ -1,0 +1,42 @@
+"""Where the stack files of a project are among the paths of its commit."""
+
+from pathlib import Path
+
+from modelyard.cluster.recorded import RECORDED
+from modelyard.preview.git import RevisionError
+from modelyard.preview.links import Wanted, below
+from modelyard.stack import check_project, stack_folder, stack_of
+
+PROJECT = ("Pulumi.yaml", "Pulumi.yml")
+"""Files that say where they are."""
+
+
+def folder_of(root: Path) -> str:
+    """The folder of the stack files, from the project's root, with a slash at its end; empty for the root itself."""
+    inside = stack_folder(root).relative_to(root).as_posix()
+    return "" if inside == "." else f"{inside}/"
+
+
+def wanted_of(root: Path, where: str) -> Wanted:
+    """Wants the stack files and the recorded platforms of a project.
+
+    A second call knows where a link in the place of their folder leads.
+
+    Raises:
+        RevisionError: its Pulumi.yaml does not say where its stack files are.
+    """
+    wrong = check_project(root, only_folder=True) if any((root / name).exists() for name in PROJECT) else ()
+    if wrong:
+        first = wrong[0]
+        raise RevisionError(
+            f"{first.file} {where} cannot be used, so nobody knows its stacks: {first.summary}",
+            f"{first.remedy} ({first.file}:{first.line})",
+        )
+    folder, recorded = folder_of(root), below(f"{RECORDED}/")
+    return lambda path: bool(stack_at(path, folder)) or folder.startswith(f"{path}/") or recorded(path)
+
+
+def stack_at(path: str, folder: str) -> str:
+    """The stack that a stack file is of, empty for other files."""
+    name = path.removeprefix(folder)
+    return stack_of(name) if path.startswith(folder) and "/" not in name else ""
