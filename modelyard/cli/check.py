@@ -44,6 +44,10 @@ def run(args: Namespace) -> Exit:
     """Checks, and prints or writes."""
     root = project_root(args)
     wanted = wanted_formats(args)
+    if wanted.files:
+        from modelyard.cli.own import refuse_own_files
+
+        refuse_own_files(root, (path for _, path in wanted.files))
     files = stack_files(root, args.stacks, args.all)
     server = _server(args.prometheus)
     with judging(root, args) as by:

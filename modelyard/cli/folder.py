@@ -15,42 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from modelyard.cli.exit import Exit, Stop
-from modelyard.files import OPENING, ReadError, read_open, refuse_project_links
-from modelyard.stack import stack_folder
+from modelyard.files import OPENING, ReadError, read_open
 from modelyard.temporary import NEW, token, undone
 
 MANIFEST = ".modelyard"
 """File in such a folder that names what the last run wrote, with the SHA-256 of each: the form of ``sha256sum``."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
-_OWN = ("patches", "policies", "components", "environments", ".git")
-"""Folders of a project beside that of its stack files."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-
-
-def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
-    """Ends the run where generated files would go through a link of the project, or among the files that it is made of.
-
-    Args:
-        root: the project.
-        out: the folder that the user names.
-        names: folders in it that are written.
-
-    Raises:
-        Stop: they would go there.
-        OSError: the link.
-    """
-    refuse_project_links(out, root)
-    # Of stack files that are in the project's folder itself, only that is theirs.
-    stacks = Path(os.path.realpath(stack_folder(root)))
-    own = [*([stacks] if root in stacks.parents else []), *(root / name for name in _OWN)]
-    real = Path(os.path.realpath(out))
-    for folder in (real, *(real / name for name in names)):
-        if folder == stacks or any(folder.is_relative_to(one) for one in own):
-            raise Stop(
-                Exit.USAGE,
-                f"{folder} has files that the project is made of; generated files are not written there",
-                "name another folder",
-            )
 
 
 class Replaced(NamedTuple):

@@ -55,6 +55,10 @@ def run(args: Namespace) -> Exit:
     """Plans both commits, compares, and prints or writes."""
     root = project_root(args)
     wanted = _wanted(args)
+    if args.output:
+        from modelyard.cli.own import refuse_own_files
+
+        refuse_own_files(root, (path for _, path in wanted if path is not None))
     _check_comment(args)
     # The other commit is laid out on disk: whatever ends the run, it must go.
     with ended_by_signal("preview was stopped; nothing is left of the other commit"):

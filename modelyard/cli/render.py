@@ -76,7 +76,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     base, inner = (Path(args.out), "") if args.out else (root, f"out/{args.format}/")
     out = base / inner
     if not args.show:
-        from modelyard.cli.folder import refuse_own_folders
+        from modelyard.cli.own import refuse_own_folders
 
         refuse_own_folders(root, out, files)
     written = 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.cli.app import VERBS, verb_parser
 from modelyard.cluster.recorded import forget_recorded, write_recorded
 
 
@@ -131,6 +132,85 @@ def test_links_of_the_repository_around_the_project_are_not_followed(
         linked(folder / "a.json", outside / "file.yaml")
         result = run("-C", str(root), "check", "dev", "--output", str(folder / "a.json"))
         assert (result.code, (outside / "file.yaml").read_text() == "{}") == (code, code == 2), result.text
+
+
+OWN = (
+    "stacks/Pulumi.prod.yaml", "stacks/new.json", "stacks/recorded/dev/cluster.json", "stacks/../stacks/__main__.py",
+    "patches/patches.lock", "patches/new/v1/meta.yaml", "policies/policy.yaml", "components/a.py", "Pulumi.yaml",
+    "Pulumi.yml", ".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".GIT/config", ".git",
+    "environments/training.lock", ".pulumi/stacks/modelyard/dev.json", "conf/Pulumi.dev.yaml", "conf/new.json",
+)  # fmt: skip
+WRITES = {
+    "plan": ("plan", "dev", "--out"),
+    "check": ("check", "dev", "--format", "json", "--output"),
+    "preview": ("preview", "--base", "HEAD", "--format", "json", "--output"),
+    "render": ("render", "dev", "--out"),
+    "remote": ("remote", "dev", "--write"),
+}
+"""Every verb that writes where the user says; a new one belongs here, which the test below sees to."""
+
+
+@pytest.mark.parametrize("verb", WRITES)
+@pytest.mark.parametrize("absolute", [False, True], ids=["relative", "absolute"])
+def test_no_output_replaces_what_the_project_is_made_of(
+    project: Any, run: Any, cli: Any, verb: str, absolute: bool
+) -> None:
+    project.own_patches()
+    project.add(REMOTE)
+    text = (project.root / "Pulumi.yaml").read_text().replace("stackConfigDir: stacks", "stackConfigDir: conf")
+    (project.root / "Pulumi.yaml").write_text(text)
+    (project.root / "conf").mkdir()
+    for file in (project.root / "stacks").glob("Pulumi.*.yaml"):
+        shutil.copy(file, project.root / "conf" / file.name)
+    for words in (("init", "--quiet"), (*IDENTITY, "commit", "--quiet", "--allow-empty", "--message", "one")):
+        subprocess.run(["git", "-C", str(project.root), *words], check=True)
+    before = cli.tree(project.root)
+    for file in OWN:
+        if verb in ("render", "remote") and file.startswith("Pulumi."):
+            continue  # a folder of that name is in nobody's way
+        done = run(*WRITES[verb], str(project.root / file) if absolute else file)
+        assert (done.code, "that the project is made of" in done.words) == (2, True), (file, done.text)
+    assert cli.tree(project.root) == before
+
+
+def test_stack_files_in_the_projects_folder_are_not_replaced_by_outputs(project: Any, run: Any, refused: Any) -> None:
+    text = (project.root / "Pulumi.yaml").read_text().replace("stackConfigDir: stacks", "stackConfigDir: .")
+    (project.root / "Pulumi.yaml").write_text(text)
+    project.stack_file().rename(project.root / "Pulumi.dev.yaml")
+    for name in ("Pulumi.dev.yaml", "Pulumi.other.yaml", "./Pulumi.dev.yaml"):
+        assert "name another file" in refused("plan", "dev", "--out", name, code=2).words
+    assert run("plan", "dev", "--out", "plan.json").code == 0
+
+
+@pytest.mark.parametrize("words", [("check", "dev"), ("preview", "--base", "HEAD")], ids=lambda words: words[0])
+def test_of_several_outputs_none_is_written_where_one_is_refused(
+    project: Any, refused: Any, words: tuple[str, ...]
+) -> None:
+    result = refused(*words, "--output", "fine.json", "--output", "stacks/new.json", code=2)
+    assert "stacks/new.json is among the files that the project is made of" in result.words
+    assert not (project.root / "fine.json").exists()
+
+
+@pytest.mark.parametrize("verb", ["plan", "check", "preview"])
+def test_an_earlier_output_is_replaced(project: Any, run: Any, verb: str) -> None:
+    for words in (("init", "--quiet"), (*IDENTITY, "commit", "--quiet", "--allow-empty", "--message", "one")):
+        subprocess.run(["git", "-C", str(project.root), *words], check=True)
+    for _ in range(2):
+        assert run(*WRITES[verb], "out.json").code == 0
+    (project.root / "out.json").write_text("{}")
+    assert run(*WRITES[verb], "out.json").code == 0
+    assert (project.root / "out.json").read_text() != "{}"
+
+
+def test_every_option_that_names_an_output_is_tested() -> None:
+    named = {
+        (verb, option)
+        for verb in VERBS
+        for action in verb_parser(verb)._actions
+        for option in action.option_strings
+        if option in ("--out", "--output", "--write") and action.nargs != 0
+    }
+    assert named == {(words[0], words[-1]) for words in WRITES.values()}
 
 
 @pytest.mark.parametrize("out", ["stacks", "patches/mine/v1", "policies", "policies/../components", ".git/hooks"])
