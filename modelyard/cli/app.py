@@ -29,26 +29,26 @@ class Verb(NamedTuple):
 VERBS: dict[str, Verb] = {
     "plan": Verb("plan", "show what would change in one or more stacks"),
     "show": Verb("show", "show what a stack asks for, or a saved plan"),
-    "check": Verb("check", "only the findings: is anything wrong?"),
-    "diff": Verb("diff", "unified diff of each target before and after"),
+    "check": Verb("check", "show only findings, for CI"),
+    "diff": Verb("diff", "show a unified diff of each target"),
     "render": Verb("render", "write the rendered patches as files"),
-    "blame": Verb("blame", "trace one field back to patches, owner and line"),
+    "blame": Verb("blame", "trace a field to its patches, owners and line"),
     "preview": Verb("preview", "show what a branch changes in every stack"),
-    "promote": Verb("promote", "propose the edit that brings one stack up to another"),
+    "promote": Verb("promote", "propose the edit that brings a stack up to another"),
     "apply": Verb("apply", "plan, ask, and apply with Pulumi"),
-    "destroy": Verb("destroy", "put back what a stack patched, delete what it made"),
-    "ledger": Verb("ledger", "what patched fields held before, and go back to"),
+    "destroy": Verb("destroy", "restore what a stack patched, delete what it created"),
+    "ledger": Verb("ledger", "show what patched fields were before, and go back to"),
     "drift": Verb("drift", "compare what is live with what was applied"),
     "record": Verb("record", "record the live platform for offline plans"),
-    "gpus": Verb("gpus", "the table of GPUs, or with --live who has a cluster's GPUs"),
-    "size": Verb("size", "what jobs need, with every number of the estimate"),
-    "remote": Verb("remote", "machines of remote resources, and files that launch jobs"),
-    "environment": Verb("environment", "Python environments of jobs: lock, build, list, show"),
-    "job": Verb("job", "jobs of a cluster: submit, list, why, logs, cancel"),
-    "pipeline": Verb("pipeline", "pipelines of a stack: show one, or submit a run"),
-    "patches": Verb("patches", "the patches of this project"),
+    "gpus": Verb("gpus", "show which GPUs are supported, or with --live who uses them"),
+    "size": Verb("size", "show what jobs need, with each number of the estimate"),
+    "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
+    "environment": Verb("environment", "lock, build and show Python environments of jobs"),
+    "job": Verb("job", "submit jobs; list, explain, follow and cancel runs"),
+    "pipeline": Verb("pipeline", "show, render and submit pipelines"),
+    "patches": Verb("patches", "show the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),
-    "explain": Verb("explain", "what a finding's code means and how to mend it"),
+    "explain": Verb("explain", "explain a finding's code and how to fix it"),
     "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
     "completion": Verb("completion", "print a completion script for a shell"),
 }
@@ -105,7 +105,7 @@ def overview() -> Parser:
         description="Plans, checks and applies the GPU side of ML platforms on Kubernetes.",
         epilog="verbs:\n"
         + "\n".join(f"  {name:<{width}}  {verb.help}" for name, verb in VERBS.items())
-        + f"\n\nexit codes:\n{codes}\n\nmodelyard VERB --help tells more of each.",
+        + f"\n\nexit codes:\n{codes}\n\nmodelyard VERB --help shows the options of a verb.",
         formatter_class=OverviewFormatter,
         usage="modelyard [-C DIR] VERB [ARGUMENT ...]",
     )
@@ -165,7 +165,7 @@ def _ended(words: list[str]) -> int:
         # The message may quote what was worked on, secrets among it: only where it happened is printed.
         sys.stderr.write(
             f"internal error: {type(error).__name__}{_place(error)}\n"
-            "This is a fault of modelyard; please report it. MODELYARD_DEBUG=1 shows the traceback, which may quote "
+            "This is an error in modelyard; please report it. MODELYARD_DEBUG=1 shows the traceback, which may quote "
             "secrets.\n"
         )
         return Exit.INTERNAL

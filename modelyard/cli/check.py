@@ -1,4 +1,4 @@
-"""Only the findings of one or more stacks, policies included: the verb for CI. Ends with 1 when one is an error."""
+"""Show only the findings of one or more stacks, policies included. Exit code 1 if one is an error."""
 
 import os
 import sys

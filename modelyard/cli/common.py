@@ -27,7 +27,7 @@ def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
     else:
         parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
     parser.add_argument(
-        "--live", action="store_true", help="against the cluster of the stack's context, not the recorded platform"
+        "--live", action="store_true", help="use the cluster of the stack's context, not the recorded platform"
     )
     verbose_option(parser)
 
@@ -35,7 +35,7 @@ def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
 def verbose_option(parser: ArgumentParser) -> None:
     """What looking at a cluster took."""
     parser.add_argument(
-        "--verbose", action="store_true", help="also tell on standard error how many requests the cluster was asked"
+        "--verbose", action="store_true", help="report on standard error how many requests were sent to the cluster"
     )
 
 

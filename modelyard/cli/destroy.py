@@ -1,4 +1,4 @@
-"""Put back every field that a stack patched, and delete what it made."""
+"""Restore every field that a stack patched, and delete what it created."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""Unified diff of each target of a stack, before and after, as YAML."""
+"""Show a unified diff of each target of a stack, as YAML."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""Compare what is live with what was applied, and name who changed what and when. Ends with 1 on drift."""
+"""Compare what is live with what was applied, and show who changed what and when. Exit code 1 on drift."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
-    parser.add_argument("--all", action="store_true", help="every stack of the project; one may not be applied yet")
+    parser.add_argument(
+        "--all", action="store_true", help="every stack of the project, also stacks that were never applied"
+    )
     json_option(parser)
 
 

@@ -22,13 +22,13 @@ class Exit(IntEnum):
 
 
 EXIT_CODES: dict[Exit, str] = {
-    Exit.FINE: "fine",
-    Exit.FINDINGS: "findings of severity error, drift, a list without a lock, or a run refused or without a log",
+    Exit.FINE: "success",
+    Exit.FINDINGS: "a finding of severity error, drift, a list without a lock, or a run that is refused or has no log",
     Exit.USAGE: "bad input or usage",
-    Exit.UNREACHABLE: "cluster, engine, needed tool, package index or Prometheus server out of reach",
-    Exit.STALE: "the plan is stale: inputs or starting state moved",
+    Exit.UNREACHABLE: "cluster, engine, tool, package index or Prometheus server not reachable",
+    Exit.STALE: "the plan is stale: inputs or starting state have changed",
     Exit.CHANGES: "changes are pending (with --detailed-exitcode)",
-    Exit.INTERNAL: "a fault of modelyard itself",
+    Exit.INTERNAL: "an internal error of modelyard",
 }
 
 

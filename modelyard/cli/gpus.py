@@ -1,4 +1,4 @@
-"""The table of GPUs: whether each is supported for training, by which rule, and why.
+"""Show which GPUs are supported for training, by which rule, and why.
 
 With --live instead the GPUs of a stack's cluster now: who has them, which are free or idle, and what waits for quota or
 for a node.
@@ -20,9 +20,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--embeds-ptx", action="store_true", help="the images carry PTX for newer GPUs")
     live = parser.add_argument_group("with --live")
     live.add_argument("--live", nargs="?", const="", metavar="STACK", help="the GPUs of this stack's cluster, now")
-    live.add_argument("--team", metavar="T", help="only what this team has, may have and waits for")
-    live.add_argument("--node", metavar="NAME", help="only this node, and who is there")
-    live.add_argument("--nodes", action="store_true", help="every node, however many there are")
+    live.add_argument("--team", metavar="T", help="only this team: its GPUs, quota and queue")
+    live.add_argument("--node", metavar="NAME", help="only this node and its pods")
+    live.add_argument("--nodes", action="store_true", help="list every node")
     live.add_argument(
         "--metrics", metavar="URL", help="Prometheus server with DCGM's metrics (default drain.prometheus)"
     )
@@ -31,7 +31,7 @@ def configure(parser: ArgumentParser) -> None:
         type=minutes,
         default=10,
         metavar="MINUTES",
-        help="a GPU is idle that did nothing for so long (default 10)",
+        help="minutes without work after which a GPU counts as idle (default 10)",
     )
     json_option(parser)
 

@@ -44,10 +44,10 @@ def policy_options(parser: ArgumentParser) -> None:
         dest="policies",
         action="store_const",
         const="head",
-        help="the same as --policies head: run the Python of this project's policies/rules",
+        help="short for --policies head: run this project's own Python rules",
     )
     choice.add_argument(
-        "--no-policies", dest="policies", action="store_const", const="none", help="the same as --policies none"
+        "--no-policies", dest="policies", action="store_const", const="none", help="short for --policies none"
     )
 
 

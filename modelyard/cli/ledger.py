@@ -1,4 +1,4 @@
-"""What every patched field held before modelyard took it, and what a destroy puts back."""
+"""Show what each patched field was before modelyard set it, and what a destroy restores."""
 
 import sys
 from argparse import ArgumentParser, Namespace

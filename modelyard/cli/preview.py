@@ -1,4 +1,4 @@
-"""Show what a branch changes in every stack: two commits planned and compared, alike changes told once."""
+"""Show what a branch changes in every stack: two commits are planned and compared; identical changes are shown once."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -26,9 +26,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="text for the eyes, markdown for a comment, html for a page, json for machines",
+        help="text, markdown (a comment), html (a page), or json",
     )
-    parser.add_argument("--json", action="store_true", help="the same as --format json")
+    parser.add_argument("--json", action="store_true", help="short for --format json")
     parser.add_argument(
         "--output",
         action="append",

@@ -1,4 +1,4 @@
-"""The machines that remote resources may get, where and at what price; --write makes the files that launch jobs."""
+"""Show the machines for remote resources, with region and price; --write writes the files that launch jobs."""
 
 import sys
 from argparse import ArgumentParser, Namespace

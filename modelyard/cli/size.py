@@ -1,4 +1,4 @@
-"""What the resources of a stack get, and every number of the estimates behind it."""
+"""Show what the resources of a stack get, and each number of the estimates behind it."""
 
 import sys
 from argparse import ArgumentParser, Namespace

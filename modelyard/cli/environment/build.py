@@ -25,10 +25,12 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
     parser.add_argument("name", metavar="NAME", help="name of one of its environments")
-    parser.add_argument("--team", metavar="T", help="in this team's namespace; left out, in the platform's")
-    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take the Job")
-    parser.add_argument("--again", action="store_true", help="even if it was built: what is on the volume stays")
-    parser.add_argument("--wait", action="store_true", help="wait until the build is over; exit code 1 if it failed")
+    parser.add_argument("--team", metavar="T", help="in this team's namespace (default: the platform's)")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only ask the API server whether it would accept the Job"
+    )
+    parser.add_argument("--again", action="store_true", help="build again; what is on the volume stays")
+    parser.add_argument("--wait", action="store_true", help="wait for the end of the build; exit code 1 if it failed")
     json_option(parser)
 
 

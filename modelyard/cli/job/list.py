@@ -18,7 +18,7 @@ def configure(parser: ArgumentParser) -> None:
 
     stack_option(parser)
     parser.add_argument("--team", metavar="T", help="only runs in the queue of this team")
-    parser.add_argument("--all", action="store_true", help="also those that have ended")
+    parser.add_argument("--all", action="store_true", help="include runs that have ended")
     json_option(parser)
 
 

@@ -26,9 +26,9 @@ def configure(parser: ArgumentParser) -> None:
 
     run_options(parser, PART)
     parser.add_argument("--worker", type=int, metavar="N", help="only this worker, or this trial of a search, from 0")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until they end")
+    parser.add_argument("-f", "--follow", action="store_true", help="follow until the run ends")
     parser.add_argument("--tail", type=int, metavar="N", help="only the last lines of each")
-    parser.add_argument("--previous", action="store_true", help="of the container before its last restart")
+    parser.add_argument("--previous", action="store_true", help="logs of the container before its last restart")
 
 
 def run(args: Namespace) -> Exit:

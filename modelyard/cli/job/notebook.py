@@ -65,13 +65,13 @@ def is_notebook(word: str) -> bool:
 def options(parser: ArgumentParser) -> None:
     """Adds the options of a notebook's submission."""
     add = parser.add_argument_group("notebooks").add_argument
-    add("--flavor", metavar="F", help="kind of nodes, as modelyard:flavors names it")
-    add("--device", metavar="GPU", help="the GPU, such as A10: the flavor that has it")
+    add("--flavor", metavar="F", help="kind of nodes, as in modelyard:flavors")
+    add("--device", metavar="GPU", help="GPU model, such as A10; chooses the flavor that has it")
     add("--allocation", choices=get_args(Allocation), help="single (one GPU, the default), partial, multi_gpu")
-    add("--partition", metavar="P", help="with partial: whose slice, as modelyard:partitions names it")
-    add("--slice", metavar="PROFILE", help="with partial: the MIG profile, where the partition has several")
-    add("--team", metavar="T", help="whose quota; may be left out where there is one team only")
-    add("--priority", metavar="P", help="how urgent, as modelyard:priorities names it")
+    add("--partition", metavar="P", help="with partial: the partition, as in modelyard:partitions")
+    add("--slice", metavar="PROFILE", help="with partial: the MIG profile, if the partition has several")
+    add("--team", metavar="T", help="whose quota to use; default: the only team")
+    add("--priority", metavar="P", help="priority, as in modelyard:priorities")
     add(
         "-p",
         "--parameter",
@@ -81,8 +81,12 @@ def options(parser: ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a value for the cell tagged parameters (repeatable)",
     )
-    add("--workspace", metavar="DIR", help="the workspace's folder here; left out, notebooks.path of the stack")
-    add("--wait", action="store_true", help="wait until the job is over; exit code 1 if it failed")
+    add(
+        "--workspace",
+        metavar="DIR",
+        help="the workspace's folder on this machine (default: notebooks.path of the stack)",
+    )
+    add("--wait", action="store_true", help="wait for the end of the job; exit code 1 if it failed")
 
 
 def run(args: Namespace) -> Exit:

@@ -39,7 +39,7 @@ class Found(NamedTuple):
 def run_options(parser: ArgumentParser, also: str = "") -> None:
     """The stack, and one of its runs; ``also`` says by what else that is found."""
     stack_option(parser)
-    parser.add_argument("run", metavar="RUN", help=f"name of a run, as job submit and job list tell it{also}")
+    parser.add_argument("run", metavar="RUN", help=f"name of a run, as job submit and job list show it{also}")
 
 
 PART = ", or of the Job of a stage or trial of it"

@@ -25,8 +25,10 @@ def configure(parser: ArgumentParser) -> None:
         "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
     )
     parser.add_argument("what", metavar="JOB", help="name of one of its jobs, or a notebook (.ipynb)")
-    parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, where not named before the job")
-    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take it")
+    parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, if it does not stand before the job")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only ask the API server whether it would accept the run"
+    )
     json_option(parser)
     options(parser)
 

@@ -24,7 +24,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
     parser.add_argument("--from", dest="since", metavar="STAGE", help="run only this stage and those that need it")
     parser.add_argument("--run", metavar="RUN", help="with --from: the earlier run that has what they read")
-    parser.add_argument("--dry-run", action="store_true", help="only ask the API server whether it would take it")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only ask the API server whether it would accept the run"
+    )
     json_option(parser)
 
 
