@@ -10,6 +10,7 @@ from modelyard.kube.merge import MergeSchema, Type, server_side, strategic, supp
 from modelyard.kube.merge.schema import OPERATORS, SHIPPED, compact, digest
 from modelyard.kube.merge.types import STATUS_MARK
 from tests.conformance.casefile import HERE, schema_of
+from tests.conformance.fuzz import seeds
 
 
 def test_supported_versions() -> None:
@@ -252,3 +253,9 @@ def test_operators_kinds_are_shipped_with_every_version(version: str) -> None:
 def test_kinds_of_kubernetes_do_without_those_of_operators() -> None:
     schema = MergeSchema.kubernetes("1.35")
     assert "kueue" not in " ".join(name for _, name in schema.kinds.items())
+
+
+def test_random_writes_reach_every_kind_of_an_operator() -> None:
+    lines = OPERATORS.read_text(encoding="utf-8").splitlines()
+    shipped = {" ".join(line.split("\t")[1].rsplit("/", 1)) for line in lines}
+    assert shipped <= {seed.type for seed in seeds()}
