@@ -182,14 +182,25 @@ def test_rights_that_lack_one_target_are_told_of_that_one(dev: Environment) -> N
         dev.lab.kubectl("delete", "clusterrolebinding,clusterrole", "most")
 
 
-def test_a_field_that_there_is_not_is_told_with_the_nearest(dev: Environment) -> None:
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ("spec: {replica: 1}", ("spec.replica", "did you mean replicas?")),
+        ("metadata: {creationTimestamp: x}", ("patch.yaml.j2:4", "metadata.creationTimestamp", "'x' is not a time")),
+        (
+            "metadata: {deletionGracePeriodSeconds: 5}",
+            ("patch.yaml.j2:4", "deletionGracePeriodSeconds", "only the API"),
+        ),
+    ],
+)
+def test_what_the_api_server_refuses_is_told_at_the_patch(dev: Environment, fields: str, said: tuple[str, ...]) -> None:
     template = dev.folder / "patches" / "zz-mine" / "v1" / "patch.yaml.j2"
     template.parent.mkdir(parents=True)
     (template.parent / "meta.yaml").write_text("description: mine\n")
     (template.parent / "schema.json").write_text("{}")
-    template.write_text(f"# target: {HEAD}\napiVersion: apps/v1\nkind: Deployment\nspec: {{replica: 1}}\n")
+    template.write_text(f"# target: {HEAD}\napiVersion: apps/v1\nkind: Deployment\n{fields}\n")
     try:
-        refused(dev, 1, "PAT008", "spec.replica", "did you mean replicas?")
+        refused(dev, 1, "PAT008", *said)
     finally:
         for path in (template, template.with_name("meta.yaml"), template.with_name("schema.json")):
             path.unlink()
