@@ -1,10 +1,10 @@
-"""A small HTTP server that speaks as much of the API server's language as reading a pool needs: lists in pages, label
-selectors, logs of pods, and deletes.
+"""A small HTTP server that speaks as much of the API server's language as reading a pool or a platform needs: lists in
+pages, label selectors, single objects, logs of pods, deletes, and what an apply would do.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from tests.servers import Quiet, listening
 
 _LOG = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/log")
 _LIST = re.compile(r"/apis?/(?:[^/]+/)?v[0-9a-z]+(?:/namespaces/([^/]+))?/([a-z]+)")
-_OBJECT = re.compile(r"/apis?/(?:[^/]+/)?v[0-9a-z]+/namespaces/([^/]+)/([a-z]+)/([^/]+)")
+_OBJECT = re.compile(r"/apis?/(?:[^/]+/)?v[0-9a-z]+(?:/namespaces/([^/]+))?/([a-z]+)/([^/]+)")
 
 
 class ApiServer:
@@ -27,12 +27,29 @@ class ApiServer:
         """By plural. A kind that is not there is not known."""
         self.logs: dict[str, list[bytes] | str] = {}
         """By pod: chunks, or why there is none."""
+        self.answers: dict[str, Any] = {}
+        """By path: what is neither a list nor an object of one."""
+        self.applied: Callable[[Any, Any, bool], tuple[int, Any]] | None = None
+        """What an apply would do, by the object that is there, the one that is sent, and whether it takes fields."""
         self.forbidden: set[str] = set()
         """Plurals that may not be listed; ``jobs@vision`` in one namespace, ``jobs@`` in all together."""
         self.asked: list[str] = []
         self.deleted: list[tuple[str, str, Any]] = []
         self.page = 2
         self.kubeconfig = folder / "kubeconfig"
+
+    def one(self, namespace: str | None, plural: str, name: str) -> Any:
+        """An object; None where there is none."""
+        places = ({"name": name, "namespace": namespace}, {"name": name})
+        return next(
+            (
+                body
+                for body in self.objects.get(plural, [])
+                if {key: body["metadata"].get(key) for key in ("name", "namespace") if key in body["metadata"]}
+                in places
+            ),
+            None,
+        )
 
     def listed(self, namespace: str | None, plural: str, query: dict[str, str]) -> tuple[int, Any]:
         if plural in self.forbidden or f"{plural}@{namespace or ''}" in self.forbidden:
@@ -83,8 +100,23 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
                 self._log(found[2], query)
             elif found := _LIST.fullmatch(parts.path):
                 self._answer(*made.listed(found[1], found[2], query))
+            elif parts.path in made.answers:
+                self._answer(200, made.answers[parts.path])
+            elif (found := _OBJECT.fullmatch(parts.path)) and (body := made.one(*found.groups())) is not None:
+                self._answer(200, body)
             else:
                 self._answer(404, status(f"{parts.path} not found", 404))
+
+        def do_PATCH(self) -> None:  # noqa: N802
+            parts = urlsplit(self.path)
+            made.asked.append(self.path)
+            sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            found = _OBJECT.fullmatch(parts.path)
+            assert found is not None, self.path
+            assert made.applied is not None
+            query = parse_qs(parts.query)
+            assert query["dryRun"] == ["All"], self.path
+            self._answer(*made.applied(made.one(*found.groups()), sent, query["force"] == ["true"]))
 
         def do_DELETE(self) -> None:
             options = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

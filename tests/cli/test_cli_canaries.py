@@ -238,7 +238,8 @@ def lines(verb: str, out: Path) -> Iterator[tuple[str, ...]]:
                 # Previews take longest, and their flags have a format each.
                 options += [(name,)] if verb != "preview" else []
             elif action.dest == "output":
-                options.append(tuple(word for end in ("json", "html", "md") for word in (name, f"{out}/{verb}.{end}")))
+                files = [(name, f"{out}/{verb}.{end}") for end in ("json", "html", "md")]
+                options += [tuple(word for file in files for word in file)] if verb == "preview" else files
             elif action.dest == "out":
                 options.append((name, f"{out}/{verb}.json"))
         # The line without options comes last: what it writes, the others would find done.
