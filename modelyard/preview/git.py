@@ -11,7 +11,10 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, NamedTuple
+
+from modelyard.temporary import temporary_folder
 
 _KEPT = (
     # The user's own configuration says which repositories are safe.
@@ -100,12 +103,13 @@ def _entry(folder: str) -> str:
     return f'"{escaped}"'
 
 
-def git(folder: Path, *words: str) -> str:
+def git(folder: Path, *words: str, more: Mapping[str, str] = MappingProxyType({})) -> str:
     """What a command of git prints.
 
     Args:
         folder: where the repository is looked for, upward.
         words: the command.
+        more: variables beside those of every call.
 
     Raises:
         RevisionError: git is missing or the command fails.
@@ -114,7 +118,7 @@ def git(folder: Path, *words: str) -> str:
         _command(folder, words),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        env=environment(os.environ),
+        env=environment(os.environ) | dict(more),
         check=False,
     )
     if done.returncode:
@@ -179,8 +183,14 @@ class Known(NamedTuple):
 
 def known(folder: Path) -> Known:
     """The files of the working tree below a folder; reads the index and does not refresh it."""
-    others = _split(git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", "."))
-    indexed = [(line[0], line[2:]) for line in _split(git(folder, "ls-files", "-t", "-z", "--", "."))]
+    with temporary_folder() as apart:
+        # To list a sparse index, git writes the folders that are staged in it as objects.
+        own = str(folder / git(folder, "rev-parse", "--git-path", "objects").removesuffix("\n"))
+        borrowed = environment(os.environ).get(_MORE_OBJECTS)
+        more = {_OBJECTS: str(apart), _MORE_OBJECTS: os.pathsep.join(filter(None, (_entry(own), borrowed)))}
+        others = _split(git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", ".", more=more))
+        tagged = _split(git(folder, "ls-files", "-t", "-z", "--", ".", more=more))
+    indexed = [(line[0], line[2:]) for line in tagged]
     absent = {path for tag, path in indexed if tag == "S" and not os.path.lexists(folder / path)}
     return Known(frozenset({*others, *(path for _, path in indexed)} - absent), frozenset(absent))
 

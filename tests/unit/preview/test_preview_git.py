@@ -177,6 +177,22 @@ def test_a_preview_leaves_every_kind_of_repository_as_it_is(tmp_path: Path, begu
     assert changed(repository) == ["dev"]
 
 
+@pytest.mark.parametrize("where", ["stacks", "patches", "beside"])
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.__name__)
+def test_a_preview_leaves_a_repository_with_staged_changes_as_it_is(
+    tmp_path: Path, begun: Path, layout: Any, where: str
+) -> None:
+    repository = layout(Repository(tmp_path / "repository", begun=begun), tmp_path)
+    if where == "stacks":
+        repository.edit(*CHANGE)
+    else:
+        repository.add("stacks/deep/new.txt" if where == "beside" else "patches/mine.txt", "new")
+    if layout is while_somebody_writes_the_index:
+        (repository.folder / ".git/index.lock").unlink()
+    repository.git("add", "--all")
+    assert changed(repository) == (["dev"] if where == "stacks" else [])
+
+
 def test_a_project_in_a_folder_sees_only_itself(nested: Repository) -> None:
     (nested.folder / "stacks").mkdir()
     (nested.folder / "stacks/Pulumi.prod.yaml").write_text("config: {}\n")
