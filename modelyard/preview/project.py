@@ -57,7 +57,7 @@ def preview(
     shared = below(*_SHARED)
     if head is None:
         stacks = wanted_of(root, "in the working tree")
-        _check_listed(root)
+        _check_listed(root, policies != "none")
         named = _named_files(root)
         span = between(root, base, head, lambda path: shared(path) or stacks(path) or named(path))
         return _previewed(root, root, span, today, each or _one_by_one, policies)
@@ -69,13 +69,31 @@ def preview(
         return _previewed(root, tree, span, today, each or _one_by_one, policies)
 
 
-def _check_listed(root: Path) -> None:
-    """A folder of stack files that cannot be listed is no folder without any."""
+def _check_listed(root: Path, policies: bool) -> None:
+    """A folder that cannot be listed is not one without files: git and everybody else would see no change in it."""
     folder = stack_folder(root)
     try:
         list_folder(folder, folder)
     except ReadError as error:
         raise RevisionError(f"the stack files in {folder} cannot be listed: {error.reason}", error.remedy) from None
+    for name in (RECORDED, PATCHES_FOLDER, *([POLICIES_FOLDER] if policies else [])):
+        for error in _unlisted(root / name):
+            inside = Path(error.filename).relative_to(root).as_posix()
+            why = (error.strerror or type(error).__name__).lower()
+            raise RevisionError(f"{inside} cannot be listed: {why}", "make it a folder that can be read")
+
+
+def _unlisted(folder: Path) -> Iterator[OSError]:
+    """Why folders below a folder, links to folders included, cannot be listed."""
+    errors: list[OSError] = []
+    for inside, folders, _ in os.walk(folder, onerror=errors.append):
+        for link in (path for name in folders if (path := Path(inside, name)).is_symlink()):
+            try:
+                os.listdir(link)  # noqa: PTH208 (only whether it works)
+            except OSError as error:
+                errors.append(error)
+    # That there is no such folder, or something else, is for whoever reads it to tell.
+    return (error for error in errors if not isinstance(error, FileNotFoundError | NotADirectoryError))
 
 
 def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) -> Iterator[StackDiff | None]:

@@ -1,6 +1,7 @@
 """A stranger's change is judged without running any of its Python, and cannot switch a rule off unseen."""
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from modelyard.cli.app import VERBS, verb_parser
 from modelyard.policy.loading import policies_of
+from tests.cli.conftest import PROGRAM
 
 RULE = '''
 from modelyard.policy import rule
@@ -371,3 +373,28 @@ def test_files_that_cannot_be_listed_are_no_pass(
     folder.rename(project.root / "elsewhere")
     folder.symlink_to(name)
     assert run(*words).code == 2
+
+
+FOLDERS = (
+    "stacks", "stacks/recorded", "stacks/recorded/dev", "patches", "patches/ray-worker", "patches/ray-worker/v1",
+    "policies", "policies/assertions", "policies/rules", "policies/rules/deep",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root lists every folder")
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_that_cannot_be_listed_is_not_one_without_changes(project: Any, git: Any, folder: str) -> None:
+    write(project, "rules/deep/_more.py", "")
+    place = project.root / folder
+    (place / "new.yaml").write_text("{}")
+    place.chmod(0o111)
+    # Root keeps no right to look into what is closed.
+    able = () if os.geteuid() else ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+    try:
+        done = subprocess.run(
+            [*able, *PROGRAM, "-C", str(project.root), *PREVIEW], capture_output=True, text=True, check=False
+        )
+    finally:
+        place.chmod(0o755)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "cannot be listed: permission denied" in " ".join(done.stderr.split())
