@@ -77,9 +77,9 @@ def _check_listed(root: Path, policies: bool) -> None:
     except ReadError as error:
         raise RevisionError(f"the stack files in {folder} cannot be listed: {error.reason}", error.remedy) from None
     for name in (RECORDED, PATCHES_FOLDER, *([POLICIES_FOLDER] if policies else [])):
-        for error in _unlisted(root / name):
-            inside = Path(error.filename).relative_to(root).as_posix()
-            why = (error.strerror or type(error).__name__).lower()
+        for closed in _unlisted(root / name):
+            inside = Path(closed.filename).relative_to(root).as_posix()
+            why = (closed.strerror or type(closed).__name__).lower()
             raise RevisionError(f"{inside} cannot be listed: {why}", "make it a folder that can be read")
 
 

@@ -103,7 +103,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         config.get(CONTEXT),
         _positions(document),
     )
-    return made, ordered(findings)
+    return made, tuple(first(ordered(findings)))
 
 
 def _below(path: Path, others: Iterable[Path]) -> bool:
@@ -176,7 +176,7 @@ def _shape(document: Document) -> Iterator[Problem]:
         what = "a list" if isinstance(value, list) else "one plain value"
         yield Problem(codes.SHAPE, f"the stack file is {what}, not a mapping", 1, 1, "start with `config:`")
         return
-    elsewhere = False
+    elsewhere, ignored = False, list[str]()
     for key in value:
         if key in _TOP:
             continue
@@ -184,11 +184,15 @@ def _shape(document: Document) -> Iterator[Problem]:
             remedy = "indent it under `config:`"
             elsewhere = True
             yield Problem(codes.UNKNOWN_KEY, f"{plain(key)} stands beside config", *document.keys[(key,)], remedy)
+        elif len(ignored) >= _CUT:
+            pass  # so many are told, and one that is near to a known key is no news
         elif close := nearest(key, _TOP):
             elsewhere = elsewhere or close == "config"
             yield Problem(
                 codes.UNKNOWN_KEY, f"unknown key {plain(key)}", *document.keys[(key,)], f"did you mean {close}?"
             )
+        else:
+            ignored.append(key)
     if "config" not in value and not elsewhere:
         yield Problem(codes.SHAPE, "the stack file has no config", 1, 1, "put the modelyard: keys under `config:`")
     elif "config" in value and not isinstance(value["config"], dict):
@@ -196,6 +200,14 @@ def _shape(document: Document) -> Iterator[Problem]:
         yield Problem(
             codes.SHAPE, f"config is {what}", *document.values[("config",)], "put the modelyard: keys under it"
         )
+    # Behind all errors, of which these must take no place.
+    for key in ignored:
+        section = nearest(key, tuple(CONFIG.keys), 0.8)
+        remedy = (
+            f"write {PREFIX}{section} under `config:`" if section else f"take it out; known are {listed(_TOP, 'and')}"
+        )
+        summary = f"unknown key {plain(key)}, which Pulumi ignores"
+        yield Problem(codes.UNKNOWN_KEY, summary, *document.keys[(key,)], remedy, harmless=True)
 
 
 def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:

@@ -1,5 +1,6 @@
 """Files with very many mistakes: the first hundred are shown, and nobody works on the others."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ FILES: dict[str, Callable[[Path], tuple[Finding, ...]]] = {
     "keys without the prefix": stack_file(BASE + lines("  modelyardgpu{}: 1\n")),
     "keys of a like prefix": stack_file(BASE + lines("  modelyrd:gpu{}: 1\n")),
     "keys beside config": stack_file(BASE + lines("confg{}: 1\n")),
+    "keys that Pulumi ignores": stack_file(BASE + lines("zebra{}: 1\n")),
     "unknown keys of a section": stack_file(BASE + "  modelyard:celery:\n" + lines("    repplicas{}: 1\n")),
     "wrong values": stack_file(BASE + "  modelyard:jobs:\n" + lines("    - {{name: 'B {}', team: 5, rows: x}}\n")),
     "duplicate keys": stack_file(BASE + MANY * "  modelyard:celery: {replicas: 1}\n"),
@@ -142,3 +144,17 @@ def test_the_first_hundred_mistakes_are_shown_and_what_is_behind_a_thousand_cost
     assert MOST_SHOWN <= len(found) <= MOST_SHOWN + 1
     assert any(f"mistakes, of which these are the first {MOST_SHOWN}" in finding.summary for finding in found)
     assert len(asked) <= 3 * (MOST_COUNTED + 1)
+
+
+@pytest.mark.parametrize("error", ["modelyard:gpu: {model: A10}", "aws:region: eu"])
+def test_keys_that_pulumi_ignores_hide_no_error(tmp_path: Path, error: str) -> None:
+    text = BASE + "".join(f"zebra{number}: 1\n" for number in range(MOST_COUNTED + 50)) + f"{error}\n"
+    assert any(finding.blocks for finding in stack_file(text)(tmp_path))
+
+
+def test_a_hundred_thousand_keys_beside_config_take_a_moment(tmp_path: Path) -> None:
+    text = BASE + "".join(f"{number * 7919 % 100_003:x}zebra: 1\n" for number in range(100_000))
+    began = time.process_time()
+    found = stack_file(text)(tmp_path)
+    assert time.process_time() - began < 5  # seconds; some tenths here
+    assert not any(finding.blocks for finding in found)

@@ -143,3 +143,22 @@ def test_every_code_is_raised_by_a_case() -> None:
     raised.add(codes.WAIVER_BY)
     known = {value for name, value in vars(codes).items() if name.isupper() and re.fullmatch(r"CFG\d{3}", str(value))}
     assert raised == known
+
+
+@pytest.mark.parametrize(
+    ("key", "remedy"),
+    [
+        ("zebra", "take it out; known are config, encryptionsalt, encryptedkey, secretsprovider and environment"),
+        ("rayWorker", "write modelyard:rayWorker under `config:`"),
+        ("ray_worker", "write modelyard:rayWorker under `config:`"),
+        ("packages", "take it out; known are config, encryptionsalt, encryptedkey, secretsprovider and environment"),
+    ],
+)
+def test_a_key_beside_config_that_pulumi_ignores_is_a_warning(key: str, remedy: str) -> None:
+    text = 'config:\n  modelyard:platform: {release: "23.10"}\n  modelyard:gpu: {model: A10}\n'
+    known = "encryptionsalt: v1:a\nencryptedkey: a\nsecretsprovider: passphrase\nenvironment: [a]\n"
+    stack, findings = load_text(f"{text}{known}{key}: 1\n", "dev", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+    (finding,) = findings
+    assert (finding.code, finding.severity, finding.line) == (codes.UNKNOWN_KEY, Severity.WARNING, 8)
+    assert (finding.summary, finding.remedy) == (f"unknown key {key}, which Pulumi ignores", remedy)
