@@ -1,4 +1,6 @@
-"""Record the live platform of a stack, so that plans, checks and reviews work without the cluster."""
+"""Record the live platform of a stack, so that plans, checks and reviews work without the cluster. An earlier recording
+is replaced, edits by hand included.
+"""
 
 import sys
 from argparse import ArgumentParser, Namespace
