@@ -128,7 +128,7 @@ def cost_of(schema: Any) -> Cost:
     except RecursionError:
         raise BadSchema("has too many definitions that refer to the next one", "write them out") from None
     if cost.steps > MAX_STEPS:
-        remedy = "make it simpler: fewer definitions that refer to others, no unevaluatedProperties inside another"
+        remedy = "simplify it: fewer definitions that refer to others, no unevaluatedProperties inside another"
         raise BadSchema(f"holds each value against more than {MAX_STEPS:,} schemas", remedy)
     return cost
 

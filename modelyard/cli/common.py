@@ -202,7 +202,7 @@ def planned_target(plan: Plan, name: str) -> str:
         raise Stop(
             Exit.FINDINGS,
             f"{full} cannot be planned: it has {', '.join(codes)}",
-            f"modelyard explain {codes[0]} tells more",
+            f"modelyard explain {codes[0]} explains it",
             errors,
         )
     return full

@@ -60,7 +60,7 @@ def compose(
                     target=target,
                     field=where,
                     file=f"{patch.file}/patch.yaml.j2",
-                    remedy="write the wanted end state of the field, or leave the field to its present owner",
+                    remedy="write the value that the field should have, or leave the field to its owner",
                 )
             )
         wrong = [] if found else misfits(patch, TEMPLATE, document.body, schema, target)
@@ -110,7 +110,7 @@ def unfit(
             target=target,
             field=str(error.path),
             file=f"{patch.file}/{file}",
-            remedy="correct the template; modelyard render shows what it came out as",
+            remedy="correct the template; modelyard render shows its output",
         )
         for error in errors
     )

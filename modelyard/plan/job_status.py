@@ -58,7 +58,7 @@ def _look_back(side: Drain) -> Finding | None:
         target=side.targets[0],
         field=f"drain.{side.side}",
         detail="; ".join((*seen.jobs[:5], "what is there stays there until training is switched to it again")),
-        remedy=f"let {side.name} finish them first, or submit them again to the other side",
+        remedy=f"let {side.name} finish them first, or submit them again to the other backend",
     )
 
 

@@ -20,7 +20,7 @@ from modelyard.stack import Stack, apply_waivers
 
 _PASSING: Final = "node.kubernetes.io/"
 """How the taints begin that Kubernetes itself puts on nodes and takes away again."""
-_SMALLER: Final = "ask for less, or add such nodes; where an autoscaler adds them, waive RES212"
+_SMALLER: Final = "request less, or add such nodes; where an autoscaler adds them, waive RES212"
 
 
 def notebook_job(

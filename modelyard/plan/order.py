@@ -215,7 +215,7 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
         jobs = f"; {whose} jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
         return f"replaces {_pods(target.replaces_pods, 'running ')}{jobs}"
     # What is nobody's workload and the stack's own has no pods.
-    return "" if target.managed and not target.role else "replaces no running pod"
+    return "" if target.managed and not target.role else "no running pod is replaced"
 
 
 def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
@@ -313,5 +313,5 @@ def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Ite
                 target=target.name,
                 field=f"{target.role}.gracePeriod",
                 detail=f"jobs may take up to {_span(JOB_SECONDS)}; pods that run now keep the grace period they have",
-                remedy="apply while no training job runs on this side",
+                remedy="apply while no training job runs on this backend",
             )

@@ -170,7 +170,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             f"{names} holds {field} and will write it again at its next sync",
             target=target,
             field=field,
-            remedy="tell it to ignore the field, or change the value in its own source",
+            remedy="configure it to ignore the field, or change the value in its source",
         )
     return Finding(
         "OWN001",

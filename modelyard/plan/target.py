@@ -169,7 +169,7 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
             target=key.name,
             field=str(problem.path),
             file=file,
-            remedy="correct the template; modelyard render shows what it came out as",
+            remedy="correct the template; modelyard render shows its output",
         )
     if rest:
         yield Finding(
@@ -177,7 +177,7 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
             Severity.ERROR,
             f"the patches of {key.name} do not make a {key.kind}: {few(rest)}",
             target=key.name,
-            remedy="modelyard render shows what the patches came out as",
+            remedy="modelyard render shows the output of the patches",
         )
 
 

@@ -89,7 +89,7 @@ def time_up() -> str:
 
 
 def _unfinished(running: tuple[Setting, str] | None) -> Finding:
-    remedy = "look for a loop that does not end, or compare fewer objects"
+    remedy = "look for an endless loop, or compare fewer objects"
     if running is None:
         return Finding("POL005", Severity.ERROR, f"no rule has judged this stack, {time_up()}", remedy=remedy)
     setting, target = running

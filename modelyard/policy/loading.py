@@ -284,7 +284,7 @@ def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
         try:
             found = list_folder(folder, policies.parent)
         except ReadError as error:
-            remedy = f"{error.remedy}: its rules judge nothing meanwhile"
+            remedy = f"{error.remedy}: until then its rules are not checked"
             finding = _error(f"{shown} cannot be listed: {error.reason}", remedy, shown)
             if finding not in findings:
                 findings.append(finding)

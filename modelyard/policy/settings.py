@@ -142,10 +142,10 @@ def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator
         remedy = f"did you mean {close}?" if close else "modelyard explain lists all codes"
         yield _error("POL001", f"there is no rule {plain(code)}", remedy), (code,)
     elif code.startswith(("CFG", "PAT")):
-        remedy = "drop it: a mistake is corrected where it stands"
+        remedy = "remove it: correct a mistake where it stands"
         yield _error("POL006", f"{code} is about mistakes in files, which have no level", remedy), (code,)
     elif choice.level in ("advisory", "disabled"):
-        remedy = f"take it out; a waiver of {code} says why, until when, and by whom"
+        remedy = f"remove it; a waiver of {code} says why, until when, and by whom"
         summary = f"{code} is a finding of the plan: its level cannot be lowered to {choice.level}"
         yield _error("POL006", summary, remedy), (code, "level")
     elif choice.params:

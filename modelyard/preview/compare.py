@@ -98,7 +98,7 @@ def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> St
         f"the file of stack {stack} is gone, and what was applied of it stays in the cluster",
         stack=stack,
         detail="no later apply touches it: its objects, the fields that modelyard set, and the GPUs they hold stay",
-        remedy=f"run `modelyard destroy {stack}` before the file goes: it needs the file",
+        remedy=f"run `modelyard destroy {stack}` before you delete the file: it needs the file",
         file=file,
     )
     return StackDiff(

@@ -97,7 +97,7 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
                 yield _error(summary, f"{restored}; a stack may pin it", _LOCK, 0)
         elif patch.sha256 == before[name]:
             if name not in after:
-                remedy = f"restore its line in {_LOCK}: a release is for good"
+                remedy = f"restore its line in {_LOCK}: a release never changes"
                 yield _error(f"released patch {shown} was un-released: its line in the lock is gone", remedy, _LOCK, 0)
         elif after.get(name, patch.sha256) == patch.sha256:
             newest = max(int(one[1:]) for one in library.patches[patch_name])

@@ -130,7 +130,7 @@ def _flag(span: Span, name: str) -> Problem:
         Kind.FLAG,
         span[0],
         f"{name} is experimental: a server refuses it unless it was started with its feature flag",
-        remedy="ask the server: modelyard check --prometheus URL; or write the query without it",
+        remedy="check it on the server (modelyard check --prometheus URL), or write the query without it",
     )
 
 

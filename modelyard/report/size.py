@@ -102,7 +102,7 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
         elif key == "gpus" and one.part is not None:
             origin = "one slice, as it names no number"
         elif key == "gpus":
-            origin = "nobody asked for a GPU" + (f"; its jobs need {estimated}" if needed else "")
+            origin = "no GPU is requested" + (f"; its jobs need {estimated}" if needed else "")
         elif key in ("cpu", "memory") and one.size.gpus and one.card is not None and value != needed:
             origin = "its GPUs" + (f"; its jobs need {estimated}" if estimated else "")
         else:
@@ -148,7 +148,9 @@ def _estimated(estimate: Estimate, numbers: dict[str, int], style: Style) -> lis
     )
     lines = table(rows, ("TERM", "VALUE", "FROM"), style, 4) if estimate.terms else []
     if estimate.missing:
-        lines += wrapped(f"{', '.join(estimate.missing)} would tell more", 13, style.columns, "    unknown")
+        lines += wrapped(
+            f"{', '.join(estimate.missing)} would make the estimate better", 13, style.columns, "    unknown"
+        )
     for note in estimate.notes:
         lines += wrapped(note, 13, style.columns, "    note")
     return lines

@@ -70,7 +70,7 @@ def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, st
     """The next step: a command, and the words around it."""
     if plan.blocked:
         code = next(finding.code for finding in plan.findings if finding.blocks)
-        return "correct the errors above; ", f"modelyard explain {code}", " tells more."
+        return "correct the errors above; ", f"modelyard explain {code}", " explains it."
     if not plan.acts:
         return "nothing to apply.", "", ""
     if saved:

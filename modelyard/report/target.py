@@ -150,4 +150,4 @@ def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
         # Of an object that did not say how many, the API server or a controller does.
         yield f"pods {before} → {after}" if before is not None else f"{count(after, 'pod')} from now on"
     elif noted and len(target.patches) == 1:
-        yield "only notes the patch"
+        yield "records the patch only"

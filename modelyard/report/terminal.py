@@ -119,4 +119,4 @@ def _taken(findings: Iterable[Finding], style: Style) -> list[str]:
     if not found:
         return []
     words = " and ".join(f"{count(number, 'field')} over from {owner}" for owner, number in found.items())
-    return list(map(style.dim, hanging(f"takes {words} (--notes names them)", 2, style.columns)))
+    return list(map(style.dim, hanging(f"takes {words} (list them with --notes)", 2, style.columns)))

@@ -266,7 +266,7 @@ def _of_format(
         return Mistake(path, codes.FORM, summary, f"write where it is in {_INSIDE[form]}, without ..")
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
     if form in ("dns-label", "label-key", "dns-letter", "server") and not isinstance(resolve(str(value)), str):
-        remedy = "take another: YAML would read it as a number or a word of its own in every object that has it"
+        remedy = "choose another: YAML reads it as a number or keyword in every object that has it"
     if form == "release" and (month := _month(str(value))):
         remedy = f'did you mean "{month}"?'
     return Mistake(path, codes.FORM, f"{full} is {said}, not {wanted}", remedy)

@@ -26,7 +26,7 @@ def test_saving_and_showing_a_plan(project: Any, run: Any) -> None:
     shown = run("show", "plans/dev.json").out
     missing = [line for line in result.out.splitlines() if line not in shown.splitlines()]
     # With its notes it need not say that notes tell more.
-    assert missing == ["takes 26 fields over from kubectl-client-side-apply (--notes names them)"]
+    assert missing == ["takes 26 fields over from kubectl-client-side-apply (list them with --notes)"]
 
 
 def test_a_part_keeps_its_place_in_the_order_of_the_whole(run: Any) -> None:

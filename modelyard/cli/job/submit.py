@@ -50,7 +50,7 @@ def run(args: Namespace) -> Exit:
         remedy = "only jobs of the stack, by their names, and notebooks (.ipynb) can be submitted"
         raise Stop(Exit.USAGE, f"{args.what!r} is neither a notebook nor the name of a job", remedy)
     if idle := [f"--{name}" for name in job_notebook.OPTIONS if getattr(args, name)]:
-        remedy = "jobs have all that in the stack file; a notebook is a file that ends in .ipynb"
+        remedy = "set these in the stack file for a job; a notebook is a file that ends in .ipynb"
         raise Stop(Exit.USAGE, f"{args.what} is no notebook, so {', '.join(idle)} cannot be given", remedy)
     root = project_root(args)
     stack = chosen_stack(root, args.stack)

@@ -121,7 +121,7 @@ def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
                 ("gpu", "allocation"),
                 "gpu.allocation multi_gpu belongs to Ray, a Celery replica trains its job on one GPU",
                 detail="Jobs run, but longer, and a model that needs the memory of several GPUs does not fit.",
-                remedy="nothing, where that will do; otherwise set training to ray",
+                remedy="nothing, if that is enough; otherwise set training to ray",
                 target=target,
             )
         )

@@ -129,6 +129,6 @@ def _told(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> Iter
             Severity.WARNING,
             where,
             f"{what} can never run: {why.unplaced.summary}",
-            "ask for less, or add such nodes; where an autoscaler adds them there is nothing to do",
+            "request less, or add such nodes; if an autoscaler adds them, ignore this",
             detail=why.unplaced.detail,
         )

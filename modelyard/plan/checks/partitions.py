@@ -117,7 +117,7 @@ def _made(stack: Stack, index: int, partition: Partition, node: Node, running: i
         remedy = f"drain it, then kubectl label node {node.name} --overwrite {MIG_LABEL}={partition.name}"
     elif partition.mode == "mig" and labels.get(STATE_LABEL) in ("failed", "pending"):
         problem = f"says that its layout is {labels[STATE_LABEL]}"
-        remedy = "see the log of the MIG manager there; pods on its GPUs keep it from changing them"
+        remedy = "read the log of the MIG manager there; pods on the GPUs keep it from dividing them"
     elif partition.mode == "mig" and labels.get(STRATEGY_LABEL, partition.strategy) != partition.strategy:
         problem = f"has the MIG strategy {labels[STRATEGY_LABEL]}, and not {partition.strategy}"
         remedy = f"set mig.strategy of the operator to {partition.strategy}: its setting wins over the configuration's"

@@ -120,7 +120,7 @@ def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Findi
             summary,
             target=target.name,
             detail=detail,
-            remedy=f"cancel what nobody needs any more, and wait for the rest: modelyard job list {stack.name}{where}",
+            remedy=f"cancel runs that are not needed, and wait for the rest: modelyard job list {stack.name}{where}",
         )
 
 
@@ -260,7 +260,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 Severity.WARNING,
                 ("flavors", index),
                 f"no node has the labels of flavor {flavor.name}",
-                "correct the flavor, or add such nodes; where an autoscaler adds them there is nothing to do",
+                "correct the flavor, or add such nodes; if an autoscaler adds them, ignore this",
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue
@@ -284,7 +284,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 Severity.WARNING,
                 ("flavors", index),
                 f"teams have quotas of {promised} {what} of {flavor.name}, and its nodes have {have}",
-                "lower the quotas to what there is; where an autoscaler adds nodes there is nothing to do",
+                "lower the quotas; if an autoscaler adds nodes, ignore this",
                 detail=f"{names}; {plural(len(fitting), 'node')}",
             )
     yield from _together(stack, promises)

@@ -137,7 +137,7 @@ def _repeated(
             line = document.keys[(section, first[key])][0]
             again = ", ".join(plain(part) for part in key if part)
             summary = f"{section}[{index}] is a second price of {again}, the first is on line {line}"
-            remedy = "keep one of them; nobody could tell which counts"
+            remedy = "keep one of them: which one counts is undefined"
             yield Mistake((section, index), codes.DUPLICATE_KEY, summary, remedy, at_key=True)
 
 

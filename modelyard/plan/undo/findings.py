@@ -35,7 +35,7 @@ def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
         f"{name} is no longer patched; an apply puts it back",
         target=name,
         detail=f"{holds}; {_back_words(body, back.ledger)}",
-        remedy="to keep the fields, keep a patch; modelyard ledger shows what each goes back to",
+        remedy="to keep the fields, keep a patch; modelyard ledger shows the value that each is restored to",
     )
 
 
@@ -61,7 +61,7 @@ def two_states(stack: Stack, names: Sequence[str]) -> Finding:
         file=stack.file,
         detail="another state of the same stack does, or this one was lost; an apply goes on from what the objects say "
         "of themselves, and a destroy from either state then puts all of it back",
-        remedy="keep one state, where everybody who applies reaches it: check PULUMI_BACKEND_URL and the backend of "
+        remedy="keep one state that everybody who applies can reach: check PULUMI_BACKEND_URL and the backend of "
         "Pulumi.yaml",
     )
 
@@ -121,7 +121,7 @@ def doubts(name: str, live: dict[str, Any], kept: ReversibleRequest) -> Iterator
             target=name,
             detail="its ledger is missing or cannot be read, and the engine's state does not know either; an undo "
             "drops them, and each takes its default",
-            remedy="nothing to do where that is right; else destroy, and apply the installer's own values afterwards",
+            remedy="if that is right, nothing to do; else destroy, and apply the installer's own values afterwards",
         )
     elif handed_over(live, known_ledger(live)) is not live:
         yield Finding(

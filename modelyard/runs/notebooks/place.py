@@ -52,7 +52,7 @@ def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) 
     if workspace.exists() and not workspace.is_dir():
         return (Problem(f"the workspace {workspace} is not a folder", "name the folder that is the volume here"),)
     if not workspace.is_dir():
-        remedy = "submit from Jupyter, or say with --workspace which folder here is the volume"
+        remedy = "submit from Jupyter, or name the folder of the volume on this machine with --workspace"
         return (Problem(f"the workspace {workspace} is not here", remedy),)
     try:
         root, real = workspace.resolve(), notebook.resolve()

@@ -195,7 +195,7 @@ class _Builder:
         place = (mark.line + 1, mark.column + 1)
         if key in frame.value and len(self._problems) <= MOST_COUNTED:
             what = f"{quoted(key)} is given twice, first on line {self.keys[path][0]}"
-            remedy = "keep one of them; readers disagree which counts"
+            remedy = "keep one of them: readers of YAML disagree which one counts"
             self._problems.append(Problem(codes.DUPLICATE_KEY, what, *place, remedy))
         self.keys[path] = place
 

@@ -71,7 +71,7 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
     if "error" in answer:
         summary = f"conda's solver finds no lock for environment {name}:\n{answer['error'].strip()}"
         if _UNSENT in answer["error"]:
-            remedy = "see that this machine reaches the channel, or name a mirror that it reaches"
+            remedy = "make the channel reachable from this machine, or name a mirror"
             raise SolvingError(summary, remedy, out_of_reach=True)
         raise SolvingError(summary, "correct its list or its channels")
     files = [Solved(one["url"], one["sha256"], one["python"]) for one in answer["files"]]

@@ -65,7 +65,7 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
     if remote.cluster is not None:
         for key in _CLUSTER:
             if (*where, "remote", key) in stack.positions:
-                remedy = f"drop it, or say it in {key} of its jobs" if key in ("timeLimit", "command") else "drop it"
+                remedy = f"remove it, or set it in {key} of its jobs" if key in ("timeLimit", "command") else "drop it"
                 why = "it has a cluster, and rents no machine"
                 yield _finding(stack, (*where, "remote", key), who, f"remote.{key}", why, remedy)
         yield from _shared(stack, where, resource, remote.cluster)

@@ -205,7 +205,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             # Training divides its model among workers, of which a machine that is elsewhere is one.
             divided = one.resource.type == "training" and one.resource.remote is None
             others = "give it more workers" if divided else "take a smaller model"
-            remedy = f"a machine has {MOST_GPUS} at most: take a GPU with more memory, or {others}"
+            remedy = f"a machine has {MOST_GPUS} at most: use a GPU with more memory, or {others}"
         yield stack.finding(
             "RES204",
             Severity.WARNING,

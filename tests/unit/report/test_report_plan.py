@@ -74,7 +74,7 @@ def test_new_objects_of_one_line_stand_together(dev: Plan) -> None:
     lines = plan_text(made)
     first = next(at for at, line in enumerate(lines) if line.startswith("1. + "))
     assert lines[first : first + 2] == [
-        "1. + deployment-api-server  training-route@v1  new · 1 pod · replaces no running pod",
+        "1. + deployment-api-server  training-route@v1  new · 1 pod · no running pod is replaced",
         "2. + deployment-model-service  model-service@v1  new · 2 pods · replaces 1 running pod",
     ]
 

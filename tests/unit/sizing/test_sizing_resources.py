@@ -127,7 +127,7 @@ def test_a_job_too_large_for_a_machine_is_not_hidden_by_one_beside_it(command: t
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config((resource,), (small, huge)), None, {})
     (found,) = check_jobs(stack, sized(stack.config))
     assert found.code == "RES204"
-    assert found.remedy == "a machine has 16 at most: take a GPU with more memory, or take a smaller model"
+    assert found.remedy == "a machine has 16 at most: use a GPU with more memory, or take a smaller model"
 
 
 def test_training_that_no_machine_holds_takes_more_workers() -> None:
@@ -135,7 +135,7 @@ def test_training_that_no_machine_holds_takes_more_workers() -> None:
     stack = Stack("dev", "f", "", config((Resource("it", "training", gpus=8),), (large,)), None, {})
     (found,) = [told for told in check_jobs(stack, sized(stack.config)) if told.code == "RES204"]
     assert found.summary == "gpus of resource it is 8, and its jobs are estimated to need 55"
-    assert found.remedy == "a machine has 16 at most: take a GPU with more memory, or give it more workers"
+    assert found.remedy == "a machine has 16 at most: use a GPU with more memory, or give it more workers"
 
 
 @pytest.mark.parametrize(
