@@ -337,7 +337,7 @@ def hidden_file(text: str, *documents: Any) -> list[str]:
     return hidden_lines(text.splitlines(), *documents)
 
 
-_BLOCK = re.compile(r"[|>][-+\d]*\s*")
+_BLOCK: Final = r"[|>][-+\d]*\s*"
 """What begins a text of several lines in YAML."""
 
 
@@ -347,7 +347,7 @@ def _line_by_line(secret: str) -> str:
     shown = []
     for line in lines:
         words = line.strip()
-        plain = not words or _BLOCK.fullmatch(words) or is_hidden_or_plain("", words.strip("\"'"))
+        plain = not words or re.fullmatch(_BLOCK, words) or is_hidden_or_plain("", words.strip("\"'"))
         shown.append(line if plain else line.replace(words, HIDDEN))
     return "".join(shown)
 

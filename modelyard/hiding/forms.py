@@ -16,9 +16,10 @@ _BEGINNINGS: Final = (
 )
 """How the forms of secrets begin."""
 TELLS: Final = re.compile(
-    r"[=?&{\[]|:[ \t]|://|[\"']:|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|--|-[apPuUbwkK]|(?i:bearer) |password\s|:\n|</"
-    r"|setenv |\bset[ -]|_header |login |pass:|/[a-zA-Z]+:\S|jdbc:oracle|sqlplus |<<<|hooks\.|webhook|echo|\([\"']"
-    rf"|{_BEGINNINGS}"
+    # Each begins with a letter of its own: so they are looked for at once.
+    r"=|\?|&|\{|\[|:[ \t]|://|\":|':|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|--|-[apPuUbwkK]|bearer |Bearer |BEARER |</"
+    r"|password\s|:\n|setenv |set[ -]|_header |login |pass:|/(?i:pass|pwd|pw|token|secret|api|auth|cred)\w*:|:oracle:"
+    rf"|sqlplus |<<<|hooks\.|webhook|echo|\(\"|\('|{_BEGINNINGS}"
 )
 """Without any of these a text holds nothing that the patterns find."""
 _USER = (
@@ -173,6 +174,7 @@ def hidden_text(text: str) -> str:
     if "@" in text:
         text = re.sub(_USER, _address, text) if "://" in text else text
         text = re.sub(_BARE_USER, _lead, text)
+        text = re.sub(_ORACLE, _lead, text) if ":oracle:" in text or "sqlplus " in text else text
     if "=" in text:
         text = re.sub(_QUERY, _parameter, text)
     words = text.lower()
@@ -406,7 +408,6 @@ _HEADERS: Final[_Rules] = (
     (("authorization",), _LOGIN, _login),
     (("cookie",), _COOKIE, _lead),
     (("bearer",), _BEARER, _lead),
-    (("jdbc:oracle", "sqlplus "), _ORACLE, _lead),
     (("hook", "telegram"), _WEBHOOK, _lead),
 )
 _NAMED: Final[_Rules] = (
