@@ -278,15 +278,16 @@ def secrets_in(value: Any) -> frozenset[str]:
 def _differing(value: Any, shown: Any) -> Iterator[str]:
     if shown is value:
         return
+    # A mapping or list that is hidden whole hides each value in it.
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _differing(inner, shown[key])
+            yield from _differing(inner, shown if shown == HIDDEN else shown[key])
     elif isinstance(value, list | tuple):
-        for inner, other in zip(value, shown, strict=True):
+        for inner, other in zip(value, [HIDDEN] * len(value) if shown == HIDDEN else shown, strict=True):
             yield from _differing(inner, other)
     elif shown == HIDDEN:
         yield from (line.strip() for line in str(value).splitlines() if line.strip())
-    elif isinstance(shown, str):
+    elif isinstance(shown, str) and isinstance(value, str):
         yield from _parts(value, shown)
 
 
@@ -436,7 +437,7 @@ def _places(text: str) -> list[tuple[int, int]]:
     """Where secrets stand in a text of YAML, the last first; none where it is no YAML."""
     if len(text) > _LONGEST:
         return []
-    from modelyard.hiding.documents import placed
+    from modelyard.hiding.documents import Placed, placed
 
     with suppress(ValueError, RecursionError):
         documents = placed(text)
@@ -450,11 +451,11 @@ def _hidden_places(value: Any, shown: Any) -> Iterator[tuple[int, int]]:
         return
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _hidden_places(inner, shown[key])
+            yield from _hidden_places(inner, shown if shown == HIDDEN else shown[key])
     elif isinstance(value, list):
-        for inner, other in zip(value, shown, strict=True):
+        for inner, other in zip(value, [HIDDEN] * len(value) if shown == HIDDEN else shown, strict=True):
             yield from _hidden_places(inner, other)
-    elif shown == HIDDEN:
+    elif shown == HIDDEN and isinstance(value, Placed):
         yield value.start, value.end
 
 

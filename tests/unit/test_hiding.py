@@ -4,13 +4,25 @@ import base64
 import json
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from modelyard.cluster.recorded import load_recorded, write_recorded
-from modelyard.hiding import CHANGED, HIDDEN, hidden, hidden_below, hidden_pair, hidden_text, hidden_words, is_secret
+from modelyard.hiding import (
+    CHANGED,
+    HIDDEN,
+    hidden,
+    hidden_below,
+    hidden_file,
+    hidden_pair,
+    hidden_text,
+    hidden_words,
+    is_secret,
+    secrets_in,
+)
 from tests.unit.plan.conftest import ROOT
 
 SECRETS = (
@@ -568,3 +580,37 @@ def test_hiding_takes_time_by_the_length_of_a_text_and_not_by_its_square(begin: 
     began = time.process_time()
     hidden({"a": begin + part * 40_000})
     assert time.process_time() - began < 10  # by the square, some minutes
+
+
+SHAPES = (None, [], {}, "x", 5, True, ["a"], {"a": 1}, [{}], {"kind": ["a"]}, {"kind": {}})
+OBJECTS = (
+    {
+        "kind": "Secret",
+        "metadata": {"name": "a", "ownerReferences": [{"kind": "Secret", "name": "x"}]},
+        "data": {"a": "eA=="},
+        "stringData": {"b": "c"},
+    },
+    {"kind": "ConfigMap", "data": {"x": "kind: Secret\ndata:\n  a: b\n", "password": "p"}},
+    {"kind": "Pod", "spec": {"containers": [{"args": ["--password", "x"], "env": [{"name": "TOKEN", "value": "x"}]}]}},
+    {"kind": "Credential", "data": {"a": "b"}, "tls": {"key": "x"}},
+)
+
+
+@pytest.mark.parametrize("body", OBJECTS, ids=lambda body: body["kind"])
+def test_nothing_in_a_strange_place_is_a_crash(body: Any) -> None:
+    """Each value of an object is replaced by each other shape of value."""
+
+    def places(value: Any) -> Iterator[tuple[Any, Any]]:
+        for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
+            yield value, key
+            if isinstance(inner, dict | list):
+                yield from places(inner)
+
+    for holder, key in list(places(body)):
+        before = holder[key]
+        for shape in SHAPES:
+            holder[key] = shape
+            hidden(body)
+            secrets_in(body)
+            hidden_file(json.dumps(body, indent=1), body)
+        holder[key] = before
