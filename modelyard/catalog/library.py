@@ -11,6 +11,7 @@ from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_f
 from modelyard.findings import Finding, Severity, first
 from modelyard.stack.words import did_you_mean, plain
 from modelyard.stack.yaml.document import parse, parse_plain
+from modelyard.timelimit import TimeBudget, TimeUp
 from modelyard.untrusted import BadSchema, Checker, cost_of
 
 PATCHES_FOLDER = "patches"
@@ -35,6 +36,10 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 META_KEYS = ("description", "phase", "mode", "cluster", "when", "after", "overrides", "params")
 MAX_FILE = 256 * 1024
 """Bytes of the largest patch file that is read."""
+SECONDS = 10.0
+"""Longest that reading the patches of a project may take; their schemas have patterns that are compiled."""
+BUDGET = TimeBudget(total=30.0, refill=0.1)
+"""What reading those of several projects, such as both commits of a preview, may take together."""
 
 
 class Meta(NamedTuple):
@@ -136,6 +141,24 @@ def load_library(root: Path) -> Library:
         )
         for number in bad_lines
     )
+    at = [PATCHES_FOLDER]
+    try:
+        # Anybody may have written them. Each file has its limits, and all together have this one.
+        with BUDGET.limit(SECONDS):
+            _load_all(folder, root, patches, findings, at)
+    except TimeUp:
+        summary = f"{at[-1]} was still being read after {SECONDS:g} seconds; patches behind it are not known"
+        remedy = "take patches out, or make the patterns of their schemas shorter and their repetitions fewer"
+        findings.append(_error("PAT009", at[-1], summary, remedy))
+        return Library(patches, tuple(findings), frozenset(locked))
+    _compare_with_lock(patches, locked, lock_name, lines, findings)
+    return Library(patches, tuple(findings), frozenset(locked))
+
+
+def _load_all(
+    folder: Path, root: Path, patches: dict[str, dict[str, PatchVersion]], findings: list[Finding], at: list[str]
+) -> None:
+    """Adds every version; ``at`` gets the folder of each as its turn comes."""
     for place in _listed(folder, root, findings):
         if not place.is_dir() or place.name.startswith((".", "_")):
             continue
@@ -143,13 +166,12 @@ def load_library(root: Path) -> Library:
         for version in _listed(place, root, findings):
             if not version.is_dir() or version.name.startswith((".", "_")):
                 continue
+            at.append(version.relative_to(root).as_posix())
             loaded = _load_version(version, place.name, findings)
             if loaded is not None:
                 versions[version.name] = loaded
         if versions:
             patches[place.name] = dict(sorted(versions.items(), key=lambda item: -int(item[0][1:])))
-    _compare_with_lock(patches, locked, lock_name, lines, findings)
-    return Library(patches, tuple(findings), frozenset(locked))
 
 
 def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:
