@@ -1,7 +1,8 @@
 """Accounts with the rights of ``examples/rbac``, whole or with one right less."""
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,18 +55,20 @@ def role_of(right: Right) -> dict[str, Any]:
     return next(one for one in roles if one["metadata"]["name"] == right.role)
 
 
-def without(right: Right) -> dict[str, Any]:
-    """The role of a right, which it no longer gives."""
-    role = role_of(right)
-    return {**role, "rules": [part for number, rule in enumerate(role["rules"]) for part in _rest(right, number, rule)]}
+def without(*taken: Right) -> dict[str, Any]:
+    """The role of some rights, which it no longer gives."""
+    role = role_of(taken[0])
+    assert {right.role for right in taken} == {role["metadata"]["name"]}
+    return {**role, "rules": [part for number, rule in enumerate(role["rules"]) for part in _rest(taken, number, rule)]}
 
 
-def _rest(right: Right, number: int, rule: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if number != right.rule:
+def _rest(taken: Iterable[Right], number: int, rule: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    gone = {(right.resource, right.verb) for right in taken if right.rule == number}
+    if not gone:
         yield rule
         return
     for resource in rule["resources"]:
-        verbs = [verb for verb in rule["verbs"] if (resource, verb) != (right.resource, right.verb)]
+        verbs = [verb for verb in rule["verbs"] if (resource, verb) not in gone]
         if verbs:
             yield {**rule, "resources": [resource], "verbs": verbs}
 
@@ -75,6 +78,7 @@ class Account:
 
     def __init__(self, lab: Lab, use: str, folder: Path) -> None:
         self.lab, self.use = lab, use
+        self._log = lab.folder / "logs" / "audit.log"
         self.user = f"system:serviceaccount:{NAMESPACE}:modelyard-{use}"
         lab.kubectl("apply", f"--filename={FOLDER / use}.yaml")
         token = lab.request(
@@ -91,25 +95,40 @@ class Account:
 
     def used(self) -> set[tuple[str, str, str]]:
         """What the account was allowed to do so far: group, resource and verb of each request."""
-        found = set()
-        for line in (self.lab.folder / "logs" / "audit.log").read_text(encoding="utf-8").splitlines():
-            event = json.loads(line)
-            of, allowed = event.get("objectRef", {}), event["annotations"].get("authorization.k8s.io/decision")
-            if (event["user"]["username"], allowed) == (self.user, "allow") and "resource" in of:
-                resource = "/".join(filter(None, (of["resource"], of.get("subresource"))))
-                found.add((of.get("apiGroup", ""), resource, event["verb"]))
+        return {what for answer, what in self.asked() if answer == "allow"}
+
+    def asked(self, since: int = 0) -> Counter[tuple[str, tuple[str, str, str]]]:
+        """How often the account was allowed (``allow``) or refused (``forbid``) what: group, resource and verb.
+
+        ``since`` is what ``now`` said before.
+        """
+        found: Counter[tuple[str, tuple[str, str, str]]] = Counter()
+        with self._log.open(encoding="utf-8") as log:
+            log.seek(since)
+            for line in log:
+                event = json.loads(line)
+                of, answer = event.get("objectRef", {}), event["annotations"].get("authorization.k8s.io/decision")
+                if event["user"]["username"] == self.user and "resource" in of:
+                    resource = "/".join(filter(None, (of["resource"], of.get("subresource"))))
+                    found[answer, (of.get("apiGroup", ""), resource, event["verb"])] += 1
         return found
 
+    def now(self) -> int:
+        """Where the log of requests ends."""
+        return self._log.stat().st_size
+
     @contextmanager
-    def without(self, right: Right) -> Iterator[None]:
-        """Takes one right away, as far as the API server goes by it, and gives it back."""
-        self._put(without(right))
-        self._await(right, allowed=False)
+    def without(self, *taken: Right) -> Iterator[None]:
+        """Takes rights of one role away, as far as the API server goes by it, and gives them back."""
+        self._put(without(*taken))
+        for right in taken:
+            self._await(right, allowed=False)
         try:
             yield
         finally:
-            self._put(role_of(right))
-            self._await(right, allowed=True)
+            self._put(role_of(taken[0]))
+            for right in taken:
+                self._await(right, allowed=True)
 
     def _put(self, role: dict[str, Any]) -> None:
         answer = self.lab.request("PUT", f"{_ROLES}/{role['metadata']['name']}", role)

@@ -1,16 +1,23 @@
 """The roles in ``examples/rbac`` are enough for their use, and none of their rights is superfluous."""
 
 import json
+import re
+import signal
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from lab import Lab
 from modelyard.plan import FIELD_MANAGER
 from tests.lab.environment import NAMESPACE, Done, Environment, environment
 from tests.lab.rights import Account, Right, rights
+from tests.lab.started import started, tell
 from tests.lab.test_pool import config
 from tests.lab.test_pulumi_managed import manage
 
@@ -108,8 +115,22 @@ def refusal(done: Done) -> str:
 
 
 def named(right: Right, done: Done) -> bool:
-    """Whether a command says that this very right is missing."""
-    return right.resource.partition("/")[0] in refusal(done)
+    """Whether a command says that this very right is missing: in the API server's words, which have the verb, or in
+    its own, which have one word for get and list.
+    """
+    said = refusal(done)
+    refused = set(re.findall(r'cannot (\w+) resource "([^"]+)"', said))
+    if refused:
+        return (right.verb, right.resource) in refused
+    own = "|".join({"get": ("read",), "list": ("read", "list")}.get(right.verb, ()))
+    return bool(own and re.search(rf"may not (?:{own}) [^:;]*\b{right.resource.partition('/')[0]}\b", said))
+
+
+@pytest.mark.parametrize("use", ["read", "plan", "apply", "jobs"])
+def test_no_right_is_given_twice(use: str) -> None:
+    """Neither by two rules nor for a namespace where it is given for all."""
+    every = [(right.group, right.resource, right.verb) for right in rights(use)]
+    assert len(every) == len(set(every))
 
 
 @pytest.mark.parametrize(("use", "command"), [("read", ("record", "dev")), ("plan", ("plan", "dev", "--live"))])
@@ -243,26 +264,153 @@ def test_applying_needs_what_a_live_plan_needs() -> None:
     assert given("plan") <= given("apply")
 
 
-def test_applying(tmp_path: Path) -> None:
-    """From the first apply over a change to the destroy, with nothing but the role's rights."""
-    with environment("dev", tmp_path) as env:
+WARNED = ("resourcequotas", "horizontalpodautoscalers")
+"""Kinds whose list a plan can do without: it warns, and an apply goes on."""
+
+
+def test_an_apply_is_refused_where_its_plan_lacks_a_right(platform: Environment, tmp_path: Path) -> None:
+    account = Account(platform.lab, "apply", tmp_path)
+    superfluous = []
+    for right in rights("apply"):
+        if (right.group, right.resource, right.verb) not in given("plan"):
+            continue
+        warned = right.verb == "list" and right.resource in WARNED
+        with account.without(right):
+            done = outcome(platform, account, *(("plan", "dev", "--live") if warned else ("apply", "dev", "--yes")))
+        if not named(right, done) or (done.returncode == 0) != warned:
+            superfluous.append(str(right))
+    assert superfluous == []
+
+
+class Applying(NamedTuple):
+    """A stack that only ever an account with the rights for applying has applied."""
+
+    env: Environment
+    account: Account
+
+    def passes(self, *command: str) -> float:
+        """Runs a command, which has all the rights that it needs; how many seconds it took."""
+        began = time.monotonic()
+        done = outcome(self.env, self.account, *command)
+        assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
+        return time.monotonic() - began
+
+    def change(self, value: str, *kinds: str) -> None:
+        """Asks for another annotation of the pods, or of the Service."""
+        bodies = {
+            "deployment": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"metadata": {}}}},
+            "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}},
+        }
+        for kind in kinds:
+            body = bodies[kind]
+            inner = body["spec"]["template"]["metadata"] if "spec" in body else body["metadata"]
+            inner["annotations"] = {"example.com/turn": value}
+            folder = self.env.folder / "patches" / f"turn-{kind}" / "v1"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "meta.yaml").write_text("description: Another turn.\nparams: {}\n")
+            (folder / "schema.json").write_text('{"type": "object", "properties": {}}')
+            text = f"# target: {kind}-model-service\n\n{yaml.safe_dump(body)}"
+            (folder / "patch.yaml.j2").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def applying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applying]:
+    """After the first apply, with nothing but the role's rights."""
+    folder = tmp_path_factory.mktemp("applying")
+    with environment("dev", folder) as env:
         env.lab.install_crds()
         manage(env)
-        # Only its operator makes a ScaledObject ready.
-        pool = {**POOL, "autoscaling": {"mode": "none"}}
-        config(env, **pool)
+        config(env, **POOL)
         env.init()
-        account = Account(env.lab, "apply", tmp_path)
+        account = Account(env.lab, "apply", folder)
+        env.env["KUBECONFIG"] = str(account.kubeconfig)
+        found = Applying(env, account)
+        found.change("first", "deployment", "service")
+        with ready_scalers(env.lab):
+            found.passes("apply", "dev", "--yes")
+        yield found
 
-        def passes(*command: str) -> None:
-            done = outcome(env, account, *command)
-            assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
 
-        passes("apply", "dev", "--yes")
-        config(env, **{**pool, "flavors": [], "teams": [], "priorities": []})
-        passes("apply", "dev", "--yes")
-        passes("drift", "dev")
-        passes("destroy", "dev", "--yes")
-        # An apply begins with a live plan, which needs each of its rights. Of the others Pulumi's message names none
-        # that is missing, so they have to be in use. Here no ScaledObject is deleted.
-        assert given("apply") - given("plan") - account.used() == {("keda.sh", "scaledobjects", "delete")}
+@contextmanager
+def ready_scalers(lab: Lab) -> Iterator[None]:
+    """Says of each ScaledObject that it is ready, as KEDA does."""
+    over = Event()
+    status = json.dumps({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    of = ("scaledobjects", f"--namespace={NAMESPACE}")
+
+    def work() -> None:
+        while not over.wait(0.5):
+            for name in lab.kubectl("get", *of, "--output=name", check=False).stdout.split():
+                lab.kubectl(
+                    "patch", name, of[1], "--subresource=status", "--type=merge", f"--patch={status}", check=False
+                )
+
+    thread = Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_what_goes_is_not_deleted_without_the_right(applying: Applying) -> None:
+    (right,) = (one for one in rights("apply") if (one.resource, one.verb) == ("scaledobjects", "delete"))
+    less = {**POOL, "autoscaling": {"mode": "none"}, "flavors": [], "teams": [], "priorities": []}
+    config(applying.env, **less)
+    with applying.account.without(right):
+        done = outcome(applying.env, applying.account, "apply", "dev", "--yes")
+    assert done.returncode != 0
+    assert named(right, done), done.stdout + done.stderr
+    applying.passes("apply", "dev", "--yes")
+    applying.passes("drift", "dev")
+
+
+LISTED = {"replicasets": ("deployment", 15), "persistentvolumeclaims": ("deployment", 15), "endpoints": ("service", 30)}
+"""What Pulumi lists while a step goes on: the kind of the step, and more seconds than an apply of it takes."""
+
+
+@pytest.mark.parametrize("resource", LISTED)
+def test_a_step_does_not_end_without_the_right_to_list(applying: Applying, resource: str) -> None:
+    (right,) = (one for one in rights("apply") if (one.resource, one.verb) == (resource, "list"))
+    env, account = applying.env, applying.account
+    kind, longest = LISTED[resource]
+    applying.change(f"without {resource}", kind)
+    began = account.now()
+    with account.without(right), started(env, "apply", "dev", "--yes") as run:
+        assert not run.over(longest)
+        tell([run.process.pid], signal.SIGINT)
+        code, *_ = run.end()
+    assert code != 0
+    assert account.asked(began)["forbid", right[3:]]
+    assert applying.passes("apply", "dev", "--yes") < longest
+
+
+def test_without_the_rights_to_watch_a_step_lists_again_and_again(applying: Applying) -> None:
+    watching = [right for right in rights("apply") if right.verb == "watch"]
+    lists = [(right.group, right.resource, "list") for right in watching]
+    env, account = applying.env, applying.account
+    applying.change("watched", "deployment", "service")
+    began = account.now()
+    applying.passes("apply", "dev", "--yes")
+    usual = account.asked(began)
+    applying.change("not watched", "deployment", "service")
+    began = account.now()
+    with account.without(*watching):
+        done = outcome(env, account, "apply", "dev", "--yes")
+    asked = account.asked(began)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [str(right) for right in watching if not asked["forbid", right[3:]]] == []
+    assert [what for what in lists if asked["allow", what] <= usual["allow", what]] == []
+
+
+def test_pulumi_up_has_the_same_rights(applying: Applying) -> None:
+    applying.change("pulumi up", "deployment", "service")
+    run = applying.env.up()
+    assert run.changed == ["deployment-model-service", "service-model-service"]
+    assert "forbidden" not in run.output
+
+
+def test_every_right_for_applying_is_used_until_nothing_is_left(applying: Applying) -> None:
+    applying.passes("destroy", "dev", "--yes")
+    assert given("apply") - given("plan") - applying.account.used() == set()
