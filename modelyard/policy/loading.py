@@ -72,12 +72,13 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
     changed: tuple[Finding, ...] = ()
     assertions: list[Rule] = []
     late: tuple[Finding, ...] = ()
-    at = [f"{FOLDER}/{RULES}"]
+    at = [f"{FOLDER}/{ASSERTIONS}"]
     try:
         # Anybody may have written what is read here. Each file has its limits, and all together have this one.
         with BUDGET.limit(SECONDS):
-            changed = changed_rules(base, root, findings) if base is not None else ()
             _assertions(folder, assertions, findings, at)
+            at.append(f"{FOLDER}/{RULES}")
+            changed = changed_rules(base, root, findings) if base is not None else ()
     except TimeUp:
         late = (_late(at[-1]),)
     for rule in (*python, *assertions):
@@ -238,8 +239,8 @@ def _assertions(folder: Path, found: list[Rule], findings: list[Finding], at: li
 def _late(shown: str) -> Finding:
     """What to say where the time for reading policies is up."""
     return _error(
-        f"{shown} was still being read {time_up()}; assertions behind it judge nothing",
-        "take assertions out, or make their patterns shorter and their repetitions fewer",
+        f"{shown} was still being read {time_up()}; what is behind it was not read",
+        "take policies out, or make the patterns of assertions shorter and their repetitions fewer",
         shown,
     )
 

@@ -1,5 +1,6 @@
 """Planning the stacks of a project at two commits."""
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
@@ -93,7 +94,7 @@ def _unlisted(folder: Path) -> Iterator[OSError]:
             except OSError as error:
                 errors.append(error)
     # That there is no such folder, or something else, is for whoever reads it to tell.
-    return (error for error in errors if not isinstance(error, FileNotFoundError | NotADirectoryError))
+    return (error for error in errors if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 
 
 def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) -> Iterator[StackDiff | None]:

@@ -38,13 +38,17 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "blocked"),
     [
-        (("plan", "dev", "--out", "Pulumi.yaml/plan.json"), "Pulumi.yaml"),
-        (("render", "dev", "--out", "Pulumi.yaml"), "Pulumi.yaml"),
-        (("render", "dev", "--format", "kustomize", "--out", "Pulumi.yaml/x"), "Pulumi.yaml"),
-        (("plan", "dev", "--out", "stacks"), "stacks"),
+        (("plan", "dev", "--out", "notes/plan.json"), "notes"),
+        (("render", "dev", "--out", "notes"), "notes"),
+        (("render", "dev", "--format", "kustomize", "--out", "notes/x"), "notes"),
+        (("plan", "dev", "--out", "folder"), "folder"),
     ],
 )
-def test_an_output_path_that_cannot_be_written(refused: Any, words: tuple[str, ...], blocked: str) -> None:
+def test_an_output_path_that_cannot_be_written(
+    project: Any, refused: Any, words: tuple[str, ...], blocked: str
+) -> None:
+    (project.root / "notes").write_text("a file")
+    (project.root / "folder").mkdir()
     result = refused(*words, code=2)
     assert result.err.startswith("error: ")
     assert blocked in result.err

@@ -113,7 +113,7 @@ def test_files_have_no_colours(project: Project, run: Run) -> None:
         (("--output", "a.sarif", "--output", "report", "--format", "junit"), "nothing says the format of report"),
         (("--format", "github", "--output", "report"), "nothing says the format of report"),
         (("--format", "yaml"), "invalid choice: 'yaml'"),
-        (("--output", "stacks/Pulumi.dev.yaml/a.sarif"), "stacks/Pulumi.dev.yaml cannot be used"),
+        (("--output", "stacks/Pulumi.dev.yaml/a.sarif"), "is among the files that the project is made of"),
         (("--output", "."), "nothing says the format of ."),
     ],
 )
