@@ -23,7 +23,7 @@ class Exit(IntEnum):
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
-    Exit.FINDINGS: "a finding of severity error, drift, a list without a lock, or a run that is refused or has no log",
+    Exit.FINDINGS: "a finding of severity error, drift, a list without a lock, a run refused or without a log",
     Exit.USAGE: "bad input or usage",
     Exit.UNREACHABLE: "cluster, engine, tool, package index or Prometheus server not reachable",
     Exit.STALE: "the plan is stale: inputs or starting state have changed",

@@ -87,7 +87,7 @@ def test_names_that_yaml_would_take_for_something_else(project: Any, refused: An
     assert set(result.errors) == {"CFG018"}
     for place in ("resources[0].name", "jobs[0].name", "jobs[0].resource"):
         assert f'{place} is "{name}", not a Kubernetes name' in result.words
-    assert "YAML would read it as" in result.words
+    assert "YAML reads it as" in result.words
 
 
 def test_a_job_whose_workers_could_not_find_each_other(project: Any, refused: Any) -> None:
@@ -180,7 +180,7 @@ def test_the_name_of_a_variable_and_its_value_are_told_both(project: Any, refuse
 @pytest.mark.parametrize(
     ("before", "after", "code", "said"),
     [
-        ("resource: deep, ", "resource: deep, team: visin, ", "RES210", "names the team visin, which there is not"),
+        ("resource: deep, ", "resource: deep, team: visin, ", "RES210", "names the team visin, which is not defined"),
         ("resource: deep, ", "resource: deep, priority: high, ", "RES210", "names the priority high"),
         ("gpus: 1", "gpus: 1, team: visin", "RES210", "resource deep names the team visin"),
         ("gpus: 1", "gpus: 1, gpu: H1000", "RES208", "H1000, which is in no table"),

@@ -90,7 +90,7 @@ def test_a_mistake_has_its_line_and_stops_writing(remote: Any, run: Any) -> None
     remote.edit(("provider: lam\n", "provider: lan\n"))
     result = run("remote", "dev", "--write", "out/remote")
     assert result.code == 1
-    assert "resource far is at provider lan, which there is not" in result.words
+    assert "resource far is at provider lan, which is not defined" in result.words
     assert "Pulumi.dev.yaml:" in result.text
     assert "nothing was written" in result.err
     assert not (remote.root / "out/remote").exists()

@@ -30,7 +30,7 @@ def test_each_resource_has_what_it_gets_and_why(jobs: Any, run: Any) -> None:
     assert lines[0] == "dev: 3 resources, 3 jobs"
     assert "memory 16Gi the stack file, below the 39Gi that its jobs need" in lines
     assert "data 14.9 GiB 50,000,000 rows × 40 columns × 8 bytes [1]" in lines
-    assert "gpus 0 nobody asked for a GPU" in lines
+    assert "gpus 0 no GPU is requested" in lines
     assert "gpus 1 the stack file; its jobs need 1" in lines
     unknown = " ".join(lines)
     assert "unknown requestRate, requestTime, sequence, model.layers, model.keyValueHeads, model.headSize" in unknown
@@ -70,7 +70,7 @@ RUNS = """
             "2 the largest of its jobs",
             "9 its jobs: 8 + 1",
             "42Gi its jobs: 39Gi + 3Gi",
-            "0 nobody asked for a GPU",
+            "0 no GPU is requested",
             id="on shared pods they add up",
         ),
         pytest.param(
@@ -155,7 +155,7 @@ def test_the_plan_and_the_check_tell_what_is_wrong(jobs: Any, run: Any) -> None:
         result = run(verb, "dev")
         words = " ".join((result.out + result.err).split())
         assert result.code == 1, verb
-        assert "RES201 job clicks is on resource featurs, which there is not" in words
+        assert "RES201 job clicks uses resource featurs, which is not defined" in words
         assert "did you mean features?" in words
 
 

@@ -358,7 +358,7 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
             "no credentials for its model",
             "REM003",
         ),
-        (away(model=Place("pond", "models")), ALONE, "bucket pond, which there is not", "RES214"),
+        (away(model=Place("pond", "models")), ALONE, "bucket pond, which is not defined", "RES214"),
         (AWAY, ALONE._replace(trials=3), "a remote job is one run", "REM016"),
         (AWAY, ALONE._replace(engine="ray"), "a remote job has one worker", "REM016"),
         (

@@ -10,7 +10,7 @@ import pytest
 from lab import build as builder
 from lab import golang
 from lab.errors import LabError
-from lab.tools import TOOLS, Copy, Tool
+from lab.tools import TOOLS, VALE, Copy, Tool
 
 ROOT = Path(__file__).resolve().parents[3]
 FAKE_GO = """#!/bin/sh
@@ -175,4 +175,4 @@ def test_every_tool_of_the_table_has_its_pinned_module() -> None:
         )
         assert all(copy.module in module for copy in tool.copies)
     folders = {path.parent.name for path in (ROOT / "lab").glob("*/go.mod")}
-    assert folders == {tool.name for tool in TOOLS}
+    assert folders == {tool.name for tool in (*TOOLS, VALE)}

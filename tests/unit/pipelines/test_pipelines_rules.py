@@ -40,7 +40,7 @@ def test_a_sound_pipeline_has_no_findings() -> None:
         (with_stages(PREPARE, FIT, FIT), "PIP001", "pipelines[0].stages[2].name", "has the stage train twice"),
         (with_stages(PREPARE, Stage("x")), "PIP002", "pipelines[0].stages[1]", "neither a job nor a rollout"),
         (with_stages(Stage("x", "fit", "chat")), "PIP002", "pipelines[0].stages[0]", "both a job and a rollout"),
-        (with_stages(Stage("x", "fitt")), "PIP002", "pipelines[0].stages[0].job", "which there is not"),
+        (with_stages(Stage("x", "fitt")), "PIP002", "pipelines[0].stages[0].job", "which is not defined"),
         (with_stages(Stage("x", "assistant")), "PIP002", "pipelines[0].stages[0].job", "which has no command"),
         (with_stages(Stage("x", rollout="nope", reads=("raw",))), "PIP002", "pipelines[0].stages[0].rollout", "no res"),
         (
@@ -83,7 +83,7 @@ def test_a_sound_pipeline_has_no_findings() -> None:
             "inputs",
         ),
         (NIGHTLY._replace(artifacts=None), "PIP008", "pipelines[0]", "writes data-set, model, and says nowhere"),
-        (NIGHTLY._replace(artifacts=Place("lace", "x")), "PIP008", "pipelines[0].artifacts", "which there is not"),
+        (NIGHTLY._replace(artifacts=Place("lace", "x")), "PIP008", "pipelines[0].artifacts", "which is not defined"),
         (NIGHTLY._replace(inputs={"raw": Place("lace", "x")}), "PIP008", "pipelines[0].inputs.raw", "the input raw"),
     ],
 )

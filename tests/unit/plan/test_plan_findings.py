@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from modelyard.plan.places import place_in_patch
 
 from modelyard.findings import Finding, Severity
+from modelyard.plan.build import place_in_patch
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.trace import place_field
 

@@ -156,7 +156,7 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
         (
             SHARED._replace(flavor="a11"),
             "PAR002",
-            "partition shared divides the nodes of flavor a11, which there is not",
+            "partition shared divides the nodes of flavor a11, which is not defined",
         ),
     ],
 )
@@ -267,7 +267,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
 @pytest.mark.parametrize(
     ("resource", "code", "summary"),
     [
-        (CHAT._replace(partition="shard"), "PAR011", "resource chat is on partition shard, which there is not"),
+        (CHAT._replace(partition="shard"), "PAR011", "resource chat uses partition shard, which is not defined"),
         (
             CHAT._replace(partition="small"),
             "PAR011",

@@ -75,7 +75,7 @@ def test_nothing_is_wrong_with_a_locked_environment(root: Path) -> None:
         (("six]}", "six], conda: [numpy]}"), "ENV005", 6, "it changed"),
         ((', pip: ["pandas>=2", six]', ""), "ENV002", 6, "has no packages"),
         (('pip: ["pandas>=2", six]', "requirements: a.txt"), "ENV002", 6, "a.txt is not there"),
-        (("environment: tabular", "environment: tabula"), "ENV003", 10, "tabula, which there is not"),
+        (("environment: tabular", "environment: tabula"), "ENV003", 10, "tabula, which is not defined"),
         (("gpus: 1}", "gpus: 1, environment: nope}"), "ENV003", 8, "resource deep names the environment nope"),
         (('image: "notebooks:1"', "environment: nope"), "ENV003", 11, "notebooks names the environment nope"),
         (("name: tabular", "name: other"), "ENV004", 6, "other is not locked"),

@@ -182,7 +182,7 @@ def test_a_setting_is_compared_in_its_own_words() -> None:
 
 def test_a_resource_that_there_is_not() -> None:
     (found, _unused) = findings(CLICKS, resources=(Resource("feature", "dataset"),))
-    assert found == ("RES201", "job clicks is on resource features, which there is not")
+    assert found == ("RES201", "job clicks uses resource features, which is not defined")
 
 
 def test_a_resource_of_another_type() -> None:
