@@ -17,7 +17,6 @@ def _patterns(number: int) -> str:
 
 SLOW = {
     "patterns": ("schema.json", _patterns),
-    "values": ("schema.json", lambda n: json.dumps({"examples": [[{"a": n}] * 5 for _ in range(3000)]})),
     "large YAML": ("meta.yaml", lambda n: f"description: a\nparams: [{'{b: c}, ' * 20_000}{n}]\n"),
 }
 
