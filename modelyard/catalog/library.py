@@ -288,14 +288,14 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
         return None
     when = value.get("when", {})
     return Meta(
-        value.get("description", ""),
-        value.get("phase", "normal"),
-        None if when == "listed" else when,
-        tuple(map(str, value.get("after", ()))),
-        tuple(map(str, value.get("overrides", ()))),
-        {str(name): str(path) for name, path in value.get("params", {}).items()},
-        value.get("mode", "patched"),
-        value.get("cluster", "platform"),
+        description=value.get("description", ""),
+        phase=value.get("phase", "normal"),
+        when=None if when == "listed" else when,
+        after=tuple(map(str, value.get("after", ()))),
+        overrides=tuple(map(str, value.get("overrides", ()))),
+        params={str(name): str(path) for name, path in value.get("params", {}).items()},
+        use=value.get("mode", "patched"),
+        side=value.get("cluster", "platform"),
     )
 
 

@@ -55,12 +55,12 @@ def run(args: Namespace) -> Exit:
         what = What(args.live, by, server, args.verbose)
         found = list(each(tuple(files.values()), partial(_check, root, what)))
     checked = Checked(
-        ordered(finding for one in found for finding in one.findings),
-        {name: path.relative_to(root).as_posix() for name, path in files.items()},
-        frozenset(name for name, one in zip(files, found, strict=True) if not one.planned),
-        folder_in_repository(root),
-        rules,
-        os.environ.get("MODELYARD_DOCS_URL", ""),
+        findings=ordered(finding for one in found for finding in one.findings),
+        stacks={name: path.relative_to(root).as_posix() for name, path in files.items()},
+        unplanned=frozenset(name for name, one in zip(files, found, strict=True) if not one.planned),
+        folder=folder_in_repository(root),
+        rules=rules,
+        documentation=os.environ.get("MODELYARD_DOCS_URL", ""),
     )
 
     def text(style: Style) -> list[str]:

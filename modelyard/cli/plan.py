@@ -171,10 +171,14 @@ def _one(root: Path, args: Namespace, by: Judging, several: bool, file: Path) ->
             from modelyard.report.json import findings_document, json_text
 
             document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
-            return Shown(json_text(document), "", False, False, True, stop.code)
+            return Shown(
+                text=json_text(document), errors="", planned=False, changed=False, blocked=True, failed=stop.code
+            )
         stop.summary = f"{file.name}: {stop.summary}"
         lines = stop_text(stop, style_for(args, sys.stderr))
-        return Shown("", "\n".join(lines) + "\n", False, False, True, stop.code)
+        return Shown(
+            text="", errors="\n".join(lines) + "\n", planned=False, changed=False, blocked=True, failed=stop.code
+        )
 
 
 def _planned(root: Path, args: Namespace, by: Judging, file: Path) -> "Planned":

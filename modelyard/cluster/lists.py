@@ -47,16 +47,16 @@ def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched
         }
     have = {name: () if one == "unread" else tuple(one or ()) for name, one in found.items()}
     return PoolObjects(
-        have["nodes"],
-        have["pods"],
-        have["workloads"],
-        have["clusterqueues"],
-        have["localqueues"],
-        have["resourceflavors"],
-        have["cohorts"],
-        any(found[name] is not None for name in (*lists, *parts)),
-        tuple(name for name, one in found.items() if one == "unread"),
-        have.get("multikueueclusters", ()),
+        nodes=have["nodes"],
+        pods=have["pods"],
+        workloads=have["workloads"],
+        queues=have["clusterqueues"],
+        local_queues=have["localqueues"],
+        flavors=have["resourceflavors"],
+        cohorts=have["cohorts"],
+        kueue=any(found[name] is not None for name in (*lists, *parts)),
+        unread=tuple(name for name, one in found.items() if one == "unread"),
+        worker_clusters=have.get("multikueueclusters", ()),
     )
 
 

@@ -79,14 +79,14 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         cluster = uid.result()
         extra = [(kind, path, job.result()) for kind, path, job in asked]
         return Snapshot(
-            cluster,
-            version.result(),
-            tuple({"apiVersion": "v1", **node} for node in nodes.result()),
-            tuple(request_of(pod) for pod in pods.result() if holds_resources(pod)),
-            tuple(found for found in (job.result() for job in objects) if found is not None),
-            tuple(quota for kind, _, found in extra for quota in found or () if not kind),
-            tuple(reference(kind, body) for kind, _, found in extra for body in found or () if kind),
-            tuple(_list_name(path) for _, path, found in extra if found is None),
+            identity=cluster,
+            version=version.result(),
+            nodes=tuple({"apiVersion": "v1", **node} for node in nodes.result()),
+            pods=tuple(request_of(pod) for pod in pods.result() if holds_resources(pod)),
+            objects=tuple(found for found in (job.result() for job in objects) if found is not None),
+            quotas=tuple(quota for kind, _, found in extra for quota in found or () if not kind),
+            scalers=tuple(reference(kind, body) for kind, _, found in extra for body in found or () if kind),
+            unread=tuple(_list_name(path) for _, path, found in extra if found is None),
         )
 
 
@@ -145,14 +145,14 @@ def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dic
 def state_of(taken: Snapshot) -> ClusterState:
     """The snapshot as a plan's starting state."""
     return ClusterState(
-        "live",
-        taken.identity,
-        taken.version,
-        {key_of(body, ""): dict(body) for body in taken.objects},
-        tuple(node_of(body) for body in taken.nodes),
-        tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in taken.pods),
-        quotas_of(taken.quotas),
-        scalers_of(taken.scalers),
+        source="live",
+        identity=taken.identity,
+        version=taken.version,
+        objects={key_of(body, ""): dict(body) for body in taken.objects},
+        nodes=tuple(node_of(body) for body in taken.nodes),
+        pods=tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in taken.pods),
+        quotas=quotas_of(taken.quotas),
+        scalers=scalers_of(taken.scalers),
     )
 
 

@@ -205,14 +205,14 @@ def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any
     if not all(isinstance(name, str) for pod in pods for name in pod[:2]):
         raise TypeError("the node or the owner of a pod is not text")
     return ClusterState(
-        "recorded",
-        cluster["identity"],
-        cluster["version"],
-        objects,
-        nodes,
-        pods,
-        quotas_of(cluster.get("quotas", ())),
-        scalers_of(cluster.get("scalers", ())),
+        source="recorded",
+        identity=cluster["identity"],
+        version=cluster["version"],
+        objects=objects,
+        nodes=nodes,
+        pods=pods,
+        quotas=quotas_of(cluster.get("quotas", ())),
+        scalers=scalers_of(cluster.get("scalers", ())),
     )
 
 

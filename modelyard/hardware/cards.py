@@ -227,22 +227,22 @@ def _card(row: list[str]) -> Card:
     # fmt: on
     ongoing = last.startswith("ongoing")
     return Card(
-        card,
-        name,
-        family,
-        arch,
-        float(tflops) if tflops else None,
-        int(memory),
-        nvlink == "yes",
-        link,
-        version(compute),
-        version(first),
-        version(last.removeprefix("ongoing (").partition(" ")[0]),
-        ongoing,
-        branch,
-        note,
-        frozenset(unverified.split()),
-        frozenset(weak.split()),
+        id=card,
+        name=name,
+        family=family,
+        arch=arch,
+        tflops=float(tflops) if tflops else None,
+        memory_gb=int(memory),
+        nvlink=nvlink == "yes",
+        link=link,
+        compute=version(compute),
+        cuda_first=version(first),
+        cuda_last=version(last.removeprefix("ongoing (").partition(" ")[0]),
+        ongoing=ongoing,
+        driver_branch=branch,
+        note=note,
+        unverified=frozenset(unverified.split()),
+        weak=frozenset(weak.split()),
     )
 
 

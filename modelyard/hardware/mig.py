@@ -112,5 +112,5 @@ def _mig(instances: int, text: str, places: Mapping[tuple[int, int, int], tuple[
         compute, memory = int(found[1]), int(found[2])
         plain = counts.get(f"{compute}g.{memory}gb", most)
         starts, size = places.get((instances, compute, plain), ((), 0))
-        made[name] = Profile(name, compute, memory, most, starts, size)
+        made[name] = Profile(name=name, compute=compute, memory_gb=memory, most=most, starts=starts, size=size)
     return Mig(instances, made)

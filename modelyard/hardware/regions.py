@@ -68,10 +68,19 @@ def offered(instance: Instance) -> tuple[Offered, ...]:
     if seen is None:
         for row in fitting:
             for name in row.regions:
-                found[name] = Offered(name, None, "", row.source, False, row.unverified)
+                found[name] = Offered(
+                    region=name, usd=None, date="", source=row.source, known=False, unverified=row.unverified
+                )
     else:
         for name, usd in seen.regions.items():
-            found[name] = Offered(name, usd, seen.date if usd is not None else "", seen.source, True, seen.unverified)
+            found[name] = Offered(
+                region=name,
+                usd=usd,
+                date=seen.date if usd is not None else "",
+                source=seen.source,
+                known=True,
+                unverified=seen.unverified,
+            )
     usd = None if instance.usd_per_hour is None else Fraction(str(instance.usd_per_hour))
     day = instance.price_date.partition(" ")[0]
     # A price of a table without regions is of no region.
@@ -82,7 +91,14 @@ def offered(instance: Instance) -> tuple[Offered, ...]:
         known = before.known if before is not None and instance.region.endswith(_EVERYWHERE) else True
         if usd is not None and (before is None or before.usd is None or before.date <= day):
             marks = "; ".join(mark for mark in (before.unverified if before else "", instance.unverified) if mark)
-            found[name] = Offered(name, usd, "" if day == "undated" else day, instance.source, known, marks)
+            found[name] = Offered(
+                region=name,
+                usd=usd,
+                date="" if day == "undated" else day,
+                source=instance.source,
+                known=known,
+                unverified=marks,
+            )
     return tuple(found[name] for name in sorted(found))
 
 
@@ -96,11 +112,11 @@ def _row(row: list[str]) -> Row:
     cloud, types, says, regions, date, unverified, source = row
     pairs = (part.partition("=") for part in regions.split())
     return Row(
-        cloud,
-        types,
-        says == "names",
-        {name: Fraction(price) if price else None for name, _, price in pairs},
-        date,
-        unverified,
-        source,
+        cloud=cloud,
+        types=types,
+        names=says == "names",
+        regions={name: Fraction(price) if price else None for name, _, price in pairs},
+        date=date,
+        unverified=unverified,
+        source=source,
     )

@@ -102,14 +102,14 @@ def verdict(card: Card, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> V
     if uncertain and not failed and not unknown:
         problems.append(_uncertain(card, uncertain))
     return Verdict(
-        card,
-        cuda,
-        False if failed else None if unknown else True,
-        "table" if listed else "alternative",
-        code,
-        "; ".join(parts),
-        tuple(problems),
-        uncertain,
+        card=card,
+        cuda=cuda,
+        supported=False if failed else None if unknown else True,
+        rule="table" if listed else "alternative",
+        code=code,
+        reason="; ".join(parts),
+        problems=tuple(problems),
+        uncertain=uncertain,
     )
 
 

@@ -37,7 +37,7 @@ from modelyard.plan.unsettled import Unsettled, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
-from modelyard.workloads import Workload, workloads
+from modelyard.workloads import Workload
 from modelyard.workloads.facts.jobs import places_of_deployments
 from modelyard.workloads.facts.nodepools import most_gpus
 from modelyard.workloads.facts.notebooks import places_of_servers
@@ -63,8 +63,8 @@ def make_plan(
     objects that new pods name.
     """
     config = stack.config
-    sized = workloads(config)
     side = home_part(stack)
+    sized = side.workloads
     findings = [*library.findings, *stack_findings(stack, state, side.sizes)]
     chosen, problems = side.chosen(library)
     findings.extend(problems)
@@ -78,7 +78,7 @@ def make_plan(
     doubtful = unsettled(library, stack, side.known, chosen, findings)
     findings.extend(doubtful.without(arranged.findings))
     findings.extend(doubtful.without(check_drains(config, waits)))
-    findings.extend(doubtful.without(object_findings(stack, found, state, room, by_deployment, chosen)))
+    findings.extend(doubtful.without(object_findings(stack, found, state, room, by_deployment, chosen, findings)))
     if absent is not None:
         findings.extend(doubtful.without(check_needed(everything, absent)))
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
@@ -86,20 +86,20 @@ def make_plan(
     targets = (*found.asked, *(target for other in others for target in other.targets))
     told = findings_without(findings, (body for one in targets for body in (one.applied, one.before)))
     return Plan(
-        stack.name,
-        stack.file,
-        _headline(config),
-        config.training,
-        config.platform.mode,
-        stack.context,
-        config.platform.namespace,
-        state.source,
-        state.identity,
-        state.version,
-        arranged.targets,
-        arranged.steps,
-        _without_echoes(apply_waivers(_placed(told, stack, library, found.asked), stack, today), doubtful),
-        _inputs(stack, chosen),
+        stack=stack.name,
+        file=stack.file,
+        headline=_headline(config),
+        training=config.training,
+        mode=config.platform.mode,
+        context=stack.context,
+        namespace=config.platform.namespace,
+        source=state.source,
+        cluster=state.identity,
+        kubernetes=state.version,
+        targets=arranged.targets,
+        steps=arranged.steps,
+        findings=_without_echoes(apply_waivers(_placed(told, stack, library, found.asked), stack, today), doubtful),
+        inputs=_inputs(stack, chosen),
         drains=waits,
         remotes=others,
     )
@@ -241,11 +241,15 @@ def object_findings(
     room: Room,
     by_deployment: Mapping[str, Workload],
     chosen: tuple[Selected, ...],
+    told: Sequence[Finding],
 ) -> Iterator[Finding]:
-    """What is wrong with the objects that the stack asks for, and with those that it lets go of."""
+    """What is wrong with the objects that the stack asks for, and with those that it lets go of.
+
+    ``told`` are the findings about the stack itself.
+    """
     config = stack.config
     targets, everything = found.asked, [*found.asked, *found.let_go]
-    yield from check_sizes(stack, targets, by_deployment, chosen)
+    yield from check_sizes(stack, targets, by_deployment, chosen, told)
     yield from check_placement(everything, by_deployment, room, _growth(config), most_gpus(config))
     yield from check_quotas(everything, room.quotas)
     yield from check_fixed(stack, targets)

@@ -13,6 +13,7 @@ from modelyard.workloads import Facts, sized_resources, stack_facts, workloads
 from modelyard.workloads.facts.remote import RemoteCluster, remote_clusters, remote_facts
 
 if TYPE_CHECKING:
+    from modelyard.workloads import Workload
     from modelyard.workloads.sizing import Sized
 
 _FACTS = "remote"
@@ -30,7 +31,9 @@ class ClusterPart(NamedTuple):
     path: Path
     """Where the stack file says the cluster's namespace and the like."""
     sizes: "tuple[Sized, ...]" = ()
-    """The stack's resources with their jobs, of the platform's side."""
+    """The stack's resources with their jobs, in the platform's cluster."""
+    workloads: "tuple[Workload, ...]" = ()
+    """The platform's workloads, in its cluster."""
 
     @property
     def name(self) -> str:
@@ -60,8 +63,8 @@ def cluster_parts(stack: Stack) -> tuple[ClusterPart, ...]:
 
 def home_part(stack: Stack) -> ClusterPart:
     """The side in the platform's cluster."""
-    sizes = sized_resources(stack.config)
-    return ClusterPart(stack, stack_facts(stack, workloads(stack.config), sizes), ("platform",), sizes)
+    sizes, sized = sized_resources(stack.config), workloads(stack.config)
+    return ClusterPart(stack, stack_facts(stack, sized, sizes), ("platform",), sizes, sized)
 
 
 def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from modelyard import quantity
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.worker import size_findings
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
@@ -70,18 +71,18 @@ def check_notebook_room(
     config, part, team = stack.config, chosen.part, chosen.team
     resource = part.resource if part is not None else GPU_RESOURCE
     ask = Ask(
-        team.name if team is not None else None,
-        (
+        team=team.name if team is not None else None,
+        requests=(
             ("cpu", quantity.parse(config.notebooks.cpu)),
             ("memory", quantity.parse(config.notebooks.memory) * chosen.gpus),
             (resource, Fraction(chosen.gpus)),
         ),
-        tuple(products_of(chosen)),
-        1,
-        None,
-        None,
-        resource,
-        tuple(nodes_of(chosen).items()),
+        products=tuple(products_of(chosen)),
+        workers=1,
+        together=None,
+        head=None,
+        resource=resource,
+        selector=tuple(nodes_of(chosen).items()),
     )
     wanted = labels_of(chosen).items()
     # A node has the slices of its partition once they are made: those that it has now say nothing.
@@ -118,4 +119,5 @@ def _size(stack: Stack, chosen: Chosen) -> list[Finding]:
     gpu = config.gpu._replace(model=chosen.flavor.gpu or config.gpu.model)
     asked = stack._replace(config=config._replace(gpu=gpu))
     memory_gb = chosen.part.memory_gb if chosen.part is not None else None
-    return size_findings(asked, "notebooks", config.notebooks, chosen.gpus, "", memory_gb)
+    pods = PodSizes(1, config.notebooks.cpu, config.notebooks.memory, gpus=chosen.gpus)
+    return size_findings(asked, "notebooks", pods, "", memory_gb)

@@ -114,7 +114,9 @@ def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...],
     findings: list[Finding] = []
     for remote in remote_clusters(stack.config):
         name = recorded_name(stack.name, remote.name)
-        state: ClusterState | None = ClusterState("recorded", "", "", {}, (), ())
+        state: ClusterState | None = ClusterState(
+            source="recorded", identity="", version="", objects={}, nodes=(), pods=()
+        )
         if (recorded_folder(root, name) / CLUSTER_FILE).is_file():
             state, problems = load_recorded(root, name)
             findings += problems
@@ -199,7 +201,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     plan = make_plan(stack, library_of(root), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
     whole = _with((*findings, *compared, *notes), plan, stack, today)
-    return Planned(stack, whole, (), state, counter.total(), _states(starts))
+    return Planned(stack=stack, plan=whole, findings=(), state=state, asked=counter.total(), remotes=_states(starts))
 
 
 def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:

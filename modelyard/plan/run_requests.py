@@ -56,12 +56,12 @@ def ask_of(config: Config, job: Job, one: Sized) -> Ask:
     name = part.resource if part is not None else GPU_RESOURCE
     card = resolve(resource.gpu or config.gpu.model) if size.gpus and part is None else None
     return Ask(
-        job.team or resource.team,
-        (("cpu", size.cpu), ("memory", size.memory), (name, Fraction(size.gpus))),
-        products(card) if isinstance(card, Card) else (),
-        1 if job.trials is not None else job.least_workers or size.workers,
-        job.together,
-        head_of(job),
-        name,
-        tuple(part.nodes.items()) if part is not None else (),
+        team=job.team or resource.team,
+        requests=(("cpu", size.cpu), ("memory", size.memory), (name, Fraction(size.gpus))),
+        products=products(card) if isinstance(card, Card) else (),
+        workers=1 if job.trials is not None else job.least_workers or size.workers,
+        together=job.together,
+        head=head_of(job),
+        resource=name,
+        selector=tuple(part.nodes.items()) if part is not None else (),
     )

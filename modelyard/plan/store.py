@@ -198,24 +198,28 @@ def _misplaced(document: Mapping[str, Any]) -> str | None:
 def _plan(document: Mapping[str, Any]) -> Plan:
     cluster, remote = document["cluster"], document.get("remote", "")
     return Plan(
-        document["stack"],
-        document["file"],
-        document["headline"],
-        document["training"],
-        document["mode"],
-        document["context"],
-        document["namespace"],
-        cluster["source"],
-        cluster["identity"],
-        cluster["version"],
-        tuple(_target(target, document["namespace"])._replace(cluster=remote) for target in document["targets"]),
-        tuple(Step(**step) for step in document["steps"]),
-        tuple(Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]),
-        document["inputs"],
-        _cost(document.get("cost")),
-        tuple(map(drain_from_json, document["drains"])),
-        tuple(map(_plan, document.get("remotes", ()))),
-        remote,
+        stack=document["stack"],
+        file=document["file"],
+        headline=document["headline"],
+        training=document["training"],
+        mode=document["mode"],
+        context=document["context"],
+        namespace=document["namespace"],
+        source=cluster["source"],
+        cluster=cluster["identity"],
+        kubernetes=cluster["version"],
+        targets=tuple(
+            _target(target, document["namespace"])._replace(cluster=remote) for target in document["targets"]
+        ),
+        steps=tuple(Step(**step) for step in document["steps"]),
+        findings=tuple(
+            Finding(**{**finding, "severity": Severity(finding["severity"])}) for finding in document["findings"]
+        ),
+        inputs=document["inputs"],
+        cost=_cost(document.get("cost")),
+        drains=tuple(map(drain_from_json, document["drains"])),
+        remotes=tuple(map(_plan, document.get("remotes", ()))),
+        remote=remote,
     )
 
 
@@ -230,32 +234,32 @@ def _cost(value: Mapping[str, Any] | None) -> "StackCost | None":
 def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
     leaves = value["action"] in ("restore", "delete")
     return TargetPlan(
-        ObjectKey(value["apiVersion"], value["kind"], value["namespace"], value["name"]),
-        value["action"],
-        value["phase"],
-        tuple(value["patches"]),
-        _body(value["applied"]) or {},
-        _body(value["before"]),
-        _body(value["after"]) or {},
-        tuple(
+        key=ObjectKey(value["apiVersion"], value["kind"], value["namespace"], value["name"]),
+        action=value["action"],
+        phase=value["phase"],
+        patches=tuple(value["patches"]),
+        applied=_body(value["applied"]) or {},
+        before=_body(value["before"]),
+        after=_body(value["after"]) or {},
+        changes=tuple(
             FieldChange(
-                merge.Path.parse(change["field"]),
-                change.get("before", merge.ABSENT),
-                change.get("after", merge.ABSENT),
-                change["patch"],
-                tuple(map(_owner, change["owners"])),
-                change["taken"],
-                tuple(map(_owner, change["givenBack"])) if "givenBack" in change else None,
+                path=merge.Path.parse(change["field"]),
+                before=change.get("before", merge.ABSENT),
+                after=change.get("after", merge.ABSENT),
+                patch=change["patch"],
+                owners=tuple(map(_owner, change["owners"])),
+                taken=change["taken"],
+                back=tuple(map(_owner, change["givenBack"])) if "givenBack" in change else None,
             )
             for change in value["changes"]
         ),
-        value["podsReplaced"],
-        (value["replicas"]["before"], value["replicas"]["after"]),
-        (value["gpus"]["before"], value["gpus"]["after"]),
-        value["managed"],
-        value["role"],
-        tuple(Claim(**claim) for claim in value["conflicts"]),
-        leaves and value["namespace"] != namespace,
+        replaces_pods=value["podsReplaced"],
+        replicas=(value["replicas"]["before"], value["replicas"]["after"]),
+        gpus=(value["gpus"]["before"], value["gpus"]["after"]),
+        managed=value["managed"],
+        role=value["role"],
+        conflicts=tuple(Claim(**claim) for claim in value["conflicts"]),
+        elsewhere=leaves and value["namespace"] != namespace,
     )
 
 

@@ -90,7 +90,9 @@ def prepare(
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
         return None, (*problems, *_unfit(wish, composed, schema, error))
-    return Prepared(wish, schema, composed, live, applied, offline, kept), problems
+    return Prepared(
+        wish=wish, schema=schema, composed=composed, live=live, applied=applied, offline=offline, kept=kept
+    ), problems
 
 
 def finish(
@@ -111,20 +113,20 @@ def finish(
     rolls = live is not None and any(change.path[:2] == ("spec", "template") for change in changes)
     before_replicas, after_replicas = replicas_of(live), replicas_of(after)
     target = TargetPlan(
-        key,
-        action,
-        _phase(wish, prepared.composed, changes),
-        prepared.composed.patches if base is None or base[0].meta.use != "managed" else (base[0].id,),
-        prepared.applied,
-        live,
-        after,
-        changes,
-        min(before_replicas or 0, after_replicas or 0) if rolls else 0,
-        (before_replicas, None if REPLICAS in prepared.composed.unowned else after_replicas),
-        (pods_of(live).gpus * (before_replicas or 0), pods_of(after).gpus * (after_replicas or 0)),
-        base is not None,
-        wish.workload.role if wish.workload is not None else "",
-        foreseen.claims,
+        key=key,
+        action=action,
+        phase=_phase(wish, prepared.composed, changes),
+        patches=prepared.composed.patches if base is None or base[0].meta.use != "managed" else (base[0].id,),
+        applied=prepared.applied,
+        before=live,
+        after=after,
+        changes=changes,
+        replaces_pods=min(before_replicas or 0, after_replicas or 0) if rolls else 0,
+        replicas=(before_replicas, None if REPLICAS in prepared.composed.unowned else after_replicas),
+        gpus=(pods_of(live).gpus * (before_replicas or 0), pods_of(after).gpus * (after_replicas or 0)),
+        managed=base is not None,
+        role=wish.workload.role if wish.workload is not None else "",
+        conflicts=foreseen.claims,
     )
     noted = doubts(key.name, live, prepared.kept) if live is not None and prepared.kept is not None else ()
     return target, (*findings, *_taken(target, installers), *noted)

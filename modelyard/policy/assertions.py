@@ -179,14 +179,14 @@ def load_assertion(content: bytes, shown: str) -> tuple[Rule | None, tuple[Findi
     )
     return (
         Rule(
-            value["code"],
-            _line(value["title"]).rstrip("."),
-            _page(value),
-            value.get("level", "mandatory"),
-            assertion.judge,
-            None,
-            frozenset(match.get("kinds", ())),
-            frozenset(match.get("roles", ())),
+            code=value["code"],
+            title=_line(value["title"]).rstrip("."),
+            page=_page(value),
+            level=value.get("level", "mandatory"),
+            judge=assertion.judge,
+            judge_all=None,
+            kinds=frozenset(match.get("kinds", ())),
+            roles=frozenset(match.get("roles", ())),
             file=shown,
             line=document.keys[("code",)][0],
         ),

@@ -12,7 +12,13 @@ from modelyard.workloads import stack_facts, workloads
 def known_facts() -> frozenset[str]:
     """The dotted path of every fact."""
     config = Config("ray", Platform("23.10"), Gpu("A10"))
-    return frozenset(_paths(stack_facts(Stack("", "", "", config, None, {}), workloads(config))))
+    return frozenset(
+        _paths(
+            stack_facts(
+                Stack(name="", file="", sha256="", config=config, context=None, positions={}), workloads(config)
+            )
+        )
+    )
 
 
 def _paths(known: Mapping[str, Any], before: str = "") -> Iterator[str]:

@@ -93,7 +93,15 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
     choices, place = _choices(None if unlisted else folder / POLICY, f"{FOLDER}/{POLICY}", findings)
     pending = codes_in(root, changed)
     settings, wrong = settings_of(rules, (choices, place), pending=pending)
-    found = Policies(rules, settings, choices, place, (*findings, *late, *wrong), pending, late)
+    found = Policies(
+        rules=rules,
+        settings=settings,
+        choices=choices,
+        place=place,
+        findings=(*findings, *late, *wrong),
+        pending=pending,
+        late=late,
+    )
     if base is None:
         return found
     before = policies_of(base)
@@ -181,19 +189,19 @@ def _rule(function: Any, shown: str, findings: list[Finding]) -> Iterator[Rule]:
     else:
         judge, judge_all = (None, function) if declared.every else (function, None)
         yield Rule(
-            declared.code,
-            title.rstrip("."),
-            body.strip(),
-            declared.level,
-            judge,
-            judge_all,
-            declared.kinds,
-            declared.roles,
-            declared.whole,
-            declared.params,
-            declared.needs,
-            shown,
-            line,
+            code=declared.code,
+            title=title.rstrip("."),
+            page=body.strip(),
+            level=declared.level,
+            judge=judge,
+            judge_all=judge_all,
+            kinds=declared.kinds,
+            roles=declared.roles,
+            whole=declared.whole,
+            params=declared.params,
+            needs=declared.needs,
+            file=shown,
+            line=line,
         )
         return
     findings.append(_error(summary, remedy, shown, line))

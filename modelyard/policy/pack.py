@@ -55,11 +55,25 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     wrong = list(policies.findings)
     files = {one.name: one for one in discover(root)} if project_name(root) in ("", project) else {}
     if name not in files:
-        return Context(None, {}, {}, "", policies.settings, {"configuration": _errors(wrong)})
+        return Context(
+            stack=None,
+            facts={},
+            workloads={},
+            namespace="",
+            settings=policies.settings,
+            findings={"configuration": _errors(wrong)},
+        )
     stack, findings = load(files[name].path, files[name].shown, root)
     wrong += findings
     if stack is None:
-        return Context(None, {}, {}, "", policies.settings, {"configuration": _errors(wrong)})
+        return Context(
+            stack=None,
+            facts={},
+            workloads={},
+            namespace="",
+            settings=policies.settings,
+            findings={"configuration": _errors(wrong)},
+        )
     settings, mistakes = policies.of_stack(stack_layer(stack))
     wrong += [one for one in mistakes if one.file == stack.file]
     sized = workloads(stack.config)
@@ -68,13 +82,13 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     for finding in settings.weighed(apply_waivers(planner.of_stack(stack), stack, today)):
         by_code.setdefault(finding.code, []).append(finding)
     return Context(
-        stack,
-        own.known,
-        {workload.deployment: workload for workload in sized},
-        stack.config.platform.namespace,
-        settings,
-        {code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
-        {side.name: side.known for side in remotes},
+        stack=stack,
+        facts=own.known,
+        workloads={workload.deployment: workload for workload in sized},
+        namespace=stack.config.platform.namespace,
+        settings=settings,
+        findings={code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
+        remotes={side.name: side.known for side in remotes},
     )
 
 

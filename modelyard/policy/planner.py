@@ -76,12 +76,12 @@ def _whole(stack: Stack, workload: Workload, body: Mapping[str, Any]) -> Applied
     pods = pods_of(body)
     amounts, zero = container_requests(pods.container(workload.container)), Fraction(0)
     return Applied(
-        None if _scaled(stack, workload.role) else replicas_of(body),
-        amounts.get("cpu", zero),
-        amounts.get("memory", zero),
-        amounts.get("ephemeral-storage", zero) if workload.volume is not None else zero,
-        pods.gpus,
-        grace_of(body) if workload.grace_period is not None else 0,
+        replicas=None if _scaled(stack, workload.role) else replicas_of(body),
+        cpu=amounts.get("cpu", zero),
+        memory=amounts.get("memory", zero),
+        volume=amounts.get("ephemeral-storage", zero) if workload.volume is not None else zero,
+        gpus=pods.gpus,
+        grace_period=grace_of(body) if workload.grace_period is not None else 0,
     )
 
 
@@ -91,12 +91,12 @@ def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: App
     amounts = container_requests(pods.container(workload.container))
     limited = workload.grace_period is not None and "terminationGracePeriodSeconds" in pod_spec(body)
     return Applied(
-        wanted.replicas if replicas is None or _scaled(stack, workload.role) else replicas,
-        amounts.get("cpu", wanted.cpu),
-        amounts.get("memory", wanted.memory),
-        amounts.get("ephemeral-storage", wanted.volume) if workload.volume is not None else wanted.volume,
-        pods.gpus if GPU_RESOURCE in pods.requests else wanted.gpus,
-        grace_of(body) if limited else wanted.grace_period,
+        replicas=wanted.replicas if replicas is None or _scaled(stack, workload.role) else replicas,
+        cpu=amounts.get("cpu", wanted.cpu),
+        memory=amounts.get("memory", wanted.memory),
+        volume=amounts.get("ephemeral-storage", wanted.volume) if workload.volume is not None else wanted.volume,
+        gpus=pods.gpus if GPU_RESOURCE in pods.requests else wanted.gpus,
+        grace_period=grace_of(body) if limited else wanted.grace_period,
     )
 
 
@@ -110,4 +110,18 @@ def _target(stack: Stack, seen: Subject) -> TargetPlan:
     replicas = None if _scaled(stack, seen.role) else replicas_of(seen.sent)
     key = ObjectKey(seen.api_version, seen.kind, seen.namespace, seen.name)
     sent, body = dict(seen.sent), dict(seen.object)
-    return TargetPlan(key, "none", "normal", (), sent, None, body, (), 0, (None, replicas), (0, 0), False, seen.role)
+    return TargetPlan(
+        key=key,
+        action="none",
+        phase="normal",
+        patches=(),
+        applied=sent,
+        before=None,
+        after=body,
+        changes=(),
+        replaces_pods=0,
+        replicas=(None, replicas),
+        gpus=(0, 0),
+        managed=False,
+        role=seen.role,
+    )

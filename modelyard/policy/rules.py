@@ -97,7 +97,16 @@ def rule(
         params: JSON Schema of each parameter, with its ``default``.
         needs: parameters without which the rule does not run.
     """
-    declared = Declared(code, level, _words(kinds), _words(roles), whole, params or {}, tuple(_words(needs)), False)
+    declared = Declared(
+        code=code,
+        level=level,
+        kinds=_words(kinds),
+        roles=_words(roles),
+        whole=whole,
+        params=params or {},
+        needs=tuple(_words(needs)),
+        every=False,
+    )
     return _marker(declared)
 
 
@@ -110,7 +119,18 @@ def rule_of_all(
 ) -> Callable[[OfAll], OfAll]:
     """Makes a rule of a function that looks at all objects of a stack in one cluster at once; otherwise as ``rule``."""
     nothing: frozenset[str] = frozenset()
-    return _marker(Declared(code, level, nothing, nothing, False, params or {}, tuple(_words(needs)), True))
+    return _marker(
+        Declared(
+            code=code,
+            level=level,
+            kinds=nothing,
+            roles=nothing,
+            whole=False,
+            params=params or {},
+            needs=tuple(_words(needs)),
+            every=True,
+        )
+    )
 
 
 def _words(given: Iterable[str]) -> frozenset[str]:

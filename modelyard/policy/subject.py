@@ -101,17 +101,17 @@ def subject_of(
     metadata = mapping(body.get("metadata"))
     kind = str(body.get("kind") or "")
     return Subject(
-        str(body.get("apiVersion") or ""),
-        kind,
-        str(metadata.get("namespace") or namespace),
-        str(metadata.get("name") or name),
-        body,
-        body if sent is None else sent,
-        whole,
-        role,
-        facts,
-        tuple(_templates(kind, body)),
-        cluster,
+        api_version=str(body.get("apiVersion") or ""),
+        kind=kind,
+        namespace=str(metadata.get("namespace") or namespace),
+        name=str(metadata.get("name") or name),
+        object=body,
+        sent=body if sent is None else sent,
+        whole=whole,
+        role=role,
+        facts=facts,
+        templates=tuple(_templates(kind, body)),
+        cluster=cluster,
     )
 
 

@@ -65,17 +65,17 @@ def compare(
     news = _news(base, head, rules)
     plan = head.plan or (base.plan if base is not None else None)
     return StackDiff(
-        stack,
-        file,
-        status,
-        plan.headline if plan is not None else "",
-        changed,
-        news.new,
-        news.fixed,
-        news.still,
-        head.plan is None,
-        recorded,
-        tuple(_in_use(base.plan if base else None, following)) if following is not None else (),
+        stack=stack,
+        file=file,
+        status=status,
+        headline=plan.headline if plan is not None else "",
+        targets=changed,
+        new=news.new,
+        fixed=news.fixed,
+        still=news.still,
+        unplanned=head.plan is None,
+        recorded=recorded,
+        patches=tuple(_in_use(base.plan if base else None, following)) if following is not None else (),
         others=sum(target.gpus[1] for target in targets) - sum(target.gpus[1] for target in changed),
         waived=news.waived,
         relaxed=news.relaxed,
@@ -102,16 +102,16 @@ def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> St
         file=file,
     )
     return StackDiff(
-        stack,
-        file,
-        "removed",
-        plan.headline if plan is not None else "",
-        (),
-        (finding,),
-        (),
-        (),
-        False,
-        recorded,
+        stack=stack,
+        file=file,
+        status="removed",
+        headline=plan.headline if plan is not None else "",
+        targets=(),
+        new=(finding,),
+        fixed=(),
+        still=(),
+        unplanned=False,
+        recorded=recorded,
         others=sum(target.gpus[1] for target in plan.targets) if plan is not None else None,
     )
 
@@ -166,14 +166,14 @@ def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
     )
     status: TargetStatus = "added" if before is None else "changed" if fields else "same"
     return TargetDiff(
-        target.name,
-        target.key.kind,
-        status,
-        fields,
-        tuple(_changed_versions(before.patches if before else (), target.patches)),
-        target.replaces_pods,
-        target.replicas,
-        target.gpus,
+        name=target.name,
+        kind=target.key.kind,
+        status=status,
+        fields=fields,
+        versions=tuple(_changed_versions(before.patches if before else (), target.patches)),
+        replaces_pods=target.replaces_pods,
+        replicas=target.replicas,
+        gpus=target.gpus,
     )
 
 
@@ -194,14 +194,14 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     """What becomes of an object that no patch of the head asks for: our fields go back, or it is deleted."""
     if target.managed:
         return TargetDiff(
-            target.name,
-            target.key.kind,
-            "deleted",
-            (),
-            tuple(_changed_versions(target.patches, ())),
-            0,
-            (target.replicas[1], None),
-            (target.gpus[1], 0),
+            name=target.name,
+            kind=target.key.kind,
+            status="deleted",
+            fields=(),
+            versions=tuple(_changed_versions(target.patches, ())),
+            replaces_pods=0,
+            replicas=(target.replicas[1], None),
+            gpus=(target.gpus[1], 0),
         )
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
     left, back = _left_of(target, version)
@@ -219,14 +219,14 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     rolls = any(field.path[:2] == ("spec", "template") for field in fields)
     stays = replicas_of(left) or 0
     return TargetDiff(
-        target.name,
-        target.key.kind,
-        "removed",
-        fields,
-        tuple(_changed_versions(target.patches, ())),
-        min(running, stays) if rolls else 0,
-        (target.replicas[1], stays),
-        (target.gpus[1], pods_of(left).gpus * stays),
+        name=target.name,
+        kind=target.key.kind,
+        status="removed",
+        fields=fields,
+        versions=tuple(_changed_versions(target.patches, ())),
+        replaces_pods=min(running, stays) if rolls else 0,
+        replicas=(target.replicas[1], stays),
+        gpus=(target.gpus[1], pods_of(left).gpus * stays),
     )
 
 

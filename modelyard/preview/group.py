@@ -82,12 +82,12 @@ def grouped_submissions(stacks: Iterable[StackDiff]) -> tuple[SubmissionGroup, .
 
 def _group(members: list[_Member]) -> Group:
     return Group(
-        members[0].target,
-        tuple(one.stack for one in members),
-        sum(one.target.replaces_pods for one in members),
-        (sum(one.target.gpus[0] for one in members), sum(one.target.gpus[1] for one in members)),
-        _cost(members),
-        Occurrences(
+        change=members[0].target,
+        stacks=tuple(one.stack for one in members),
+        replaces_pods=sum(one.target.replaces_pods for one in members),
+        gpus=(sum(one.target.gpus[0] for one in members), sum(one.target.gpus[1] for one in members)),
+        cost=_cost(members),
+        findings=Occurrences(
             *(tuple(chain.from_iterable(parts)) for parts in zip(*(one.findings for one in members), strict=True))
         ),
     )

@@ -67,7 +67,14 @@ def news_of(
         known = {id(lost[at]) for at in _partners(gone, lost).values()}
         hidden = (one for one in lost if id(one) not in known and one.code.startswith(_POLICY) and not one.waived)
         relaxed += [Relaxed(finding, rules.fate(finding.code)) for finding in hidden]
-    return News(tuple(new), tuple(fixed), tuple(still), tuple(waived), tuple(relaxed), tuple(moved))
+    return News(
+        new=tuple(new),
+        fixed=tuple(fixed),
+        still=tuple(still),
+        waived=tuple(waived),
+        relaxed=tuple(relaxed),
+        moved=tuple(moved),
+    )
 
 
 def paired(base: Sequence[Finding], head: Sequence[Finding]) -> tuple[list[Finding | None], tuple[Finding, ...]]:

@@ -153,9 +153,16 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         )
         rules = everything or not same_policies(base, head, span.paths)
         jobs = [
-            Job(name, before.get(name), after.get(name), name in recorded, False, rules)
+            Job(
+                name=name,
+                base=before.get(name),
+                head=after.get(name),
+                recorded=name in recorded,
+                untouched=False,
+                rules=rules,
+            )
             if shared or name in touched
-            else Job(name, after[name], after[name], False, True, rules)
+            else Job(name=name, base=after[name], head=after[name], recorded=False, untouched=True, rules=rules)
             for name in names
             if shared or rules or name in touched
         ]
@@ -167,7 +174,12 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         found = [one._replace(held=one.status != "removed") for one in found]
     told = {one.stack for one in found}
     return Preview(
-        span.base, span.head, tuple(found), tuple(name for name in names if name not in told), project, pages
+        base=span.base,
+        head=span.head,
+        stacks=tuple(found),
+        unchanged=tuple(name for name in names if name not in told),
+        project=project,
+        pages=pages,
     )
 
 

@@ -81,7 +81,14 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
     reached = reach((before.keys() | files) - absent, wanted, linked(root))
     changed = {path for path in reached.files if differs(root / path, before.get(path))}
     head_revision = Revision(WORKING_TREE, own)
-    return Range(Revision(base, fork), head_revision, prefix, frozenset(changed), absent, reached.through)
+    return Range(
+        base=Revision(base, fork),
+        head=head_revision,
+        prefix=prefix,
+        paths=frozenset(changed),
+        absent=absent,
+        through=reached.through,
+    )
 
 
 def linked(root: Path) -> Callable[[str], str | None]:

@@ -182,7 +182,14 @@ def _asked(side: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
 
 def _wanted(name: str, role: str, body: Mapping[str, Any], target: TargetPlan | None, limit: int | None) -> _Wanted:
     rolls = target is not None and target.replaces_pods > 0
-    return _Wanted(name, role, _count(body), _most(target) if limit is None else limit, pods_of(body), rolls)
+    return _Wanted(
+        name=name,
+        role=role,
+        number=_count(body),
+        most=_most(target) if limit is None else limit,
+        pods=pods_of(body),
+        rolls=rolls,
+    )
 
 
 def _count(body: Mapping[str, Any]) -> int:
@@ -220,7 +227,19 @@ def _scene(
         pending = one.number - sum(at.values())
         on = tuple(sorted(at.items()))
         unit = _unit(resource)
-        running.append(Running(one.name, one.role, one.number, one.most, each, on, pending, resource, unit))
+        running.append(
+            Running(
+                name=one.name,
+                role=one.role,
+                pods=one.number,
+                most=one.most,
+                gpus=each,
+                on=on,
+                pending=pending,
+                resource=resource,
+                unit=unit,
+            )
+        )
     return Scene(tuple(_queues(side.stack.config)), tuple(running))
 
 
@@ -306,9 +325,17 @@ def _offers(node: Node, several: bool) -> list[_Offer]:
     amounts = [*([(GPU_RESOURCE, whole)] if whole else []), *found.slices]
     name = "" if several else node.name
     if not amounts:
-        return [_Offer(True, "", "", 0, not node.schedulable, name)]
+        return [_Offer(bare=True, product="", resource="", gpus=0, cordoned=not node.schedulable, node=name)]
     return [
-        _Offer(False, found.product, resource, count, not node.schedulable, name, _unit(resource, found.kind))
+        _Offer(
+            bare=False,
+            product=found.product,
+            resource=resource,
+            gpus=count,
+            cordoned=not node.schedulable,
+            node=name,
+            unit=_unit(resource, found.kind),
+        )
         for resource, count in amounts
     ]
 
@@ -337,12 +364,12 @@ def _places(room: Room, index: Mapping[tuple[str, str], int], names: Collection[
         ]
         name = node.name if len(alike) == 1 else f"{len(alike)} nodes"
         yield Place(
-            name,
-            len(alike),
-            offer.product,
-            offer.gpus * len(alike),
-            int(sum(held)),
-            offer.cordoned,
-            resource,
-            offer.unit,
+            name=name,
+            nodes=len(alike),
+            product=offer.product,
+            gpus=offer.gpus * len(alike),
+            others=int(sum(held)),
+            cordoned=offer.cordoned,
+            resource=resource,
+            unit=offer.unit,
         )

@@ -96,7 +96,9 @@ def _subquery(node: Subquery, inner: Shape) -> Shape:
     points = math.floor(node.window / step)
     most = inner.labels.combinations if inner.most else 0
     least = min(1, inner.least) if points else 0
-    return Shape("matrix", int(min(least, most)), most, inner.labels, inner.values, points)
+    return Shape(
+        kind="matrix", least=int(min(least, most)), most=most, labels=inner.labels, values=inner.values, points=points
+    )
 
 
 def _aggregate(node: Aggregate, inner: Shape, param: Shape | None) -> Shape:

@@ -39,12 +39,12 @@ def check_query(
     if len(parts) > 1:
         found.append(
             Problem(
-                Kind.JOINED,
-                parts[1].offset - 1,
-                f"{len(parts)} queries are joined with `&`, which is no operator of PromQL",
-                "only the platform's own autoscaler splits there; each is judged by itself",
-                "for any other autoscaler write one query: (…) + (…)",
-                "&",
+                kind=Kind.JOINED,
+                offset=parts[1].offset - 1,
+                summary=f"{len(parts)} queries are joined with `&`, which is no operator of PromQL",
+                detail="only the platform's own autoscaler splits there; each is judged by itself",
+                remedy="for any other autoscaler write one query: (…) + (…)",
+                excerpt="&",
             )
         )
     for part in parts:

@@ -59,7 +59,10 @@ def _target(target: TargetDrift, style: Style) -> Iterator[str]:
         yield from wrapped("its last apply did not come to its end", 2, style.columns)
     for owners, fields in _by_owner(target.fields):
         yield from wrapped(_whose(owners, fields), 2, style.columns)
-        changes = [FieldChange(one.path, one.applied, one.live, None, one.owners, False) for one in fields]
+        changes = [
+            FieldChange(path=one.path, before=one.applied, after=one.live, patch=None, owners=one.owners, taken=False)
+            for one in fields
+        ]
         yield from rows_text(rows_of(changes), 4, style)
 
 

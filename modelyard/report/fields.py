@@ -171,7 +171,7 @@ def _rows(told: Iterable[_Told], one_container: bool) -> tuple[Row, ...]:
 
 def field_names(paths: Iterable[merge.Path]) -> list[tuple[str, int]]:
     """Short names of fields that belong together, and how many they are: ``resources cpu, memory`` and 4."""
-    nothing = [FieldChange(path, None, None, None, (), False) for path in paths]
+    nothing = [FieldChange(path=path, before=None, after=None, patch=None, owners=(), taken=False) for path in paths]
     containers = {change.path[3:5] for change in nothing if change.path[3:4] in (("containers",), ("initContainers",))}
     groups: dict[str, list[FieldChange]] = {}
     for change in nothing:

@@ -36,7 +36,10 @@ def _target(target: Noted, style: Style) -> Iterator[str]:
         groups.setdefault((_ORDER.index(entry.state), _heading(entry)), []).append(entry)
     for (_, heading), entries in sorted(groups.items()):
         yield from wrapped(f"{heading}:", 2, style.columns)
-        changes = [FieldChange(one.path, one.before, one.now, None, (), False) for one in entries]
+        changes = [
+            FieldChange(path=one.path, before=one.before, after=one.now, patch=None, owners=(), taken=False)
+            for one in entries
+        ]
         yield from rows_text(rows_of(changes), 4, style)
 
 

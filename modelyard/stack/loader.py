@@ -96,12 +96,12 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
     if any(finding.severity is Severity.ERROR for finding in findings):
         return None, tuple(first(ordered(findings)))
     made = Stack(
-        stack,
-        shown,
-        hashlib.sha256(json.dumps(ours, sort_keys=True).encode()).hexdigest(),
-        decode(ours, texts, secrets),
-        config.get(CONTEXT),
-        _positions(document),
+        name=stack,
+        file=shown,
+        sha256=hashlib.sha256(json.dumps(ours, sort_keys=True).encode()).hexdigest(),
+        config=decode(ours, texts, secrets),
+        context=config.get(CONTEXT),
+        positions=_positions(document),
     )
     return made, tuple(first(ordered(findings)))
 

@@ -73,7 +73,14 @@ def run(args: Namespace) -> Exit:
         if source.pod in homeless:
             raise NoLogError("it has no node yet, so no log")
         mark = source.mark if len(wanted) > 1 else ""
-        request = LogRequest(one.namespace, source.pod, source.container, args.tail, args.previous, args.follow)
+        request = LogRequest(
+            namespace=one.namespace,
+            pod=source.pod,
+            container=source.container,
+            tail=args.tail,
+            previous=args.previous,
+            follow=args.follow,
+        )
         for line in log_lines(clients.get(source.pod, found.client), request):
             yield log_line(line, style, mark)
 

@@ -140,7 +140,15 @@ def _made(args: Namespace) -> Submission:
         problems += place
     chosen = choose(
         stack.config,
-        Choice(args.flavor, args.device, args.allocation, args.team, args.priority, args.partition, args.slice),
+        Choice(
+            flavor=args.flavor,
+            device=args.device,
+            allocation=args.allocation,
+            team=args.team,
+            priority=args.priority,
+            partition=args.partition,
+            slice=args.slice,
+        ),
     )
     if not isinstance(chosen, Chosen):
         problems += chosen

@@ -89,7 +89,16 @@ def runs_in(args: Namespace) -> Found:
 
             workloads, hidden = workloads_in(client, dispatched)
             ours, unread = located(ours, workloads, config), (*unread, *hidden)
-    return Found(stack, client, ours, others, unread, datetime.now(UTC), where, config)
+    return Found(
+        stack=stack,
+        client=client,
+        runs=ours,
+        others=others,
+        unread=unread,
+        now=datetime.now(UTC),
+        namespaces=where,
+        config=config,
+    )
 
 
 def namespaces(stack: Stack) -> Collection[str]:

@@ -1,20 +1,21 @@
-"""The rules that a stack file must keep, one module a concern, gathered by ``check``.
+"""The rules that a stack must keep, one module for each concern; ``check`` gathers them.
 
-Rules are pure functions from a stack to findings. The training backend that is switched off has no pods, but flipping
-the stack flag would start them: what would then be an error is reported as advice and says so.
+Rules are pure functions from a stack, and the sizes of a workload's pods, to findings. The training backend that is
+switched off has no pods, but flipping the stack flag would start them: what would then be an error is reported as
+advice and says so.
 """
 
 from modelyard.findings import Finding, ordered
-from modelyard.hardware.rules.applied import Applied, check_applied
 from modelyard.hardware.rules.card import card_findings
 from modelyard.hardware.rules.celery_side import celery_findings
 from modelyard.hardware.rules.partitions import partition_findings
-from modelyard.hardware.rules.ray_side import head_findings, ray_findings
+from modelyard.hardware.rules.pods import Applied, PodSizes, sizes_of, wanted
+from modelyard.hardware.rules.ray_side import head_findings, ray_findings, worker_findings
 from modelyard.hardware.rules.service import service_findings
 from modelyard.hardware.rules.shared import has_ray, idle
 from modelyard.stack.config import Stack
 
-__all__ = ["Applied", "check", "check_applied"]
+__all__ = ["Applied", "PodSizes", "check", "check_applied"]
 
 
 def check(stack: Stack) -> tuple[Finding, ...]:
@@ -22,13 +23,35 @@ def check(stack: Stack) -> tuple[Finding, ...]:
 
     Quantities and versions are taken to be well-formed: the stack's schema has checked them. Waivers are not applied.
     """
-    ray, celery = ray_findings(stack), celery_findings(stack)
-    ray_runs = stack.config.training == "ray"
-    findings = [*card_findings(stack), *service_findings(stack)]
+    config = stack.config
+    ray = ray_findings(stack, wanted(config, "rayWorker"))
+    celery = celery_findings(stack, wanted(config, "celery"))
+    ray_runs = config.training == "ray"
+    findings = [*card_findings(stack), *service_findings(stack, wanted(config, "modelService"))]
     findings += ray if ray_runs else idle(ray, "ray")
     findings += idle(celery, "celery") if ray_runs else celery
-    if ray_runs or has_ray(stack.config):
-        findings += head_findings(stack)
-    if stack.config.partitions:
+    if ray_runs or has_ray(config):
+        findings += head_findings(stack, wanted(config, "rayHead"))
+    if config.partitions:
         findings += partition_findings(stack)
     return ordered(findings)
+
+
+def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, ...]:
+    """What breaks a rule of the workload ``role`` (``rayWorker`` …) when its pods are so.
+
+    Findings name the fields of the stack file that stand for the values.
+    """
+    config = stack.config
+    match role:
+        case "modelService":
+            return tuple(service_findings(stack, sizes_of(config, role, applied)))
+        case "rayHead":
+            return tuple(head_findings(stack, sizes_of(config, role, applied)))
+        case "rayWorker":
+            found = worker_findings(stack, sizes_of(config, role, applied))
+            return tuple(found if config.training == "ray" else idle(found, "ray"))
+        case "celery":
+            found = celery_findings(stack, sizes_of(config, role, applied))
+            return tuple(found if config.training == "celery" else idle(found, "celery"))
+    return ()

@@ -2,24 +2,25 @@
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
+from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.worker import grace_finding, nobody_finding, size_findings
 from modelyard.stack.config import Stack
 
 _SECTION = "celery"
 
 
-def celery_findings(stack: Stack, gpus: int = CELERY_GPUS) -> list[Finding]:
-    """What is wrong with Celery training on this stack, where a replica has ``gpus`` GPUs."""
+def celery_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
+    """What is wrong with Celery training on this stack where its pods are so."""
     celery = stack.config.celery
     target = stack.config.targets.celery.deployment
     return [
-        *size_findings(stack, _SECTION, celery, gpus, target),
+        *size_findings(stack, _SECTION, pods, target),
         *_concurrency(stack, target),
         *_job_limit(stack, target),
-        *grace_finding(stack, "CEL003", _SECTION, celery.grace_period, celery.job_limit, target),
+        *grace_finding(stack, "CEL003", _SECTION, pods.grace_period, celery.job_limit, target),
         *_consumer_timeout(stack, target),
-        *_allocation(stack, gpus, target),
-        *nobody_finding(stack, "CEL008", _SECTION, celery.replicas, target),
+        *_allocation(stack, pods.gpus, target),
+        *nobody_finding(stack, "CEL008", _SECTION, pods.replicas, target),
     ]
 
 

@@ -9,6 +9,7 @@ from modelyard.hardware.limits import (
     RAY_DEFAULT,
     RAY_PREVIEW,
 )
+from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import cpu_finding, memory_finding, release
 from modelyard.hardware.rules.worker import grace_finding, nobody_finding, size_findings
 from modelyard.stack.config import Stack
@@ -16,33 +17,31 @@ from modelyard.stack.config import Stack
 _HEAD, _WORKER = "rayHead", "rayWorker"
 
 
-def ray_findings(stack: Stack) -> list[Finding]:
+def ray_findings(stack: Stack, workers: PodSizes) -> list[Finding]:
     """What is wrong with Ray training on this stack, its head apart."""
-    return [*_release(stack), *worker_findings(stack)]
+    return [*_release(stack), *worker_findings(stack, workers)]
 
 
-def worker_findings(stack: Stack) -> list[Finding]:
-    """What is wrong with the Ray workers."""
-    worker = stack.config.ray_worker
+def worker_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
+    """What is wrong with the Ray workers where their pods are so."""
     target = stack.config.targets.ray_worker.deployment
     return [
-        *size_findings(stack, _WORKER, worker, stack.config.gpu.per_worker, target),
-        *_allocation(stack, target),
-        *grace_finding(stack, "RAY008", _WORKER, worker.grace_period, JOB_SECONDS, target),
-        *nobody_finding(stack, "RAY009", _WORKER, worker.replicas, target),
+        *size_findings(stack, _WORKER, pods, target),
+        *_allocation(stack, pods.gpus, target),
+        *grace_finding(stack, "RAY008", _WORKER, pods.grace_period, JOB_SECONDS, target),
+        *nobody_finding(stack, "RAY009", _WORKER, pods.replicas, target),
     ]
 
 
-def head_findings(stack: Stack) -> list[Finding]:
-    """What is wrong with the Ray head. It stays up while training is on Celery, so its rules always hold."""
-    head = stack.config.ray_head
+def head_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
+    """What is wrong with the Ray head where its pods are so. It stays up while training is on Celery."""
     target = stack.config.targets.ray_head.deployment
     findings = [
         *memory_finding(
             stack,
             "RAY002",
             (_HEAD, "memory"),
-            head.memory,
+            pods.memory,
             MEMORY_GB,
             what="",
             detail=f"The Ray head needs {MEMORY_GB} GB of memory.",
@@ -52,31 +51,31 @@ def head_findings(stack: Stack) -> list[Finding]:
             stack,
             "RAY003",
             (_HEAD, "cpu"),
-            head.cpu,
+            pods.cpu,
             HEAD_CPU,
             detail=f"The Ray head needs {HEAD_CPU} cores to schedule tasks and manage the cluster.",
             target=target,
         ),
     ]
-    if head.replicas != HEAD_REPLICAS:
+    if pods.replicas != HEAD_REPLICAS:
         findings.append(
             stack.finding(
                 "RAY001",
                 Severity.ERROR,
                 (_HEAD, "replicas"),
-                f"{_HEAD}.replicas is {head.replicas}, a Ray cluster has exactly one head",
+                f"{_HEAD}.replicas is {pods.replicas}, a Ray cluster has exactly one head",
                 detail="The head runs the cluster's singletons: two heads are two clusters, none is no cluster.",
                 remedy=f"set {_HEAD}.replicas to 1 or drop it; {_WORKER}.replicas adds workers",
                 target=target,
             )
         )
-    if head.gpu:
+    if pods.gpus:
         findings.append(
             stack.finding(
                 "RAY004",
                 Severity.ERROR,
                 (_HEAD, "gpu"),
-                f"{_HEAD}.gpu is {head.gpu}, the head runs on a CPU node",
+                f"{_HEAD}.gpu is {pods.gpus}, the head runs on a CPU node",
                 detail="The head runs no tasks of its own: the GPU would be held and never used.",
                 remedy=f"drop {_HEAD}.gpu; gpu.perWorker gives GPUs to the workers",
                 target=target,
@@ -113,16 +112,15 @@ def _release(stack: Stack) -> list[Finding]:
     ]
 
 
-def _allocation(stack: Stack, target: str) -> list[Finding]:
-    gpu = stack.config.gpu
-    if gpu.allocation != "multi_gpu" or gpu.per_worker >= 2:
+def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
+    if stack.config.gpu.allocation != "multi_gpu" or gpus >= 2:
         return []
     return [
         stack.finding(
             "RAY007",
             Severity.ERROR,
             ("gpu", "allocation"),
-            f"gpu.allocation multi_gpu needs two GPUs a worker, gpu.perWorker is {gpu.per_worker}",
+            f"gpu.allocation multi_gpu needs two GPUs a worker, gpu.perWorker is {gpus}",
             detail="A multi-GPU job takes all GPUs of one worker.",
             remedy="set gpu.perWorker to 2 or more, or gpu.allocation to single",
             target=target,

@@ -2,22 +2,22 @@
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import MEMORY_GB, SERVICE_CPU, SERVICE_VOLUME_GB
+from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import cpu_finding, memory_finding
 from modelyard.stack.config import Stack
 
 _SECTION = "modelService"
 
 
-def service_findings(stack: Stack) -> list[Finding]:
-    """What is wrong with ``modelService``."""
-    service = stack.config.model_service
+def service_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
+    """What is wrong with the model service where its pods are so."""
     target = stack.config.targets.model_service.deployment
     findings = [
         *memory_finding(
             stack,
             "RES003",
             (_SECTION, "memory"),
-            service.memory,
+            pods.memory,
             MEMORY_GB,
             what=" a pod",
             detail=f"A model service pod needs {MEMORY_GB} GB of memory.",
@@ -27,7 +27,7 @@ def service_findings(stack: Stack) -> list[Finding]:
             stack,
             "RES004",
             (_SECTION, "cpu"),
-            service.cpu,
+            pods.cpu,
             SERVICE_CPU,
             detail=f"A model service pod needs {SERVICE_CPU} cores.",
             target=target,
@@ -36,26 +36,26 @@ def service_findings(stack: Stack) -> list[Finding]:
             stack,
             "RES005",
             (_SECTION, "volume"),
-            service.volume,
+            pods.volume,
             SERVICE_VOLUME_GB,
             what=" a pod",
             detail=f"Models are served from a local volume of at least {SERVICE_VOLUME_GB} GB.",
             target=target,
         ),
     ]
-    if service.gpu:
+    if pods.gpus:
         findings.append(
             stack.finding(
                 "RES006",
                 Severity.ERROR,
                 (_SECTION, "gpu"),
-                f"{_SECTION}.gpu is {service.gpu}, the model service runs on CPUs only",
+                f"{_SECTION}.gpu is {pods.gpus}, the model service runs on CPUs only",
                 detail="Inference by the model service has no GPU support: the GPU would be held and never used.",
                 remedy=f"drop {_SECTION}.gpu",
                 target=target,
             )
         )
-    if not service.replicas:
+    if not pods.replicas:
         findings.append(
             stack.finding(
                 "RES007",

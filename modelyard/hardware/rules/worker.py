@@ -3,6 +3,7 @@
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.cards import by_id
 from modelyard.hardware.limits import MEMORY_GB
+from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import (
     card_of,
     cpu_finding,
@@ -12,26 +13,25 @@ from modelyard.hardware.rules.shared import (
     spelled,
     training_cpu,
 )
-from modelyard.stack.config import Celery, RayWorker, Stack
-from modelyard.stack.jobs import Notebooks
+from modelyard.stack.config import Stack
 
 
 def size_findings(
     stack: Stack,
     section: str,
-    worker: RayWorker | Celery | Notebooks,
-    gpus: int,
+    pods: PodSizes,
     target: str,
     slice_gb: int | None = None,
 ) -> list[Finding]:
-    """Memory per GPU and cores of a training pod that has ``gpus`` GPUs, or a slice of ``slice_gb`` GB of memory."""
+    """Memory per GPU and cores of training pods; of pods with a slice, by its ``slice_gb`` GB of memory."""
+    gpus = pods.gpus
     return [
-        *_memory(stack, (section, "memory"), worker.memory, gpus, target, slice_gb),
+        *_memory(stack, (section, "memory"), pods.memory, gpus, target, slice_gb),
         *cpu_finding(
             stack,
             "RES002",
             (section, "cpu"),
-            worker.cpu,
+            pods.cpu,
             training_cpu(gpus),
             detail=f"A training pod needs 4 cores, and no fewer cores than GPUs; this one has {_gpus(gpus)}.",
             target=target,

@@ -115,7 +115,14 @@ def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplace
     found = _unplaced(ask, kinds, theirs)
     if found is not None or ask.head is None:
         return found
-    alone = Ask(ask.team, (*ask.head.requests, (GPU_RESOURCE, Fraction(0))), (), 1, None, None)
+    alone = Ask(
+        team=ask.team,
+        requests=(*ask.head.requests, (GPU_RESOURCE, Fraction(0))),
+        products=(),
+        workers=1,
+        together=None,
+        head=None,
+    )
     found = _unplaced(alone, kinds, theirs)
     return None if found is None else Unplaced(f"no node takes its {ask.head.what}", found.detail)
 

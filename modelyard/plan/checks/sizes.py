@@ -4,12 +4,12 @@ A stack file says what it wants. A parameter, a patch of the project, or a patch
 else; the rules hold all the same, and a finding says who is behind the value.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from modelyard.catalog import Selected
 from modelyard.findings import Finding
-from modelyard.hardware.rules import Applied, check, check_applied
+from modelyard.hardware.rules import Applied, check_applied
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of
 from modelyard.plan.trace import Trace, trace, written_at
@@ -32,7 +32,11 @@ _FIELDS = {
 
 
 def check_sizes(
-    stack: Stack, targets: Iterable[TargetPlan], workloads: Mapping[str, Workload], chosen: tuple[Selected, ...]
+    stack: Stack,
+    targets: Iterable[TargetPlan],
+    workloads: Mapping[str, Workload],
+    chosen: tuple[Selected, ...],
+    told: Collection[Finding],
 ) -> Iterator[Finding]:
     """Findings about pods that get something else than the stack file says.
 
@@ -41,7 +45,9 @@ def check_sizes(
         targets: the plan's targets.
         workloads: by name of their Deployment.
         chosen: the stack's patches, to tell which of them gave a value.
+        told: the findings about the stack's own values.
     """
+    known = {(finding.code, finding.summary) for finding in told}
     for target in targets:
         workload = workloads.get(target.name)
         if workload is None or workload.cpu is None or target.key.kind != "Deployment":
@@ -49,7 +55,6 @@ def check_sizes(
         applied = _applied(target, workload)
         if applied == wanted_sizes(workload):
             continue
-        known = {(finding.code, finding.summary) for finding in check(stack)}
         for finding in check_applied(stack, workload.role, applied):
             if (finding.code, finding.summary) not in known:
                 yield _explained(finding, target, workload, stack, chosen)
@@ -59,24 +64,24 @@ def _applied(target: TargetPlan, workload: Workload) -> Applied:
     pods = pods_of(target.after)
     amounts = container_requests(pods.container(workload.container))
     return Applied(
-        target.replicas[1],
-        amounts.get("cpu", _ZERO),
-        amounts.get("memory", _ZERO),
-        amounts.get("ephemeral-storage", _ZERO) if workload.volume is not None else _ZERO,
-        pods.gpus,
-        grace_of(target.after) if workload.grace_period is not None else 0,
+        replicas=target.replicas[1],
+        cpu=amounts.get("cpu", _ZERO),
+        memory=amounts.get("memory", _ZERO),
+        volume=amounts.get("ephemeral-storage", _ZERO) if workload.volume is not None else _ZERO,
+        gpus=pods.gpus,
+        grace_period=grace_of(target.after) if workload.grace_period is not None else 0,
     )
 
 
 def wanted_sizes(workload: Workload) -> Applied:
     """What one pod gets when nobody but the stack file decides."""
     return Applied(
-        workload.replicas,
-        parse(workload.cpu or "0"),
-        parse(workload.memory or "0"),
-        parse(workload.volume or "0"),
-        workload.gpus,
-        workload.grace_period or 0,
+        replicas=workload.replicas,
+        cpu=parse(workload.cpu or "0"),
+        memory=parse(workload.memory or "0"),
+        volume=parse(workload.volume or "0"),
+        gpus=workload.gpus,
+        grace_period=workload.grace_period or 0,
     )
 
 

@@ -82,14 +82,14 @@ def _number(amount: Fraction) -> float:
 def _read_target(value: Mapping[str, Any]) -> TargetCost:
     pods, gpus, usd = value["pods"], value["gpus"], value["usd"]
     return TargetCost(
-        value["kind"],
-        value["name"],
-        (_read_count(pods["before"]), _read_count(pods["after"])),
-        (_read_count(gpus["before"]), _read_count(gpus["after"])),
-        (_read_money(usd["before"]), _read_money(usd["after"])),
-        _read_money(usd["delta"]),
-        tuple(Price(**{**price, "usd": _read_number(price["usd"])}) for price in value["prices"]),
-        value["unknown"],
+        kind=value["kind"],
+        name=value["name"],
+        pods=(_read_count(pods["before"]), _read_count(pods["after"])),
+        gpus=(_read_count(gpus["before"]), _read_count(gpus["after"])),
+        usd=(_read_money(usd["before"]), _read_money(usd["after"])),
+        delta=_read_money(usd["delta"]),
+        prices=tuple(Price(**{**price, "usd": _read_number(price["usd"])}) for price in value["prices"]),
+        unknown=value["unknown"],
     )
 
 

@@ -191,5 +191,12 @@ def _price(unit: Any, named: str, document: Document, path: Path, item: Mapping[
     # 14.69 as it was written, not as the binary number beside it. Hexadecimal text is no decimal; its value is exact.
     usd = Fraction(text if text and text[:2] not in ("0x", "0o") else amount)
     return Price(
-        unit, named, usd, item.get("region", ""), item["date"], item["source"], False, item.get("discount", "")
+        unit=unit,
+        name=named,
+        usd=usd,
+        region=item.get("region", ""),
+        date=item["date"],
+        source=item["source"],
+        listed=False,
+        discount=item.get("discount", ""),
     )

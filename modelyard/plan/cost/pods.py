@@ -165,14 +165,14 @@ def _target(
     now = _side(target.before, _count_before(target, limits[0]), before)
     then = _side(target.after, _count_after(target, limits[1]), after)
     yield TargetCost(
-        target.key.kind,
-        target.name,
-        (now.load.pods, then.load.pods),
-        (now.gpus, then.gpus),
-        (usd(now.load), usd(then.load)),
-        delta(now.load, then.load),
-        tuple(sorted({*now.prices, *then.prices})),
-        then.unknown or now.unknown,
+        kind=target.key.kind,
+        name=target.name,
+        pods=(now.load.pods, then.load.pods),
+        gpus=(now.gpus, then.gpus),
+        usd=(usd(now.load), usd(then.load)),
+        delta=delta(now.load, then.load),
+        prices=tuple(sorted({*now.prices, *then.prices})),
+        unknown=then.unknown or now.unknown,
     )
 
 

@@ -78,7 +78,15 @@ def listed(row: "Instance") -> Price | None:
     day = row.price_date.partition(" ")[0]
     # The shortest text of the number is what the table says, to the last digit.
     usd = Fraction(str(row.usd_per_hour))
-    return Price("machine", row.type, usd, region, day if day != "undated" else "", row.source, listed=True)
+    return Price(
+        unit="machine",
+        name=row.type,
+        usd=usd,
+        region=region,
+        date=day if day != "undated" else "",
+        source=row.source,
+        listed=True,
+    )
 
 
 def _own_machine(node: Node, prices: Prices) -> Price | None:
@@ -144,10 +152,10 @@ def _range(card: str, offers: list[tuple[Fraction, Instance, Price]]) -> CardPri
     offers.sort(key=lambda offer: (offer[0], offer[1].type))
     (low, first, _), (high, last, _) = offers[0], offers[-1]
     return CardPrice(
-        card,
-        Money(low, high),
-        f"{first.cloud} {first.type}",
-        f"{last.cloud} {last.type}",
-        tuple(sorted((price for _, _, price in offers), key=lambda price: price.name)),
-        "gpu_count" in f"{first.unverified} {last.unverified}".split(),
+        card_id=card,
+        usd=Money(low, high),
+        cheapest=f"{first.cloud} {first.type}",
+        dearest=f"{last.cloud} {last.type}",
+        prices=tuple(sorted((price for _, _, price in offers), key=lambda price: price.name)),
+        unverified="gpu_count" in f"{first.unverified} {last.unverified}".split(),
     )

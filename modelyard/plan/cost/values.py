@@ -102,12 +102,12 @@ def stack_cost(targets: Iterable[TargetCost], jobs_only: Iterable[JobsOnly] = ()
     """
     every = tuple(targets)
     return StackCost(
-        every,
-        _total([_Part(one.usd[0], one.pods[0], _some(one.pods[0])) for one in every]),
-        _total([_Part(one.usd[1], one.pods[1], _some(one.pods[1])) for one in every]),
-        _total([_Part(one.delta, _more(*one.pods), bool(one.prices)) for one in every]),
-        (_sum(one.gpus[0] for one in every), _sum(one.gpus[1] for one in every)),
-        tuple(jobs_only),
+        targets=every,
+        before=_total([_Part(one.usd[0], one.pods[0], _some(one.pods[0])) for one in every]),
+        after=_total([_Part(one.usd[1], one.pods[1], _some(one.pods[1])) for one in every]),
+        delta=_total([_Part(one.delta, _more(*one.pods), bool(one.prices)) for one in every]),
+        gpus=(_sum(one.gpus[0] for one in every), _sum(one.gpus[1] for one in every)),
+        jobs_only=tuple(jobs_only),
     )
 
 

@@ -67,7 +67,16 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
         elif path in strange or (before is merge.ABSENT) != (at(body, path) is merge.ABSENT):
             state = "changed"
         was, now = hidden_change(key, path, before, at(body, path))
-        found.append(Entry(path, was, ledger.owners_of(path), now, state, strange.get(path, ())))
+        found.append(
+            Entry(
+                path=path,
+                before=was,
+                owners=ledger.owners_of(path),
+                now=now,
+                state=state,
+                holders=strange.get(path, ()),
+            )
+        )
     return tuple(sorted(found, key=lambda entry: entry.path.sort_key))
 
 

@@ -87,7 +87,14 @@ def leaving(
             there = workloads if key.namespace == namespace else {}
             role = held.role or _role(key, live, library, there)
             elsewhere = key.namespace not in ("", namespace)
-            yield Leaving(key, live, schemas.of(key.api_version, key.kind), back, role, elsewhere)
+            yield Leaving(
+                key=key,
+                live=live,
+                schema=schemas.of(key.api_version, key.kind),
+                undo=back,
+                role=role,
+                elsewhere=elsewhere,
+            )
 
 
 def _held(state: ClusterState) -> Mapping[ObjectKey, Held]:
@@ -152,19 +159,19 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
     after_replicas = replicas_of(after) if after or before_replicas is None else 0
     gpus = (pods_of(one.live).gpus * (before_replicas or 0), pods_of(after).gpus * (after_replicas or 0))
     target = TargetPlan(
-        one.key,
-        "delete" if one.undo is None else "restore",
-        _phase(one, before_replicas or 0, after_replicas or 0),
-        (),
-        one.request,
-        one.live,
-        after,
-        changes,
-        min(before_replicas or 0, after_replicas or 0) if rolls else 0,
-        (before_replicas, after_replicas),
-        gpus,
-        one.undo is None,
-        one.role,
+        key=one.key,
+        action="delete" if one.undo is None else "restore",
+        phase=_phase(one, before_replicas or 0, after_replicas or 0),
+        patches=(),
+        applied=one.request,
+        before=one.live,
+        after=after,
+        changes=changes,
+        replaces_pods=min(before_replicas or 0, after_replicas or 0) if rolls else 0,
+        replicas=(before_replicas, after_replicas),
+        gpus=gpus,
+        managed=one.undo is None,
+        role=one.role,
         elsewhere=one.elsewhere,
     )
     return target, (*findings, let_go(one.name, one.live, one.undo))

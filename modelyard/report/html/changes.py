@@ -95,13 +95,13 @@ def submissions_of(document: Mapping[str, Any]) -> tuple[Submission, ...]:
     submissions = document.get("submissions", ())
     return tuple(
         Submission(
-            f"{one['kind']} {one['name']}".rstrip(),
-            {"added": "new", "removed": "gone", "changed": "changed"}[one["status"]],
-            MARKS[one["status"]],
-            one["status"],
-            tuple(one["stacks"]),
-            tuple(_field({**field, "patch": None}) for field in one["fields"]),
-            number < FEW or len(submissions) <= MANY,
+            title=f"{one['kind']} {one['name']}".rstrip(),
+            words={"added": "new", "removed": "gone", "changed": "changed"}[one["status"]],
+            mark=MARKS[one["status"]],
+            status=one["status"],
+            stacks=tuple(one["stacks"]),
+            fields=tuple(_field({**field, "patch": None}) for field in one["fields"]),
+            open=number < FEW or len(submissions) <= MANY,
         )
         for number, one in enumerate(submissions)
     )
@@ -138,21 +138,21 @@ def version_words(before: str | None, after: str | None) -> str:
 def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]], is_open: bool) -> Change:
     fields = tuple(map(_field, one["fields"]))
     return Change(
-        number,
-        one["target"],
-        one["kind"],
-        one["status"],
-        HAPPENS[one["status"]],
-        MARKS[one["status"]],
-        tuple(members),
-        one["podsReplaced"],
-        (one["gpus"]["before"], one["gpus"]["after"]),
-        _cost(one.get("cost")),
-        tuple(_codes(one.get("findings", {}))),
-        tuple(Version(each["name"], version_words(each["before"], each["after"])) for each in one["versions"]),
-        fields,
-        _gist(fields),
-        is_open,
+        number=number,
+        target=one["target"],
+        kind=one["kind"],
+        status=one["status"],
+        words=HAPPENS[one["status"]],
+        mark=MARKS[one["status"]],
+        stacks=tuple(members),
+        pods=one["podsReplaced"],
+        gpus=(one["gpus"]["before"], one["gpus"]["after"]),
+        cost=_cost(one.get("cost")),
+        findings=tuple(_codes(one.get("findings", {}))),
+        versions=tuple(Version(each["name"], version_words(each["before"], each["after"])) for each in one["versions"]),
+        fields=fields,
+        gist=_gist(fields),
+        open=is_open,
     )
 
 

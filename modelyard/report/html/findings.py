@@ -95,12 +95,12 @@ def parts_of(document: Mapping[str, Any]) -> tuple[Part, ...]:
             number += 1
         told = tuple(
             Family(
-                code,
-                "waived" if waived else severity,
-                titles.get(code, ""),
-                tuple(items),
-                len({place.stack for item in items for place in item.places} - {None}),
-                name in OPEN and not waived and severity != "advice",
+                code=code,
+                severity="waived" if waived else severity,
+                title=titles.get(code, ""),
+                items=tuple(items),
+                stacks=len({place.stack for item in items for place in item.places} - {None}),
+                open=name in OPEN and not waived and severity != "advice",
             )
             for (severity, code, waived), items in families.items()
         )
@@ -178,13 +178,13 @@ def _rank(finding: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _item(number: int, one: Mapping[str, Any], places: list[Place]) -> Item:
     return Item(
-        number,
-        one["severity"],
-        one["code"],
-        one["summary"],
-        one.get("detail", ""),
-        one.get("remedy", ""),
-        one.get("target", ""),
-        one.get("waived", ""),
-        tuple(places),
+        number=number,
+        severity=one["severity"],
+        code=one["code"],
+        summary=one["summary"],
+        detail=one.get("detail", ""),
+        remedy=one.get("remedy", ""),
+        target=one.get("target", ""),
+        waived=one.get("waived", ""),
+        places=tuple(places),
     )

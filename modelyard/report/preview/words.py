@@ -67,12 +67,12 @@ def parts_of(preview: Preview) -> Parts:
     """The findings of a preview, those of the project as a whole first."""
     every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
     return Parts(
-        loud(finding for one in every for finding in one.new),
-        loud(told_waived(waived) for one in every for waived in one.waived),
-        loud(told_relaxed(relaxed) for one in every for relaxed in one.relaxed),
-        loud(told_moved(moved) for one in every for moved in one.moved),
-        loud(finding for one in every for finding in one.fixed),
-        loud(finding for one in every for finding in unmoved(one)),
+        new=loud(finding for one in every for finding in one.new),
+        waived=loud(told_waived(waived) for one in every for waived in one.waived),
+        relaxed=loud(told_relaxed(relaxed) for one in every for relaxed in one.relaxed),
+        moved=loud(told_moved(moved) for one in every for moved in one.moved),
+        fixed=loud(finding for one in every for finding in one.fixed),
+        still=loud(finding for one in every for finding in unmoved(one)),
     )
 
 
@@ -198,7 +198,10 @@ def submission_words(group: SubmissionGroup) -> str:
 
 def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
     """The fields of a submission in rows; of a new one, or one that is gone, in a single row."""
-    rows = rows_of(FieldChange(one.path, one.before, one.after, None, (), False) for one in change.fields)
+    rows = rows_of(
+        FieldChange(path=one.path, before=one.before, after=one.after, patch=None, owners=(), taken=False)
+        for one in change.fields
+    )
     if change.status == "changed":
         return rows
     items = (item._replace(name=" ".join(filter(None, (row.label, item.name)))) for row in rows for item in row.items)
@@ -264,5 +267,10 @@ def _gravity(stack: StackDiff) -> tuple[int, ...]:
 
 def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """The changed fields in rows, by the patch at the head that asks for them."""
-    fields = (FieldChange(one.path, one.before, one.after, one.patch, (), False, one.back) for one in change.fields)
+    fields = (
+        FieldChange(
+            path=one.path, before=one.before, after=one.after, patch=one.patch, owners=(), taken=False, back=one.back
+        )
+        for one in change.fields
+    )
     return rows_by(fields, asked_by, one_container=True)

@@ -58,7 +58,7 @@ def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
         problems.append(Problem("without a team nothing is queued, so --priority says nothing", "leave it out"))
     if problems or flavor is None:
         return tuple(problems)
-    return Chosen(flavor, gpus, allocation, team, choice.priority, part)
+    return Chosen(flavor=flavor, gpus=gpus, allocation=allocation, team=team, priority=choice.priority, part=part)
 
 
 def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | None:

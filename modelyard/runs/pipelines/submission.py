@@ -213,13 +213,13 @@ def _job_run(
     rendered = submission(stack, library, TEMPLATES[job.engine], known, facts)
     objects = tuple(_of_run(body, pipeline, stage, whole.name) for body in rendered.objects)
     return _Made(
-        namespace_of_job(config, job, one.resource),
-        [(body["kind"], body["metadata"]["name"]) for body in objects if body["kind"] in _PLURALS],
-        _started(known["run"]["queue"], whole.name),
-        objects,
-        (*wrong, *rendered.findings),
-        rendered.template,
-        environment,
+        namespace=namespace_of_job(config, job, one.resource),
+        started=[(body["kind"], body["metadata"]["name"]) for body in objects if body["kind"] in _PLURALS],
+        release=_started(known["run"]["queue"], whole.name),
+        objects=objects,
+        findings=(*wrong, *rendered.findings),
+        template=rendered.template,
+        environment=environment,
     )
 
 

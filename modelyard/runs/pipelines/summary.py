@@ -62,7 +62,11 @@ def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
     sizes = []
     for stage in in_order(pipeline.stages):
         if stage.job is None:
-            sizes.append(StageSize(stage, 0, Fraction(0), Fraction(0), 0, None, None))
+            sizes.append(
+                StageSize(
+                    stage=stage, workers=0, cpu=Fraction(0), memory=Fraction(0), gpus=0, time_limit=None, team=None
+                )
+            )
             continue
         job, one = jobs[stage.job]
         # Trials are as many runs of one worker each, side by side where there is room; executors may come and go.
@@ -70,16 +74,16 @@ def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
         gpus = one.size.gpus * workers
         sizes.append(
             StageSize(
-                stage,
-                workers,
-                one.size.cpu,
-                one.size.memory,
-                gpus if one.part is None else 0,
-                job.time_limit,
-                job.team or one.resource.team,
-                gpus if one.part is not None else 0,
-                one.part.resource if one.part is not None else None,
-                head_of(job),
+                stage=stage,
+                workers=workers,
+                cpu=one.size.cpu,
+                memory=one.size.memory,
+                gpus=gpus if one.part is None else 0,
+                time_limit=job.time_limit,
+                team=job.team or one.resource.team,
+                slices=gpus if one.part is not None else 0,
+                slice=one.part.resource if one.part is not None else None,
+                head=head_of(job),
             )
         )
     most, by = most_at_once([size.stage for size in sizes], {size.stage.name: size.gpus for size in sizes})
@@ -89,10 +93,10 @@ def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
         start = max((ends[name] for name in known[size.stage.name]), default=0)
         ends[size.stage.name] = start + (size.time_limit or 0)
     return Summary(
-        pipeline.name,
-        tuple(sizes),
-        most,
-        by,
-        sum(size.gpus * (size.time_limit or 0) for size in sizes),
-        max(ends.values()),
+        name=pipeline.name,
+        stages=tuple(sizes),
+        most_gpus=most,
+        most_by=by,
+        gpu_seconds=sum(size.gpus * (size.time_limit or 0) for size in sizes),
+        longest=max(ends.values()),
     )

@@ -152,12 +152,12 @@ class Queues:
             state = used.get((flavor, one["name"]), NOTHING)
             limit = one.get("borrowingLimit")
             use = QuotaUse(
-                flavor,
-                one["name"],
-                _count(one.get("nominalQuota")),
-                _count(state.get("total")),
-                _count(state.get("borrowed")),
-                0 if cohort is None else None if limit is None else _count(limit),
+                flavor=flavor,
+                resource=one["name"],
+                nominal=_count(one.get("nominalQuota")),
+                used=_count(state.get("total")),
+                borrowed=_count(state.get("borrowed")),
+                borrow=0 if cohort is None else None if limit is None else _count(limit),
             )
             shared = self._shared[cohort, flavor, use.resource] if use.borrow != 0 else 0
             if use.nominal or use.used or shared or self.nested(queue):
@@ -168,13 +168,13 @@ class Queues:
         """A ClusterQueue as it is now."""
         waiting = self.waiting(queue)
         return QueueUse(
-            queue,
-            self.team_of(queue) if queue in self.teams else None,
-            self._cohort_name(queue),
-            self.stopped(queue),
-            self.quotas(queue),
-            len(waiting),
-            sum(work.total for work in waiting),
+            name=queue,
+            team=self.team_of(queue) if queue in self.teams else None,
+            cohort=self._cohort_name(queue),
+            stopped=self.stopped(queue),
+            quotas=self.quotas(queue),
+            waiting=len(waiting),
+            waiting_gpus=sum(work.total for work in waiting),
         )
 
     def _cohort_name(self, queue: str) -> str | None:
@@ -188,20 +188,20 @@ class Queues:
         gpus, flavors = _got(admission) if reserved else (_asked(spec), {})
         uids = tuple(str(one["uid"]) for one in metadata.get("ownerReferences") or () if "uid" in one)
         return Work(
-            body,
-            str(metadata["name"]),
-            namespace,
-            uids,
-            local,
-            str(admission.get("clusterQueue") or "") or self.queue_of(namespace, local),
-            reserved,
-            is_true(body, "Admitted"),
-            is_true(body, "Finished") or spec.get("active") is False,
-            tuple(sorted(gpus.items())),
-            tuple(sorted(flavors.items())),
-            int(spec.get("priority") or 0),
-            _order(body),
-            _since(body),
+            body=body,
+            name=str(metadata["name"]),
+            namespace=namespace,
+            uids=uids,
+            local_queue=local,
+            queue=str(admission.get("clusterQueue") or "") or self.queue_of(namespace, local),
+            reserved=reserved,
+            admitted=is_true(body, "Admitted"),
+            over=is_true(body, "Finished") or spec.get("active") is False,
+            gpus=tuple(sorted(gpus.items())),
+            flavors=tuple(sorted(flavors.items())),
+            priority=int(spec.get("priority") or 0),
+            order=_order(body),
+            since=_since(body),
         )
 
 

@@ -16,7 +16,14 @@ def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
     job = labels.get(JOB)
     # A notebook's pods have no label for the run, which is called as its Job is.
     name = _run(labels) or (labels.get(JOB_NAME) if job else None) or workload_name(pod)
-    return Owner(_team(pod, namespace, queues), namespace, name, job, labels.get(STACK), labels.get(STAGE))
+    return Owner(
+        team=_team(pod, namespace, queues),
+        namespace=namespace,
+        name=name,
+        job=job,
+        stack=labels.get(STACK),
+        stage=labels.get(STAGE),
+    )
 
 
 def owner_of_work(work: Work, queues: Queues) -> Owner:
@@ -25,7 +32,14 @@ def owner_of_work(work: Work, queues: Queues) -> Owner:
         labels = labels_of(part.get("template") or {})
         if RUN in labels or JOB in labels:
             name, team = _run(labels) or owner_name(work), queues.team_of(work.queue)
-            return Owner(team, work.namespace, name, labels.get(JOB), labels.get(STACK), labels.get(STAGE))
+            return Owner(
+                team=team,
+                namespace=work.namespace,
+                name=name,
+                job=labels.get(JOB),
+                stack=labels.get(STACK),
+                stage=labels.get(STAGE),
+            )
     return Owner(queues.team_of(work.queue), work.namespace, owner_name(work))
 
 

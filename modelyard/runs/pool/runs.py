@@ -218,7 +218,14 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
     for (stack, namespace, name), bodies in groups.items():
         labels = labels_of(bodies[0])
         parts = tuple(sorted(map(_part, bodies), key=lambda part: (len(part.name), part.name)))
-        made = Run(name, labels.get(PIPELINE) or labels.get(JOB, ""), stack, namespace, None, parts)
+        made = Run(
+            name=name,
+            job=labels.get(PIPELINE) or labels.get(JOB, ""),
+            stack=stack,
+            namespace=namespace,
+            team=None,
+            parts=parts,
+        )
         runs.append(made._replace(team=next((part.queue for part in made.work if part.queue), None)))
     by_name = sorted(runs, key=lambda run: (run.name, run.namespace))
     return tuple(sorted(by_name, key=lambda run: run.created, reverse=True))
@@ -230,20 +237,20 @@ def _part(body: Mapping[str, Any]) -> Part:
     pods = pod_sets(body)
     started, ended = times_of(body, state)
     return Part(
-        body,
-        str(body["kind"]),
-        str(metadata["name"]),
-        str(metadata.get("uid") or ""),
-        state,
-        reason,
-        message,
+        body=body,
+        kind=str(body["kind"]),
+        name=str(metadata["name"]),
+        uid=str(metadata.get("uid") or ""),
+        state=state,
+        reason=reason,
+        message=message,
         # The last set is that of the workers: before it stands Ray's head, or Spark's driver.
-        pods[-1][1] if pods else 0,
-        sum(sum(asks_for(spec).values()) * count for spec, count in pods),
-        str(metadata.get("creationTimestamp") or ""),
-        started,
-        ended,
-        labels_of(body).get(STAGE, ""),
+        workers=pods[-1][1] if pods else 0,
+        gpus=sum(sum(asks_for(spec).values()) * count for spec, count in pods),
+        created=str(metadata.get("creationTimestamp") or ""),
+        started=started,
+        ended=ended,
+        stage=labels_of(body).get(STAGE, ""),
     )
 
 

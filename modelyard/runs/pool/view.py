@@ -99,14 +99,14 @@ def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: da
     uses = _node_uses(nodes, ready, held)
     waiters = tuple(_waiters(objects.pods, queues, config))
     return PoolView(
-        _products(uses, _queued(objects, queues, nodes)),
-        uses,
-        _takers(held, {node.name: node.labels.get(PRODUCT_LABEL, "") for node in nodes}, _far(queues, config)),
-        waiters,
-        sum(one.total for one in waiters),
-        tuple(use for use in map(queues.use, sorted(queues.bodies)) if use.quotas),
-        objects.kueue,
-        objects.unread,
+        products=_products(uses, _queued(objects, queues, nodes)),
+        nodes=uses,
+        takers=_takers(held, {node.name: node.labels.get(PRODUCT_LABEL, "") for node in nodes}, _far(queues, config)),
+        waiters=waiters,
+        queued=sum(one.total for one in waiters),
+        queues=tuple(use for use in map(queues.use, sorted(queues.bodies)) if use.quotas),
+        kueue=objects.kueue,
+        unread=objects.unread,
     )
 
 
@@ -121,7 +121,14 @@ def _held(pod: Mapping[str, Any], queues: Queues, usage: Usage | None, now: date
     if usage is not None and _long_there(since, usage.minutes, now):
         known = usage.pods.get((str(metadata.get("namespace") or ""), str(metadata["name"])))
     return [
-        _Held(owner, pod["spec"]["nodeName"], resource, count, _idle(resource, count, known), since)
+        _Held(
+            owner=owner,
+            node=pod["spec"]["nodeName"],
+            resource=resource,
+            gpus=count,
+            idle=_idle(resource, count, known),
+            since=since,
+        )
         for resource, count in gpus.items()
     ]
 
@@ -162,15 +169,15 @@ def _node_uses(nodes: Iterable[Node], ready: Mapping[str, bool], held: Iterable[
             ours = here.get(resource, [])
             found.append(
                 NodeUse(
-                    node.name,
-                    node.labels.get(PRODUCT_LABEL, ""),
-                    resource,
-                    state,
-                    offered.get(resource, 0),
-                    sum(one.gpus for one in ours),
-                    _together(one.idle for one in ours),
-                    tuple(sorted({one.owner for one in ours}, key=_by_name)),
-                    resource != GPU_RESOURCE or _is_shared(node) or _MIG in node.labels.get(PRODUCT_LABEL, ""),
+                    name=node.name,
+                    product=node.labels.get(PRODUCT_LABEL, ""),
+                    resource=resource,
+                    state=state,
+                    gpus=offered.get(resource, 0),
+                    taken=sum(one.gpus for one in ours),
+                    idle=_together(one.idle for one in ours),
+                    owners=tuple(sorted({one.owner for one in ours}, key=_by_name)),
+                    slices=resource != GPU_RESOURCE or _is_shared(node) or _MIG in node.labels.get(PRODUCT_LABEL, ""),
                 )
             )
     return tuple(sorted(found, key=lambda use: (use.name, use.resource)))
@@ -182,16 +189,16 @@ def _products(uses: Iterable[NodeUse], queued: Mapping[tuple[str, str], int]) ->
         groups.setdefault((use.product, use.resource), []).append(use)
     return tuple(
         ProductUse(
-            product,
-            resource,
-            len(ours),
-            sum(use.gpus for use in ours),
-            sum(use.taken for use in ours),
-            sum(use.free for use in ours),
-            sum(max(0, use.gpus - use.taken) - use.free for use in ours),
-            _together(use.idle for use in ours),
-            queued.get((product, resource), 0),
-            all(use.slices for use in ours),
+            product=product,
+            resource=resource,
+            nodes=len(ours),
+            gpus=sum(use.gpus for use in ours),
+            taken=sum(use.taken for use in ours),
+            free=sum(use.free for use in ours),
+            closed=sum(max(0, use.gpus - use.taken) - use.free for use in ours),
+            idle=_together(use.idle for use in ours),
+            queued=queued.get((product, resource), 0),
+            slices=all(use.slices for use in ours),
         )
         for (product, resource), ours in sorted(groups.items())
     )
@@ -201,15 +208,15 @@ def _far(queues: Queues, config: Config) -> list[Taker]:
     """Those whose pods run in worker clusters: Kueue says where, and how many GPUs they have."""
     return [
         Taker(
-            owner_of_work(work, queues),
-            "",
-            resource,
-            gpus,
-            Idle(0, gpus),
-            sum(int(part.get("count", 0)) for part in work.parts if resource in part.get("resourceUsage", ())),
-            (),
-            str(condition(work.body, "Admitted").get("lastTransitionTime") or ""),
-            cluster,
+            owner=owner_of_work(work, queues),
+            product="",
+            resource=resource,
+            gpus=gpus,
+            idle=Idle(0, gpus),
+            pods=sum(int(part.get("count", 0)) for part in work.parts if resource in part.get("resourceUsage", ())),
+            nodes=(),
+            since=str(condition(work.body, "Admitted").get("lastTransitionTime") or ""),
+            cluster=cluster,
         )
         for work in queues.works
         if work.admitted and not work.over and (cluster := taken_in(work, config)) is not None
@@ -224,14 +231,14 @@ def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Ta
         groups.setdefault((one.owner, products.get(one.node, ""), one.resource), []).append(one)
     takers = [
         Taker(
-            owner,
-            product,
-            resource,
-            sum(one.gpus for one in ours),
-            _together(one.idle for one in ours),
-            len(ours),
-            tuple(sorted({one.node for one in ours})),
-            min((one.since for one in ours if one.since), default=""),
+            owner=owner,
+            product=product,
+            resource=resource,
+            gpus=sum(one.gpus for one in ours),
+            idle=_together(one.idle for one in ours),
+            pods=len(ours),
+            nodes=tuple(sorted({one.node for one in ours})),
+            since=min((one.since for one in ours if one.since), default=""),
         )
         for (owner, product, resource), ours in groups.items()
     ]
@@ -253,19 +260,21 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) 
     waiting = [work for work in queues.works if work.gpus and not (work.reserved or work.over)]
     for work in sorted(waiting, key=lambda one: (one.queue or "", places.get((one.namespace, one.name), 0), one.name)):
         yield Waiter(
-            owner_of_work(work, queues),
-            work.queue,
-            places.get((work.namespace, work.name)),
-            "quota",
-            work.gpus,
-            work.since,
-            reason_of(work),
+            owner=owner_of_work(work, queues),
+            queue=work.queue,
+            place=places.get((work.namespace, work.name)),
+            on="quota",
+            gpus=work.gpus,
+            since=work.since,
+            reason=reason_of(work),
         )
     for work in sorted(queues.works, key=lambda one: (one.queue or "", one.order, one.name)):
         if work.gpus and work.reserved and not (work.admitted or work.over):
             owner, clusters = owner_of_work(work, queues), asked_of(work, config)
             words = "; ".join(_pending(work)) + (f"; {', '.join(clusters)} asked" if clusters else "")
-            yield Waiter(owner, work.queue, None, "check", work.gpus, work.since, words)
+            yield Waiter(
+                owner=owner, queue=work.queue, place=None, on="check", gpus=work.gpus, since=work.since, reason=words
+            )
     groups: dict[Owner, list[Mapping[str, Any]]] = {}
     for pod in pods:
         if _looks_for_a_node(pod) and asks_for(pod["spec"]):
@@ -277,7 +286,9 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) 
                 total[name] = total.get(name, 0) + count
         since = min(str(pod["metadata"].get("creationTimestamp") or "") for pod in groups[owner])
         words = str(condition(groups[owner][0], "PodScheduled").get("message") or "")
-        yield Waiter(owner, None, None, "node", tuple(sorted(total.items())), since, words)
+        yield Waiter(
+            owner=owner, queue=None, place=None, on="node", gpus=tuple(sorted(total.items())), since=since, reason=words
+        )
 
 
 def _pending(work: Work) -> Iterable[str]:

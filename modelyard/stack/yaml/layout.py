@@ -58,7 +58,16 @@ def composed(text: str) -> Composed:
             case yaml.CollectionEndEvent():
                 first, children = begun.pop(), tuple(open_.pop())
                 kind = "mapping" if isinstance(first, yaml.MappingStartEvent) else "sequence"
-                open_[-1].append(Node(kind, first.start_mark, event.end_mark, bool(first.flow_style), "", children))
+                open_[-1].append(
+                    Node(
+                        kind=kind,
+                        start=first.start_mark,
+                        end=event.end_mark,
+                        flow=bool(first.flow_style),
+                        style="",
+                        children=children,
+                    )
+                )
     return Composed(open_[0][0] if open_[0] else None, anchored)
 
 

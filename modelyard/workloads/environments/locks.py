@@ -101,7 +101,14 @@ def parse_lock(text: str) -> Lock:
         packages.append(Pinned(found["name"], found["version"]))
     if not packages:
         raise LockError("it has no packages")
-    return Lock(head[2], head[1], tuple(packages), body, tuple(conda), body[sum(len(one) + 1 for one in conda) :])
+    return Lock(
+        made_of=head[2],
+        python=head[1],
+        packages=tuple(packages),
+        text=body,
+        conda=tuple(conda),
+        pip=body[sum(len(one) + 1 for one in conda) :],
+    )
 
 
 def _plain(lines: Iterable[str]) -> list[str]:

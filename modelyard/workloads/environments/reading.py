@@ -38,7 +38,14 @@ def _files(root: Path, environment: Environment, runtime: str | None, cuda: str)
     image = image_of(environment, runtime)
     fits = not faults and lock is not None and lock.made_of == fingerprint and image is not None
     made = digest(lock, image) if fits and lock is not None and image is not None else ""
-    return Files(tuple(line.text for line in lines), fingerprint, where, lock, made, tuple(faults))
+    return Files(
+        requirements=tuple(line.text for line in lines),
+        made_of=fingerprint,
+        lock_file=where,
+        lock=lock,
+        digest=made,
+        faults=tuple(faults),
+    )
 
 
 def _lines(root: Path, environment: Environment, faults: list[Fault]) -> Iterator[Line]:

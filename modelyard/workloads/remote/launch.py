@@ -33,21 +33,21 @@ def launches(stack: str, config: Config, resource: Resource, own: Own | None = N
             result = Part(buckets[remote.model.bucket], model_prefix(resource, job))
         model = result if writes(resource) else None
         yield Launch(
-            machine_name(stack, job.name),
-            job.name,
-            resource.name,
-            provider.launched_by,
-            found[0],
-            remote.image,
-            remote.time_limit,
-            serves,
-            data,
-            way is not None and way[0] == "transfer",
-            model,
-            job_script(remote.command, remote.time_limit, data, model, serves),
-            secrets_of(data, model),
-            remote.port if serves else None,
-            None if provider.aws is None else aws_job(stack, provider.aws, resource, job, found[0], data, result),
+            name=machine_name(stack, job.name),
+            job=job.name,
+            resource=resource.name,
+            launcher=provider.launched_by,
+            offer=found[0],
+            image=remote.image,
+            time_limit=remote.time_limit,
+            serves=serves,
+            data=data,
+            transfer=way is not None and way[0] == "transfer",
+            model=model,
+            script=job_script(remote.command, remote.time_limit, data, model, serves),
+            secrets=secrets_of(data, model),
+            port=remote.port if serves else None,
+            aws=None if provider.aws is None else aws_job(stack, provider.aws, resource, job, found[0], data, result),
         )
 
 

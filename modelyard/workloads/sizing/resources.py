@@ -138,7 +138,7 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
         quantity.parse(resource.memory) if resource.memory is not None else Fraction(pod.memory or DEFAULT_MEMORY),
         gpus,
     )
-    return Sized(resource, own, estimates, need, size, card, part)
+    return Sized(resource=resource, own=own, jobs=estimates, need=need, size=size, card=card, part=part)
 
 
 def _card(config: Config, resource: Resource) -> Card | None:
