@@ -22,8 +22,7 @@ from lightkube.config.models import NameValue
 from lightkube.core.exceptions import ConfigError
 from yaml import MarkedYAMLError, YAMLError
 
-from modelyard.cluster.context_aliases import MAX_BYTES, kubeconfig_paths, read_kubeconfig
-from modelyard.cluster.route import route
+from modelyard.cluster.kubeconfig import MAX_BYTES, kubeconfig_paths, read_kubeconfig, route
 from modelyard.files import ReadError, read_file
 from modelyard.hiding import hidden_text
 from modelyard.servers import Unusable, permit

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.context_aliases import known_contexts, with_aliases
 from modelyard.cluster.engine_state import side_of
+from modelyard.cluster.kubeconfig import known_contexts, with_aliases
 from modelyard.engine.applied import cluster_of
 from modelyard.engine.failure import FORGET_REMOTE, EngineError
 from modelyard.engine.home import elsewhere

@@ -28,7 +28,7 @@ class ClusterProvider(ResourceProvider):
             OtherClusterError: the context leads to another cluster, or nowhere.
         """
         from modelyard.cluster.connection import ClusterError, connect
-        from modelyard.cluster.context_aliases import known_contexts
+        from modelyard.cluster.kubeconfig import known_contexts
         from modelyard.cluster.live import identity
 
         remote, context = props.get("remote"), props["context"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.connection import ClusterError, connect
-from modelyard.cluster.context_aliases import known_contexts
+from modelyard.cluster.kubeconfig import known_contexts
 from modelyard.servers import Unusable, Variables, secret_for
 
 WAYS: dict[str, tuple[Callable[[Path], Any], str]] = {

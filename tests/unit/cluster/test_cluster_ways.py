@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.cluster.context_aliases import known_contexts, with_aliases
+from modelyard.cluster.kubeconfig import known_contexts, with_aliases
 
 
 @pytest.fixture
