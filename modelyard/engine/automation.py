@@ -109,6 +109,9 @@ def destroy(
 
 
 # By which contexts the engine reaches what was applied: it first reads by those of the last apply.
+#
+# A stack file may say another way since, and the kubeconfig may have lost the old one. So a run leads the engine the
+# stack file's way under the old name, once it is known that both lead to the same cluster.
 _PROVIDER: Final = "pulumi:providers:kubernetes"
 _CLUSTER: Final = "/modelyard:Cluster"
 

@@ -73,6 +73,10 @@ CONSUMER_TIMEOUT_SECONDS = 30 * 60
 
 
 # Which GPU allocation modes a training pod can serve.
+#
+# The mode belongs to a training task, the pod only sets what is possible. `single` takes one GPU, `partial` half of
+# one (two jobs share a card), `multi_gpu` all GPUs of a worker. Half a GPU is Ray's bookkeeping inside the pod: the
+# pod itself always asks the cluster for whole GPUs, because Kubernetes has no fractional extended resources.
 def serves(config: Config) -> tuple[Allocation, ...]:
     """The modes that tasks may choose on this stack's active training backend, in the order single, partial, multi_gpu.
 

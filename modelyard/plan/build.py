@@ -219,6 +219,8 @@ def _path(field: str) -> tuple[Any, ...]:
 
 
 # Everything that is checked for a plan: the stack against the tables and the nodes, its objects against the cluster.
+#
+# Most stacks have few of the sections: what judges the others is imported only when there is something to judge.
 def stack_findings(stack: Stack, state: ClusterState, sizes: "tuple[Sized, ...]") -> Iterator[Finding]:
     """What is wrong with a stack whatever its patches make of it; ``sizes`` are those of its resources."""
     yield from check_version(stack, state)

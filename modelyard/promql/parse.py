@@ -15,6 +15,10 @@ from modelyard.promql.lexer import WORD_OPERATORS, Token, closing, tokens
 from modelyard.promql.syntax import Matching, Node, Span
 
 # Where the operands of a query stand, in the order in which the parser's tree meets them.
+#
+# An operand is what the tree has a node for and the text a word: a selector, a number, a text, a call or aggregation,
+# a pair of brackets. Words of clauses (`by (…)`, `on (…)`, `offset 5m`, what stands in `[…]` and `{…}`) are none. So
+# walking the tree from left to right and taking one operand after the other gives every node its place.
 _GROUPINGS = frozenset({"by", "without"})
 _MATCHINGS = frozenset({"on", "ignoring", "group_left", "group_right", "fill", "fill_left", "fill_right"})
 _NUMBERS = frozenset({"inf", "nan"})

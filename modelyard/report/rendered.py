@@ -1,6 +1,6 @@
 """A plan's patches as files for other tools."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Document, PatchVersion
@@ -9,7 +9,6 @@ from modelyard.kube.state import essence
 from modelyard.plan import Plan
 from modelyard.plan.store import finding_to_json
 from modelyard.plan.undo.ledger import without_ledger
-from modelyard.report.json6902 import json_patch
 from modelyard.report.unified import yaml_text
 
 
@@ -126,3 +125,49 @@ def kustomize_files(plan: Plan) -> dict[str, str]:
     }
     files["kustomization.yaml"] = yaml_text({key: value for key, value in kustomization.items() if value})
     return files | _of_remotes(plan, kustomize_files)
+
+
+# The difference of two objects as a JSON Patch (RFC 6902), which every tool applies in the same way.
+Operation = dict[str, Any]
+
+
+def json_patch(before: Any, after: Any) -> list[Operation]:
+    """Operations that turn ``before`` into exactly ``after``, order of lists included.
+
+    Items are compared in their places; a list that lost items or changed their order is replaced as a whole.
+    """
+    return list(_operations("", before, after))
+
+
+def _operations(path: str, before: Any, after: Any) -> Iterator[Operation]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in before:
+            if name not in after:
+                yield {"op": "remove", "path": _below(path, name)}
+        for name, value in after.items():
+            if name in before:
+                yield from _operations(_below(path, name), before[name], value)
+            else:
+                yield {"op": "add", "path": _below(path, name), "value": value}
+    elif isinstance(before, list) and isinstance(after, list) and _grown(before, after):
+        for index, value in enumerate(before):
+            yield from _operations(f"{path}/{index}", value, after[index])
+        for value in after[len(before) :]:
+            yield {"op": "add", "path": f"{path}/-", "value": value}
+    elif before != after or type(before) is not type(after):
+        yield {"op": "replace", "path": path, "value": after}
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+
+
+def _grown(before: list[Any], after: list[Any]) -> bool:
+    """Whether each item still stands in its place, whatever happened inside it; named items tell by their name."""
+    if len(after) < len(before):
+        return False
+
+    def identity(item: Any) -> Any:
+        return item.get("name", item.get("mountPath")) if isinstance(item, Mapping) else item
+
+    return all(identity(old) == identity(new) for old, new in zip(before, after, strict=False))

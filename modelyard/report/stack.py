@@ -1,17 +1,30 @@
 """What a stack asks for, before any patch or cluster."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from modelyard import quantity
 from modelyard.catalog import Selected
 from modelyard.catalog.hidden import hidden_params
 from modelyard.hardware import Card, resolve, serves, verdict
 from modelyard.hardware.limits import CELERY_GPUS
-from modelyard.report.asked import asked_document, asked_text
+from modelyard.hiding import hidden_at
+from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
+from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, table, wrapped
-from modelyard.stack import Stack
+from modelyard.report.values import count
+from modelyard.stack import Config, Stack
+from modelyard.stack.environments import Environment
+from modelyard.stack.jobs import Job, NotebookUser, Resource
+from modelyard.stack.plain import plain
+from modelyard.stack.pool import Partition, Quota
+from modelyard.stack.remote import RemoteQuota
 from modelyard.workloads import Workload
+from modelyard.workloads.facts.notebooks import namespace_of_server
+from modelyard.workloads.facts.pool import namespace_of, node_labels
+from modelyard.workloads.facts.remote import RemoteCluster, quota_of, remote_clusters
+from modelyard.workloads.sizing import Sized
 from modelyard.workloads.sizing import sized as resources
 
 
@@ -72,3 +85,246 @@ def _replicas(workload: Workload) -> str:
     if workload.replicas is not None:
         return str(workload.replicas)
     return "as it is" if workload.role == "apiServer" else "autoscaled"
+
+
+# What a stack asks for beside the platform's workloads: its pool, its jobs and what they run in and on.
+_OF_A_RESOURCE: Final = ("quota", "readSecret", "writeSecret")
+"""Keys of a remote cluster that each of the resources on it says for itself."""
+_Table = tuple[tuple[str, ...], Iterable[tuple[str, ...]]]
+
+
+def asked_text(config: Config, sizes: Sequence[Sized], style: Style = PLAIN) -> list[str]:
+    """A table for each section that a stack has, with an empty line before each.
+
+    Args:
+        config: of the stack.
+        sizes: its resources, as ``sizing.sized`` gives them.
+        style: colours and width.
+    """
+    lines = []
+    for head, rows in _tables(config, sizes):
+        if made := list(rows):
+            lines += ["", *table(made, head, style, indent=2)]
+    return lines
+
+
+def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
+    """The same for machines: lists of named things in the keys of the stack file, defaults included."""
+    sized = {one.resource.name: one for one in sizes if not one.own}
+    return {
+        "nodePools": _said(config.node_pools),
+        "flavors": _said(config.flavors),
+        "partitions": _said(config.partitions),
+        "workerClusters": _said(config.worker_clusters),
+        "teams": [
+            {**said, "namespace": namespace_of(one)}
+            for one, said in zip(config.teams, _said(config.teams), strict=True)
+        ],
+        "priorities": _said(config.priorities),
+        "providers": _said(config.providers),
+        "buckets": _said(config.buckets),
+        "remoteClusters": [
+            {
+                "name": one.name,
+                **{key: said for key, said in _secretless("", plain(one.cluster)).items() if key not in _OF_A_RESOURCE},
+                "resources": [resource.name for resource in one.resources],
+                "quotas": [
+                    {"resource": resource.name, **plain(quota)}
+                    for resource in one.resources
+                    if (quota := quota_of(resource)) is not None
+                ],
+            }
+            for one in remote_clusters(config)
+        ],
+        "environments": [
+            {**said, "locked": _locked(one)}
+            for one, said in zip(
+                config.environments, _said(one._replace(files=None) for one in config.environments), strict=True
+            )
+        ],
+        "notebookServers": [
+            {**said, "namespace": namespace_of_server(config, one)}
+            for one, said in zip(_users(config), _said(_users(config)), strict=True)
+        ],
+        "resources": [
+            {**said, "size": _size(sized[said["name"]]) if said["name"] in sized else None}
+            for said in _said(config.resources)
+        ],
+        "jobs": _said(config.jobs),
+        "pipelines": _said(config.pipelines),
+    }
+
+
+def _said(values: Iterable[Any]) -> list[dict[str, Any]]:
+    return [_secretless("", plain(value)) for value in values]
+
+
+def _secretless(name: str, value: Any) -> Any:
+    """A value without what looks like a secret; the name of a Secret is none."""
+    if isinstance(value, dict):
+        return {key: _secretless(key, part) for key, part in value.items()}
+    return value if name.endswith(("Secret", "secret")) else hidden_at(name, value)
+
+
+def _locked(environment: Environment) -> int | None:
+    """Packages of the lock; None without one that fits."""
+    files = environment.files
+    return len(files.lock.packages) if files is not None and files.lock is not None and files.digest else None
+
+
+def _size(one: Sized) -> dict[str, Any]:
+    return {
+        "workers": one.size.workers,
+        "cpu": quantity.cpu(one.size.cpu),
+        "memory": memory_text(one.size.memory),
+        "gpus": one.size.gpus,
+        "gpuResource": one.part.resource if one.part is not None else GPU_RESOURCE,
+    }
+
+
+def _tables(config: Config, sizes: Sequence[Sized]) -> Iterator[_Table]:
+    """Head and rows of each section, the pool first, then what runs in it."""
+    clusters = remote_clusters(config)
+    places = {resource.name: one.name for one in clusters for resource in one.resources}
+    on = {id(job): one.resource for one in sizes for job, _ in one.jobs}
+    yield (
+        ("NODE POOL", "GPU", "GPUS", "CAPACITY", "NODE CLASS"),
+        ((one.name, one.gpu, f"0–{one.gpus}", one.capacity, one.node_class) for one in config.node_pools),
+    )
+    yield (
+        ("FLAVOR", "GPU", "NODE LABELS"),
+        ((one.name, one.gpu or "-", _pairs(node_labels(one))) for one in config.flavors),
+    )
+    yield (
+        ("PARTITION", "GPU", "MODE", "OF ONE GPU"),
+        ((one.name, one.gpu or one.flavor or config.gpu.model, one.mode, _parts(one)) for one in config.partitions),
+    )
+    yield (
+        ("TEAM", "NAMESPACE", "COHORT", "CLUSTERS", "QUOTAS"),
+        (
+            (one.name, namespace_of(one), one.cohort or "-", _names(one.clusters), "; ".join(map(_quota, one.quotas)))
+            for one in config.teams
+        ),
+    )
+    yield ("PRIORITY", "VALUE"), ((one.name, str(one.value)) for one in config.priorities)
+    yield (
+        ("WORKER CLUSTER", "KUBECONFIG IN SECRET", "CONTEXT"),
+        ((one.name, one.secret, one.context or "-") for one in config.worker_clusters),
+    )
+    yield ("PROVIDER", "KIND", "LAUNCHED BY"), ((one.name, one.kind, one.launched_by) for one in config.providers)
+    yield ("BUCKET", "URL", "REACHED BY"), ((one.name, one.url, _names(one.reached_by)) for one in config.buckets)
+    yield (
+        ("REMOTE CLUSTER", "NAMESPACE", "CONTEXT", "AT ONCE", "RESOURCES"),
+        map(_remote, clusters),
+    )
+    yield (
+        ("ENVIRONMENT", "PYTHON", "IMAGE", "LOCKED"),
+        (
+            (one.name, one.python, one.image or config.runtime.image or "-", _lock_words(one))
+            for one in config.environments
+        ),
+    )
+    yield (
+        ("NOTEBOOK SERVER", "NAMESPACE", "CPU", "MEMORY"),
+        (
+            (one.name, namespace_of_server(config, one) or "-", servers.cpu, servers.memory)
+            for servers in (config.notebooks.servers,)
+            if servers is not None
+            for one in servers.users
+        ),
+    )
+    yield (
+        ("RESOURCE", "TYPE", "PODS", "CPU", "MEMORY", "GPUS", "TEAM", "WHERE"),
+        (_resource(one, places) for one in sizes if not one.own),
+    )
+    yield (
+        ("JOB", "TYPE", "RESOURCE", "TEAM", "RUNS"),
+        (
+            (job.name, job.type, job.resource or "its own", _team(job, resource), _runs(job, resource))
+            for job in config.jobs
+            for resource in (on.get(id(job)),)
+        ),
+    )
+    yield (
+        ("PIPELINE", "STAGES"),
+        ((one.name, ", ".join(stage.name for stage in one.stages)) for one in config.pipelines),
+    )
+
+
+def _users(config: Config) -> tuple[NotebookUser, ...]:
+    servers = config.notebooks.servers
+    return servers.users if servers is not None else ()
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(names) or "-"
+
+
+def _pairs(labels: Any) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "-"
+
+
+def _parts(one: Partition) -> str:
+    if one.layout:
+        return ", ".join(f"{number} × {profile}" for profile, number in one.layout.items())
+    return count(one.replicas or 1, "pod")
+
+
+def _quota(one: Quota) -> str:
+    gpus = count(one.gpus, "GPU") if one.resource == GPU_RESOURCE else f"{one.gpus} × {one.resource}"
+    limits = [f"{word} {most}" for word, most in (("borrow", one.borrow), ("lend", one.lend)) if most is not None]
+    sizes = [f"{one.cpu} CPU", one.memory or "-"] if one.cpu is not None else []
+    return f"{one.flavor}: {', '.join((gpus, *sizes, *limits))}"
+
+
+def _remote(one: RemoteCluster) -> tuple[str, ...]:
+    quotas = [_at_once(quota_of(each)) for each in one.resources]
+    return (
+        one.name,
+        one.cluster.namespace,
+        one.cluster.context or "-",
+        "; ".join(quotas),
+        _names(each.name for each in one.resources),
+    )
+
+
+def _at_once(quota: RemoteQuota | None) -> str:
+    """What the jobs of one resource may have there."""
+    return f"{count(quota.gpus, 'GPU')}, {quota.cpu} CPU, {quota.memory}" if quota is not None else "no limit"
+
+
+def _lock_words(environment: Environment) -> str:
+    packages = _locked(environment)
+    return "no" if packages is None else count(packages, "package")
+
+
+def _resource(one: Sized, clusters: Mapping[str, str]) -> tuple[str, ...]:
+    resource, size = one.resource, one.size
+    gpus = f"{size.gpus} × {one.part.resource}" if one.part is not None else str(size.gpus or "-")
+    pods = str(size.workers) if resource.scale is None else f"{size.workers}–{resource.scale.most}"
+    sizes = quantity.cpu(size.cpu), memory_text(size.memory)
+    return resource.name, resource.type, pods, *sizes, gpus, resource.team or "-", _where(resource, clusters)
+
+
+def _where(resource: Resource, clusters: Mapping[str, str]) -> str:
+    if resource.remote is None:
+        return "here"
+    if resource.remote.cluster is None:
+        return f"provider {resource.remote.provider}"
+    return f"remote cluster {clusters[resource.name]}"
+
+
+def _team(job: Job, resource: Resource | None) -> str:
+    return job.team or (resource.team if resource is not None else None) or "-"
+
+
+def _runs(job: Job, resource: Resource | None) -> str:
+    """What starts it: its command, whenever it is submitted, or the pods or the machine of its resource."""
+    remote = resource.remote if resource is not None else None
+    rented = remote is not None and remote.cluster is None
+    command = remote.command if remote is not None and rented else job.command
+    if command:
+        return " ".join(hidden_at("command", list(command)))
+    if rented:
+        return "on a machine of its own"
+    return "in the pods of its resource" if remote is None else "never: a remote cluster runs commands"

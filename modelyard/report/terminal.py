@@ -1,16 +1,18 @@
 """A plan for the eyes: what changes in which order and why, what is wrong, what it comes to, what to do next."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 from modelyard.cluster.recorded import recorded_name
 from modelyard.findings import Finding, loud
 from modelyard.plan import Plan, TargetPlan
+from modelyard.report.fields import Row, asked_by, is_own_note, rows_by
 from modelyard.report.finding import findings_text
 from modelyard.report.part import part_of, unplanned
-from modelyard.report.style import PLAIN, Style, hanging
+from modelyard.report.rows import rows_text
+from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
 from modelyard.report.summary import next_text, summary_text
 from modelyard.report.takeovers import taken_over
-from modelyard.report.target import Seen, Turn, target_text, wait_text
 from modelyard.report.values import count
 
 
@@ -120,3 +122,148 @@ def _taken(findings: Iterable[Finding], style: Style) -> list[str]:
         return []
     words = " and ".join(f"{count(number, 'field')} over from {owner}" for owner, number in found.items())
     return list(map(style.dim, hanging(f"takes {words} (list them with --notes)", 2, style.columns)))
+
+
+# One target of a plan as text: what happens to it, why now, and its changed fields by the patch that sets them.
+Grouped = tuple[tuple[str, tuple[Row, ...]], ...]
+"""Rows by the patch that asks for them."""
+
+
+class Turn(NamedTuple):
+    """A target's place in the order of changes."""
+
+    number: int
+    """From 1."""
+    why: str
+    """Why now, and what it means for running pods."""
+
+
+def wait_text(turn: Turn, style: Style) -> list[str]:
+    """The lines of a wait between two targets."""
+    number = f"{turn.number}. "
+    first, *more = wrapped(safe(turn.why), len(number) + 2, style.columns)
+    return [f"{number}{style.changed('…')} {first.lstrip()}", *more]
+
+
+def grouped(target: TargetPlan) -> Grouped:
+    """The changed fields of a target by patch, without our own annotations; none of an object that is new or goes."""
+    if target.action in ("create", "delete"):
+        return ()
+    changes = [change for change in target.changes if not is_own_note(change)]
+    return rows_by(changes, asked_by, one_container=_containers(target) == 1)
+
+
+def _containers(target: TargetPlan) -> int:
+    pod = ((target.after.get("spec") or {}).get("template") or {}).get("spec") or {}
+    return len(pod.get("containers") or ())
+
+
+Seen = list[tuple[tuple[Row, ...], str]]
+"""Rows that were shown already, with their patch and target."""
+
+_WORTH_A_MENTION = 3
+"""Rows from which on it is shorter to say who else has the same."""
+
+
+def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style) -> list[str]:
+    """A target's lines.
+
+    Args:
+        target: what happens to it.
+        turn: when it is changed; None where there is no order.
+        seen: what the targets before it told, which is not told again; the target's own rows are added.
+        style: colours and width.
+    """
+    rows = grouped(target)
+    mark, paint = {"create": ("+", style.added), "delete": ("-", style.removed)}.get(
+        target.action, ("~", style.changed)
+    )
+    number = f"{turn.number}. " if turn else ""
+    indent = len(number) + 2
+    lead = f"{number}{paint(mark)} "
+    lines = _head(target, rows, turn.why if turn else "", lead, indent, style)
+    if target.action in ("update", "none") and not rows and len(target.patches) != 1:
+        lines.extend(_dim(f"only notes which patches it has: {', '.join(target.patches)}", indent, style))
+    for patch, some in rows:
+        lines.extend(_patched(patch, some, seen, indent, style, alone=_single(rows)))
+        if len(some) >= _WORTH_A_MENTION:
+            seen.append((some, f"{patch} on {target.name}"))
+    return lines
+
+
+def _patched(patch: str, rows: tuple[Row, ...], seen: Seen, indent: int, style: Style, *, alone: bool) -> list[str]:
+    """What one patch changes, below its name where the target's line does not have it."""
+    same = next((who for told, who in seen if told == rows), "")
+    if alone:
+        return _dim(f"the same as {same}", indent, style) if same else rows_text(rows, indent, style)
+    name = shorten(patch, style.columns - indent)
+    head = " " * indent + style.link(name)
+    beside = rows_text(rows, 0, style._replace(columns=style.columns - indent - len(name) - 2))
+    if len(beside) == 1:
+        return [f"{head}  {beside[0]}"]
+    if same:
+        return [head, *_dim(f"the same as {same}", indent + 2, style)]
+    return [head, *rows_text(rows, indent + 2, style)]
+
+
+def _dim(text: str, indent: int, style: Style) -> list[str]:
+    return list(map(style.dim, wrapped(text, indent, style.columns)))
+
+
+def _single(rows: Grouped) -> bool:
+    """Whether one patch makes all changes, so that its name fits beside the target's."""
+    return len(rows) == 1 and "@" in rows[0][0]
+
+
+def _patch(target: TargetPlan, rows: Grouped) -> str:
+    """The patch that stands beside the target's name, empty where there are several or none."""
+    if not rows:
+        return target.patches[0] if len(target.patches) == 1 else ""
+    return rows[0][0] if _single(rows) else ""
+
+
+def _head(target: TargetPlan, rows: Grouped, why: str, lead: str, indent: int, style: Style) -> list[str]:
+    """Name, patch, effects and reason: on one line where they fit."""
+    kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
+    room = style.columns - indent
+    name = shorten(kind + target.name, room)
+    line, used = lead + style.bold(name), len(name)
+    lines = [line]
+    patch = shorten(_patch(target, rows), room)
+    if patch and used + 2 + len(patch) <= room:
+        lines, used = [f"{line}  {style.link(patch)}"], used + 2 + len(patch)
+    elif patch:
+        lines, used = [line, " " * indent + style.link(patch)], len(patch)
+    effects = safe(" · ".join(_effects(target, why, noted=not rows)))
+    both = " · ".join(filter(None, (effects, safe(why))))
+    if not both:
+        return lines
+    if used + 2 + len(both) <= room:
+        return [*lines[:-1], f"{lines[-1]}  {both.replace(effects, style.changed(effects), 1)}"]
+    first, *more = wrapped(both, indent, style.columns)
+    return [*lines, first.replace(effects, style.changed(effects), 1), *more]
+
+
+def _effects(target: TargetPlan, why: str, *, noted: bool) -> Iterator[str]:
+    if target.action == "create":
+        yield "new" if len(target.patches) == 1 else f"new, from {', '.join(target.patches) or 'its base'}"
+        if target.replicas[1] is not None:
+            yield count(target.replicas[1], "pod")
+    else:
+        yield from _moves(target, noted=noted)
+    if target.replaces_pods and f"replaces {target.replaces_pods} running" not in why:
+        yield f"{count(target.replaces_pods, 'pod')} replaced"
+    if target.gpus[0] != target.gpus[1]:
+        yield f"GPUs {target.gpus[0]} → {target.gpus[1]}"
+
+
+def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
+    """What becomes of an object that is there already."""
+    before, after = target.replicas
+    if target.leaves:
+        yield "put back" if target.action == "restore" else "deleted"
+    if before != after and after is not None:
+        # Of an object that did not say how many, the API server or a controller does.
+        yield f"pods {before} → {after}" if before is not None else f"{count(after, 'pod')} from now on"
+    elif noted and len(target.patches) == 1:
+        yield "records the patch only"

@@ -68,7 +68,7 @@ def run(args: Namespace) -> Exit:
 
     def lines_of(source: "Source") -> Iterator[str]:
         from modelyard.cluster.logs import LogRequest, NoLogError, log_lines
-        from modelyard.report.logs import log_line
+        from modelyard.report.job import log_line
 
         if source.pod in homeless:
             raise NoLogError("it has no node yet, so no log")

@@ -1,29 +1,42 @@
 """A preview as a comment under a pull request: the summary always fits, details folded, not longer than hosts allow."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from modelyard.findings import Finding, loud
+from modelyard.findings import Finding, Severity, loud
+from modelyard.kube import merge
 from modelyard.plan.cost.words import UNKNOWN, difference
-from modelyard.preview import Preview, StackDiff
+from modelyard.preview import Group, Preview, StackDiff, SubmissionGroup, grouped, grouped_submissions
 from modelyard.report import markdown
-from modelyard.report.fill import Item, chosen, filled
-from modelyard.report.preview.sections import sections
+from modelyard.report.fields import Item as Change
+from modelyard.report.fields import Row
+from modelyard.report.fill import Item, Section, chosen, filled
+from modelyard.report.finding import tally
+from modelyard.report.markdown import code, folded, html, prose, text
 from modelyard.report.preview.words import (
+    MOVED,
     RELAXED,
     SUBMITTED,
     WAIVED,
+    change_words,
     effects,
     gravest_first,
     headline,
     hours,
     moved,
     parts_of,
+    rows_by_patch,
     sources,
     span,
+    submission_name,
+    submission_rows,
+    submission_words,
     told_relaxed,
     told_waived,
+    version_words,
 )
-from modelyard.report.values import count, named
+from modelyard.report.rows import apart
+from modelyard.report.takeovers import Told, alike
+from modelyard.report.values import NAMES, count, fitted, named
 
 MARK = "<!-- modelyard preview -->"
 """First line of every comment, by which a workflow finds the one to replace."""
@@ -178,3 +191,165 @@ def _tail(preview: Preview, limit: int) -> str:
         if len(words) < limit // 8:
             return f"Not affected: {words}."
     return f"Not affected: {count(len(preview.unchanged), 'stack')}."
+
+
+# The findings and changes of a preview as Markdown, each for itself, so that a comment has what there is room for.
+_OPEN = 3
+"""Changes that stand open; of more, none does."""
+_FIELDS = 60
+"""Fields that are shown of one change."""
+_VALUE = 160
+"""Characters of the longest value."""
+_SHORTEST = 60
+"""Characters of the shortest finding or change, about: of more than the room is for, none is made."""
+_STACKS = 100
+"""Stacks that one change names."""
+
+Whole = Callable[[list[str], int], str]
+
+
+def sections(preview: Preview, room: int, *, linked: bool) -> list[Section]:
+    """New findings, those that the change waives or no longer checks, changes, what differs for the next apply or
+    submission, then findings that are fixed and still there; sections that are empty are left out.
+
+    Args:
+        preview: what to tell.
+        room: characters for all of them.
+        linked: whether the comment links a full report.
+    """
+    parts = parts_of(preview)
+    shown = "the full report has them" if linked else "`modelyard preview` shows them"
+    check = "the full report has them" if linked else "`modelyard check` shows them"
+    most = max(room // _SHORTEST, 1)
+    groups = sorted(grouped(preview.stacks), key=_gravity)
+    changes = [_change(group, opened=len(groups) <= _OPEN) for group in groups[:most]]
+    submitted = grouped_submissions(preview.stacks)
+    next_ones = [_submission(group, opened=len(submitted) <= _OPEN) for group in submitted[:most]]
+    found = (
+        _findings(parts.new, most, 0.4, _headed("New findings", "finding", shown)),
+        _findings(parts.waived, most, 0.1, _headed(WAIVED.capitalize(), "finding", shown), noted=True),
+        _findings(parts.relaxed, most, 0.05, _headed(RELAXED.capitalize(), "finding", shown), noted=True),
+        Section(changes, _headed("Changes", "change", shown), 0.2, len(groups) - len(changes)),
+        Section(next_ones, _headed(SUBMITTED.capitalize(), "change", shown), 0.1, len(submitted) - len(next_ones)),
+        _findings(parts.fixed, most, 0.05, _unfolding(f"Fixed: {tally(parts.fixed)}", shown)),
+        _findings(
+            parts.moved, most, 0.05, _unfolding(f"{MOVED.capitalize()}: {tally(parts.moved)}", shown), noted=True
+        ),
+        _findings(parts.still, most, 0.05, _unfolding(f"Still there: {tally(parts.still)}", check)),
+    )
+    return [section for section in found if section.items]
+
+
+def _headed(title: str, one: str, where: str) -> Whole:
+    def whole(kept: list[str], left: int) -> str:
+        return "\n".join([f"### {title}\n", *kept, *_more(left, one, where)]).rstrip("\n") + "\n"
+
+    return whole
+
+
+def _unfolding(title: str, where: str) -> Whole:
+    return lambda kept, left: folded(html(title), "\n".join([*kept, *_more(left, "finding", where)]))
+
+
+def _more(left: int, one: str, where: str) -> list[str]:
+    return [f"\n_{count(left, f'more {one}')}: {where}._"] if left else []
+
+
+def _gravity(group: Group) -> tuple[int, ...]:
+    """New errors come first, then new warnings, then pods that are replaced and GPUs that move."""
+    errors = sum(finding.blocks for finding in group.findings.new)
+    return -errors, -len(loud(group.findings.new)), -group.replaces_pods, -abs(group.gpus[1] - group.gpus[0])
+
+
+def _change(group: Group, *, opened: bool) -> Item:
+    change = group.change
+    kind = "" if change.kind == "Deployment" else f"{change.kind} "
+    versions, words = version_words(change), change_words(group)
+    title = f"<code>{html(kind + change.name)}</code> in {html(named(group.stacks))}"
+    title += "".join(f" · {html(part)}" for part in (versions, words) if part)
+    fields = "\n".join(_fields(group)).rstrip("\n")
+    fields = fields or ("The whole object goes." if change.status == "deleted" else "No field differs.")
+    forms = [folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")]
+    if len(group.stacks) > NAMES:
+        every = f"In all of: {text(named(group.stacks, _STACKS))}\n\n{fields}"
+        forms.insert(0, folded(title, every, opened=opened))
+    return Item(tuple(forms))
+
+
+def _submission(group: SubmissionGroup, *, opened: bool) -> Item:
+    title = f"<code>{html(submission_name(group.change))}</code> {html(submission_words(group))}"
+    fields = "\n".join(_tables((("", submission_rows(group.change)),))).rstrip("\n")
+    return Item((folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")))
+
+
+def _fields(group: Group) -> Iterator[str]:
+    return _tables(rows_by_patch(group.change))
+
+
+def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
+    """Rows in tables, each below what asks for them."""
+    left = _FIELDS
+    for patch, rows in parts:
+        items = [(" ".join(filter(None, (row.label, item.name))), item) for row in rows for item in row.items]
+        if left > 0:
+            if patch:
+                yield f"**{text(patch)}**"
+                yield ""
+            yield "| Field | Before | After |"
+            yield "|---|---|---|"
+            for name, item in items[:left]:
+                before, after = _values(item)
+                yield f"| {text(name)} | {before} | {after} |"
+            yield ""
+        left -= len(items)
+    if left < 0:
+        yield f"_{count(-left, 'more field')}._"
+
+
+def _values(item: Change) -> tuple[str, str]:
+    """Both values, of long ones what differs; nothing for what is not there."""
+    if item.before is merge.ABSENT or item.after is merge.ABSENT:
+        sides = (item.before, item.after)
+        before, after = ("" if value is merge.ABSENT else fitted(value, _VALUE, item.write) for value in sides)
+    else:
+        before, after = apart(item, _VALUE)
+    return code(before) if before else "", code(after) if after else ""
+
+
+def _findings(findings: Iterable[Finding], most: int, share: float, whole: Whole, *, noted: bool = False) -> Section:
+    """The gravest first. Of each code one has its turn before another one of the same code."""
+    every = alike(findings)
+    turns: list[tuple[int, int]] = []
+    seen: dict[tuple[Severity, str], int] = {}
+    for told in every:
+        kind = told.finding.severity, told.finding.code
+        turns.append((0 if told.finding.blocks else 1, seen.get(kind, 0)))
+        seen[kind] = turns[-1][1] + 1
+    first = sorted(sorted(range(len(every)), key=turns.__getitem__)[:most])
+    items = [Item(_noted(every[at]) if noted else _forms(every[at]), turns[at]) for at in first]
+    return Section(items, whole, share, len(every) - len(items))
+
+
+def _forms(told: Told) -> tuple[str, ...]:
+    line, remedy = _finding(told), prose(told.finding.remedy)
+    return (f"{line}<br>{remedy}", line) if remedy else (line,)
+
+
+def _noted(told: Told) -> tuple[str, ...]:
+    """With what became of the finding: the reason why it is shown."""
+    return (f"{_finding(told)}<br>{prose(told.finding.detail)}",)
+
+
+def _finding(told: Told) -> str:
+    finding = told.finding
+    stacks = named(told.stacks) if told.stacks else finding.stack
+    places = told.places or (finding.location,)
+    more = f" and {len(places) - NAMES} more" if len(places) > NAMES else ""
+    summary = ": ".join(filter(None, (finding.summary, "; ".join(name for name, _ in told.fields))))
+    head = " ".join(filter(None, (f"- **{finding.severity.value} {text(finding.code)}**", text(stacks))))
+    parts = [
+        f"{head}: {prose(summary)}",
+        text(finding.target),
+        ", ".join(code(place) for place in places[:NAMES] if place) + more,
+    ]
+    return " · ".join(filter(None, parts))

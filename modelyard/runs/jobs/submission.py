@@ -180,6 +180,10 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
 
 
 # What is wrong with work that is to run in other clusters, where Kueue makes the Job alone.
+#
+# What Kueue carries over is read from its source, version 0.19.2: it has no adapter for a SparkApplication
+# (pkg/controller/jobs/sparkapplication) and rejects its workload; of a Job, a RayJob and a pod it makes a copy in the
+# worker cluster (the `*_multikueue_adapter.go` of pkg/controller/jobs), and of nothing that they refer to.
 def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
     """The findings about jobs and resources of teams whose jobs run in worker clusters.
 

@@ -243,6 +243,10 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
 
 
 # Which CUDA the packages of a lock bring, by their names and versions alone.
+#
+# Three forms are in use for pip: a local version (`torch 2.0.1+cu118`), NVIDIA's own runtime
+# (`nvidia-cuda-runtime-cu12 12.1.105`, from CUDA 13 on without the suffix), and names with a major version
+# (`cupy-cuda12x`). From conda channels CUDA is a package of its own: `cudatoolkit` up to 11.8, later `cuda-cudart`.
 _LOCAL: Final = re.compile(r"\+cu(\d{2})(\d)(?:\D|$)")
 _RUNTIME: Final = re.compile(r"nvidia-cuda-runtime(-cu\d{2})?")
 _MAJOR: Final = re.compile(r".+-cuda(\d{2})x")

@@ -296,6 +296,9 @@ def _apart(stack: Stack) -> Iterator[Finding]:
 
 
 # Whether credentials live as long as the job that writes its model with them at its end.
+#
+# A machine that Pulumi launches on AWS renews its own; elsewhere they are those of the moment in which the job was
+# launched.
 LASTS: Final[Mapping[str, int]] = {"s3": 12 * 3600, "gs": 3600}
 """Seconds that short-lived credentials last at the most, by scheme of a bucket's URL. Sources: AWS STS, AssumeRole,
 DurationSeconds; Google Cloud IAM, short-lived credentials: an hour unless the organisation extends it."""

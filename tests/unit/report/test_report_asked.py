@@ -1,6 +1,6 @@
 """What a stack asks for, as tables."""
 
-from modelyard.report.asked import asked_document, asked_text
+from modelyard.report.stack import asked_document, asked_text
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.pool import Flavor
