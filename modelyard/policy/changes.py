@@ -7,18 +7,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
 from modelyard.policy.rules import CODE, Rule
-from modelyard.policy.settings import Setting, can_run, stack_layer
+from modelyard.policy.settings import Policies, Setting, can_run, stack_layer
 from modelyard.stack.config import Stack
 from modelyard.stack.words import listed
 from modelyard.stack.yaml.document import parse
-
-if TYPE_CHECKING:
-    from modelyard.policy.loading import Policies
 
 _FOLDER = "policies"
 _RULES = f"{_FOLDER}/rules"
@@ -48,7 +44,7 @@ def codes_in(root: Path, changed: Iterable[Finding]) -> frozenset[str]:
     return frozenset(found)
 
 
-def weaker(base: "Policies", head: "Policies") -> Iterator[Finding]:
+def weaker(base: Policies, head: Policies) -> Iterator[Finding]:
     """A warning for each rule that the change takes away, makes milder or gives other parameters, for every stack."""
     after = head.settings.by_code
     for code, before in base.settings.by_code.items():
@@ -62,7 +58,7 @@ def weaker(base: "Policies", head: "Policies") -> Iterator[Finding]:
         yield _warning("POL008", summary, _ASK, f"{_FOLDER}/policy.yaml")
 
 
-def weaker_in(policies: "Policies", before: Stack | None, stack: Stack) -> Iterator[Finding]:
+def weaker_in(policies: Policies, before: Stack | None, stack: Stack) -> Iterator[Finding]:
     """A warning for each rule that a stack's file makes weaker than it did at the base.
 
     Args:
@@ -96,7 +92,7 @@ def _of_stack(summary: str, stack: Stack, *path: str | int) -> Finding:
     return stack.place(_warning("POL008", summary, _ASK, ""), *path)
 
 
-def _weaker(before: Setting, after: Setting | None, head: "Policies") -> tuple[str, str]:
+def _weaker(before: Setting, after: Setting | None, head: Policies) -> tuple[str, str]:
     """How a rule is weaker than before, and the file that says so; empty where it is not."""
     if before.level == "disabled" or not can_run(before):
         return "", ""

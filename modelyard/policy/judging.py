@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from modelyard.findings import Finding, Severity
 from modelyard.plan.secrets import findings_without
 from modelyard.policy.printed import kept_apart
+from modelyard.policy.rules import line_of
 from modelyard.policy.settings import Setting, Settings
 from modelyard.policy.subject import Subject
 from modelyard.stack.words import plain
@@ -106,8 +107,6 @@ def _unfinished(running: tuple[Setting, str] | None) -> Finding:
 
 
 def _broken(setting: Setting, target: str, error: BaseException) -> Finding:
-    from modelyard.policy.loading import line_of
-
     rule = setting.rule
     code = getattr(rule.judge or rule.judge_all, "__code__", None)
     line = line_of(error, code.co_filename) if code is not None else 0

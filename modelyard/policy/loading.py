@@ -11,7 +11,7 @@ from hashlib import sha256
 from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.findings import Finding, Severity, first
@@ -19,8 +19,8 @@ from modelyard.policy.assertions import load_assertion
 from modelyard.policy.changes import changed_rules, codes_in, weaker
 from modelyard.policy.judging import BUDGET, SECONDS, time_up
 from modelyard.policy.printed import kept_apart
-from modelyard.policy.rules import CODE, LEVELS, PARTS, Declared, Rule, declared_by, missing_parts
-from modelyard.policy.settings import Place, Settings, settings_of
+from modelyard.policy.rules import CODE, LEVELS, PARTS, Declared, Rule, declared_by, line_of, missing_parts
+from modelyard.policy.settings import Place, Policies, settings_of
 from modelyard.policy.shapes import RULES_SCHEMA, misfits
 from modelyard.stack.config import RuleChoice
 from modelyard.stack.words import did_you_mean, listed, plain
@@ -33,27 +33,6 @@ RULES, ASSERTIONS, POLICY = "rules", "assertions", "policy.yaml"
 ROLES: tuple[str, ...] = get_args(Role)
 MAX_FILE = 256 * 1024
 """Bytes of the largest file that is read."""
-
-
-class Policies(NamedTuple):
-    """All rules of a project, and what the project sets for every stack."""
-
-    rules: Mapping[str, Rule]
-    """By code, sorted."""
-    settings: Settings
-    """For a stack that sets nothing itself."""
-    choices: Mapping[str, RuleChoice]
-    place: Place
-    findings: tuple[Finding, ...]
-    """What is wrong with the files, and how they differ from those of the base where its Python rules judge."""
-    pending: frozenset[str] = frozenset()
-    """Codes that changed Python files name, where the base's judge: what is set for them may fit those files only."""
-    late: tuple[Finding, ...] = ()
-    """Those of the findings that say that assertions were not read in time."""
-
-    def of_stack(self, layer: tuple[Mapping[str, RuleChoice], Place]) -> tuple[Settings, tuple[Finding, ...]]:
-        """The rules as they run for a stack, with what its file sets, and what is wrong with the settings."""
-        return settings_of(self.rules, (self.choices, self.place), layer, pending=self.pending)
 
 
 @lru_cache(maxsize=4)
@@ -160,16 +139,6 @@ def _module(path: Path, shown: str, package: str, findings: list[Finding]) -> Mo
         findings.append(_error(summary, "correct the Python of the rule", shown, line))
         return None
     return module
-
-
-def line_of(error: BaseException, path: Path | str) -> int:
-    """The line of a file in which an exception arose, 0 where it arose elsewhere."""
-    line, at = 0, error.__traceback__
-    while at is not None:
-        if at.tb_frame.f_code.co_filename == str(path):
-            line = at.tb_lineno
-        at = at.tb_next
-    return line
 
 
 def _rule(function: Any, shown: str, findings: list[Finding]) -> Iterator[Rule]:

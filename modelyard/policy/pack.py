@@ -15,10 +15,10 @@ from modelyard.findings import Finding, Severity
 from modelyard.plan.cluster_parts import cluster_parts, on_cluster
 from modelyard.policy import planner
 from modelyard.policy.judging import applies, of_all, of_one
-from modelyard.policy.loading import Policies, policies_of
+from modelyard.policy.loading import policies_of
 from modelyard.policy.resources import ROOT, Resource, subject
 from modelyard.policy.rules import Level, Params
-from modelyard.policy.settings import Setting, Settings, can_run, severity_of, stack_layer
+from modelyard.policy.settings import Policies, Setting, Settings, can_run, severity_of, stack_layer
 from modelyard.policy.subject import Subject
 from modelyard.stack import Stack, apply_waivers, discover, load, project_name, waive
 from modelyard.stack.words import plain

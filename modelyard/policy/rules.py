@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from modelyard.findings import Finding
@@ -160,3 +161,13 @@ def missing_parts(page: str) -> list[str]:
         for index, part in enumerate(PARTS)
         if places[index] < 0 or any(before > places[index] for before in places[:index])
     ]
+
+
+def line_of(error: BaseException, path: Path | str) -> int:
+    """The line of a file in which an exception arose, 0 where it arose elsewhere."""
+    line, at = 0, error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == str(path):
+            line = at.tb_lineno
+        at = at.tb_next
+    return line

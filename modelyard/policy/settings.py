@@ -159,3 +159,24 @@ def _error(code: str, summary: str, remedy: str) -> Finding:
 
 def _dotted(path: Path) -> str:
     return ".".join(str(part) for part in path)
+
+
+class Policies(NamedTuple):
+    """All rules of a project, and what the project sets for every stack."""
+
+    rules: Mapping[str, Rule]
+    """By code, sorted."""
+    settings: Settings
+    """For a stack that sets nothing itself."""
+    choices: Mapping[str, RuleChoice]
+    place: Place
+    findings: tuple[Finding, ...]
+    """What is wrong with the files, and how they differ from those of the base where its Python rules judge."""
+    pending: frozenset[str] = frozenset()
+    """Codes that changed Python files name, where the base's judge: what is set for them may fit those files only."""
+    late: tuple[Finding, ...] = ()
+    """Those of the findings that say that assertions were not read in time."""
+
+    def of_stack(self, layer: tuple[Mapping[str, RuleChoice], Place]) -> tuple[Settings, tuple[Finding, ...]]:
+        """The rules as they run for a stack, with what its file sets, and what is wrong with the settings."""
+        return settings_of(self.rules, (self.choices, self.place), layer, pending=self.pending)

@@ -11,7 +11,8 @@ from modelyard.findings import Finding, Severity
 from modelyard.plan.project import library_of
 from modelyard.policy.changes import meaning
 from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
-from modelyard.policy.loading import RULES, Policies, policies_of
+from modelyard.policy.loading import RULES, policies_of
+from modelyard.policy.settings import Policies
 from modelyard.preview.news import news_of
 from modelyard.preview.values import News
 

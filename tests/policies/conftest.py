@@ -10,8 +10,8 @@ import yaml
 from modelyard.findings import Finding
 from modelyard.policy import Subject, subject_of
 from modelyard.policy.judging import judge
-from modelyard.policy.loading import Policies, policies_of
-from modelyard.policy.settings import Setting, Settings
+from modelyard.policy.loading import policies_of
+from modelyard.policy.settings import Policies, Setting, Settings
 from modelyard.stack import load
 from modelyard.workloads import Facts, facts, workloads
 

@@ -7,10 +7,10 @@ import yaml
 
 from modelyard.findings import Severity
 from modelyard.policy.judging import judge
-from modelyard.policy.loading import Policies, policies_of
+from modelyard.policy.loading import policies_of
 from modelyard.policy.pages import explained
 from modelyard.policy.rules import PARTS
-from modelyard.policy.settings import Setting, Settings
+from modelyard.policy.settings import Policies, Setting, Settings
 from tests.policies.conftest import ROOT, subjects
 
 CODES = tuple(policies_of(ROOT).rules)

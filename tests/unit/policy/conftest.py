@@ -10,7 +10,8 @@ import pytest
 from modelyard.findings import Finding
 from modelyard.plan.project import library_of, plan_recorded
 from modelyard.policy.check import check_plan
-from modelyard.policy.loading import Policies, policies_of
+from modelyard.policy.loading import policies_of
+from modelyard.policy.settings import Policies
 from tests.unit.projects import ROOT, copied
 
 TODAY = date(2026, 11, 21)
