@@ -21,7 +21,7 @@ _WORKERS: Mapping[str, TrainingBackend] = {"rayWorker": "ray", "celery": "celery
 
 
 def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[Drain, ...]:
-    """The waits of a plan: one a side, for all of its targets whose change stops a pod that a job may need.
+    """The waits of a plan: one a backend, for all of its targets whose change stops a pod that a job may need.
 
     ``scalers`` are the cluster's autoscalers.
     """
@@ -64,7 +64,7 @@ def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source
 
 
 def moves_route(targets: Iterable[TargetPlan]) -> bool:
-    """Whether new training requests go to the other side from here on: the route's own field changes."""
+    """Whether new training requests go to the other backend from here on: the route's own field changes."""
     return any(
         target.phase == "route" and any(change.patch is not None and not change.reorders for change in target.changes)
         for target in targets
@@ -74,13 +74,13 @@ def moves_route(targets: Iterable[TargetPlan]) -> bool:
 def _stops(target: TargetPlan, targets: Iterable[TargetPlan], awake: Collection[str], trained: bool) -> bool:
     """Whether a change stops pods that a job may need by then.
 
-    Minutes or hours may pass until its turn, and an autoscaler wakes a side in seconds.
+    Minutes or hours may pass until its turn, and an autoscaler wakes a backend in seconds.
 
     Args:
         target: what changes.
         targets: all of the plan.
         awake: names of those that have pods by then.
-        trained: whether its side has had the requests so far.
+        trained: whether its backend has had the requests so far.
     """
     if target.key.kind != "Deployment" or target.action in ("none", "create"):
         return False
@@ -155,13 +155,13 @@ def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
                 f"the wait for {drain.name} ends after {text(drain.limit)}, and a job may take {text(longest)}",
                 target=drain.targets[0],
                 field="drain.timeout",
-                detail="at the limit the apply fails and leaves the side as it is; jobs that wait come on top",
+                detail="at the limit the apply fails and leaves the backend as it is; jobs that wait come on top",
                 remedy=f"set drain.timeout to {text(longest)} or more",
             )
 
 
 def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
-    """Nobody can say whether a side is idle."""
+    """Nobody can say whether a backend is idle."""
     return Finding(
         "RES105",
         Severity.WARNING,
@@ -174,8 +174,9 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
 
 
 def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
-    """The sides that new requests leave with this plan and that have no pods for what may wait in their queue, as when
-    a switch is taken back that never came to its end. Nothing waits for them; somebody should know.
+    """The backends that new requests leave with this plan and that have no pods for what may wait in their queue.
+
+    So it is when a switch is taken back before its end. Nothing waits for them; somebody should know.
     """
     config = stack.config
     if not config.drain.enabled or not any(step.phase == "route" for step in plan.steps):

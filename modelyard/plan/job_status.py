@@ -17,7 +17,7 @@ CODES = ("RES105", "RES107", "RES109")
 
 
 def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
-    """The plan with what the sides that it waits for, or leaves, say now, all asked together.
+    """The plan with what the backends that it waits for, or leaves, say now, all asked together.
 
     One that is waited for and cannot be asked is a warning: by the time of the apply it may answer.
     """

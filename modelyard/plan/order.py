@@ -27,14 +27,14 @@ class Order(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """Training moves from one side to the other."""
+    """Training moves from one backend to the other."""
 
     spare: bool
     """Whether there are GPUs for both training backends at once."""
     why: str
     """If not, how many of the new pods fit."""
     wait: int
-    """Seconds that jobs which still run on the old side get to finish; 0 where nothing runs there."""
+    """Seconds that jobs which still run on the old backend get to finish; 0 where nothing runs there."""
     drained: bool
     """Whether it goes down only when it is idle."""
 
@@ -44,10 +44,10 @@ def order(
 ) -> Order:
     """The vendor's order is route, up, down. Without a GPU to spare it is route, down, up.
 
-    The route moves before both, or the old side would never run dry. Ray's head changes before a route that will lead
-    to it. Right before the first target whose change stops pods that a job may need stands the wait until its side is
-    idle. KEDA looks after pods from when they are as they should be, and lets go of them before anybody else sets their
-    number.
+    The route moves before both, or the old backend would never run dry. Ray's head changes before a route that will
+    lead to it. Right before the first target whose change stops pods that a job may need stands the wait until its
+    backend is idle. KEDA looks after pods from when they are as they should be, and lets go of them before anybody else
+    sets their number.
     """
     every = tuple(targets)
     scaled = scalings(every)
@@ -124,7 +124,7 @@ def _ahead(by_name: Mapping[str, TargetPlan], waiting: Sequence[str]) -> tuple[s
 def _longest_wait(
     downs: Iterable[TargetPlan], drains: Sequence[Drain], scaled: Mapping[ObjectKey, Scaling]
 ) -> tuple[int, bool]:
-    """Seconds until the old side's GPUs are free at the latest, and whether they are waited for."""
+    """Seconds until the old backend's GPUs are free at the latest, and whether they are waited for."""
     limits = {name: drain.limit for drain in drains for name in drain.targets}
     # The pods of a Deployment that KEDA puts to sleep are waited for at KEDA's object.
     for one in scaled.values():
@@ -136,7 +136,7 @@ def _longest_wait(
 
 
 def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Drain]) -> tuple[str, ...]:
-    """The training targets with each head that has to wait right before its side's first one."""
+    """The training targets with each head that has to wait right before its backend's first one."""
     if not heads:
         return tuple(names)
     side = {name for drain in drains if set(heads) & set(drain.targets) for name in drain.targets}
@@ -151,7 +151,7 @@ def _steps(
     ahead: Sequence[str],
     scaled: Mapping[ObjectKey, Scaling],
 ) -> Iterator[Step]:
-    """Each changed target's turn, and before the first that waits for a side, the wait."""
+    """Each changed target's turn, and before the first that waits for a backend, the wait."""
     told: set[Drain] = set()
     waits = {name: drain for drain in drains for name in drain.targets}
     for target in targets:
@@ -189,7 +189,7 @@ def _new_pods(target: TargetPlan) -> int:
 
 
 def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str]) -> bool:
-    """Whether training moves from one side to the other: the route's own field changes, and a side with it."""
+    """Whether training moves from one backend to the other: the route's own field changes, and a backend with it."""
     sides = any(by_name[name].action != "none" for name in (*ups, *downs))
     return sides and moves_route(by_name.values())
 
@@ -249,22 +249,22 @@ def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
 
 
 def _why_route(switch: Switch) -> str:
-    moved = "new training requests go to the other side from here on"
+    moved = "new training requests go to the other backend from here on"
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
     limit = "the limit of that wait" if switch.drained else "the time that its jobs get"
-    return f"{moved} and wait in its queue until the old side's GPUs are free: at most {_span(switch.wait)}, {limit}"
+    return f"{moved} and wait in its queue until the old backend's GPUs are free: at most {_span(switch.wait)}, {limit}"
 
 
 def _why_up(target: TargetPlan, switch: Switch) -> str:
     if target.replicas[1] is None:
-        room = "" if switch.spare else ", as the old side's GPUs get free"
+        room = "" if switch.spare else ", as the old backend's GPUs get free"
         most = most_replicas(target.after)
         if most is None:
             return "the number of its pods is KEDA's"
         return f"the autoscaler may start up to {_pods(most)} here from now on{room}"
     return (
-        "comes up beside the old side: there are GPUs for both"
+        "comes up beside the old backend: there are GPUs for both"
         if switch.spare
         else "comes up on the GPUs that are free now"
     )

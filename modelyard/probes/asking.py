@@ -6,7 +6,7 @@ from modelyard.probes.values import Broker, Busy, Dashboard, HeadService, JobSou
 
 
 def ask(source: Source) -> Busy:
-    """The jobs of a side now.
+    """The jobs of a backend now.
 
     Raises:
         Unanswered: nobody can say.

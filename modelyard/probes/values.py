@@ -58,7 +58,7 @@ Source = Dashboard | HeadService | Broker | Numbers | NoJobSource
 
 
 class Busy(NamedTuple):
-    """The jobs of a side at one moment."""
+    """The jobs of a backend at one moment."""
 
     running: int
     waiting: int
@@ -91,7 +91,7 @@ class JobSourceError(Exception):
 
 
 class Drain(NamedTuple):
-    """One wait of a plan: targets that are not touched until a side is idle."""
+    """One wait of a plan: targets that are not touched until a backend is idle."""
 
     side: TrainingBackend
     targets: tuple[str, ...]
@@ -99,12 +99,12 @@ class Drain(NamedTuple):
     limit: int
     """Seconds after which it is given up."""
     quiet: int
-    """Seconds without a job after which the side is idle."""
+    """Seconds without a job after which the backend is idle."""
     source: Source
 
     @property
     def name(self) -> str:
-        """The side's, as people write it."""
+        """The backend's, as people write it."""
         return NAMES[self.side]
 
 

@@ -1,4 +1,4 @@
-"""When a wait is over: the side is idle, the limit is reached, or nobody answers any more."""
+"""When a wait is over: the backend is idle, the limit is reached, or nobody answers any more."""
 
 import asyncio
 import time
@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
     """What is to be done after a look."""
 
     over: bool
-    """Whether the side is idle."""
+    """Whether the backend is idle."""
     failed: str = ""
     """Why it is given up, empty while it is not."""
     line: str = ""
@@ -90,7 +90,7 @@ def _sentence(error: JobSourceError) -> str:
 
 
 class GaveUp(Exception):
-    """A wait ended without an idle side; its text says why, and what to do."""
+    """A wait ended without an idle backend; its text says why, and what to do."""
 
 
 async def wait(
@@ -102,11 +102,11 @@ async def wait(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Waits until the side of a drain is idle.
+    """Waits until the backend of a drain is idle.
 
     Args:
         drain: what to wait for.
-        ask: gives the jobs of the side now; raises ``JobSourceError``.
+        ask: gives the jobs of the backend now; raises ``JobSourceError``.
         say: takes the lines of progress.
         stopped: whether somebody wants the wait to end.
         clock: seconds, growing.

@@ -108,7 +108,7 @@ class Autoscaling(NamedTuple):
 
     mode: AutoscalingMode = "none"
     max_replicas: int = 1
-    """Upper bound of the active side; the other side stays at 0."""
+    """Upper bound of the active backend; the other backend stays at 0."""
     queries: Queries = "valid"
     scrape_interval: int = 30
     """Seconds between two samples of what the queries ask for. The default is that of the Prometheus Operator."""
@@ -117,8 +117,8 @@ class Autoscaling(NamedTuple):
     polling_interval: int = 30
     """Seconds between two questions of KEDA; the default is KEDA's."""
     cooldown_period: int = 300
-    """Seconds without work after which KEDA takes a side to no pods; the default is KEDA's. A pod with a job in it has
-    its grace period on top."""
+    """Seconds without work after which KEDA scales a backend to no pods; the default is KEDA's. A pod with a job in it
+    has its grace period on top."""
 
 
 class RayJobs(NamedTuple):
@@ -147,7 +147,7 @@ class Drain(NamedTuple):
     timeout: int = 21900
     """Seconds after which an apply gives up: the longest job and five minutes."""
     quiet: int | None = None
-    """Seconds without a job after which a side is idle; None: the grace period of the pods that send requests."""
+    """Seconds without a job after which a backend is idle; None: the grace period of the pods that send requests."""
     ray: RayJobs = RayJobs()
     celery: CeleryJobs = CeleryJobs()
     prometheus: str | None = None
@@ -255,7 +255,7 @@ class Stack(NamedTuple):
     project: str = ""
     """Name of the project in Pulumi.yaml; empty where nobody asked."""
     remote: str = ""
-    """Name of the remote cluster whose side of the stack this is; empty: the platform's."""
+    """Name of the remote cluster that this part of the stack is in; empty: the platform's cluster."""
 
     @property
     def full_name(self) -> str:

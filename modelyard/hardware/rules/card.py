@@ -53,7 +53,7 @@ def _verdict(stack: Stack, card: Card) -> list[Finding]:
 
 
 def _interconnect(stack: Stack, card: Card) -> list[Finding]:
-    """Multi-GPU training only exists on the Ray side; every task of a pod with several GPUs may choose it."""
+    """Multi-GPU training only exists on the Ray backend; every task of a pod with several GPUs may choose it."""
     gpu = stack.config.gpu
     if stack.config.training != "ray" or gpu.per_worker < 2:
         return []

@@ -105,7 +105,7 @@ def _in_gi(gb: int) -> str:
 
 # The training backend that is switched off: it has no pods, but flipping the stack flag would start them.
 def idle(findings: Iterable[Finding], side: str) -> list[Finding]:
-    """The errors of the idle side as advice that says when they will count; all else is left out."""
+    """The errors of the idle backend as advice that says when they will count; all else is left out."""
     return [
         finding._replace(
             severity=Severity.ADVICE, summary=f"{finding.summary} (idle now, an error once training is {side})"

@@ -96,7 +96,7 @@ def grace_finding(
 
 
 def nobody_finding(stack: Stack, code: str, section: str, replicas: int, target: str) -> list[Finding]:
-    """Somebody must take the jobs of the active side: a replica, or an autoscaler that may start one."""
+    """Somebody must take the jobs of the active backend: a replica, or an autoscaler that may start one."""
     scaling = stack.config.autoscaling
     if scaling.mode == "none":
         path, zero = (section, "replicas"), replicas == 0

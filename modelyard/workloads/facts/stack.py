@@ -155,7 +155,7 @@ def source_of(path: str, known: Facts) -> Path:
     if last in ("deployment", "container"):
         return ("targets", head, last)
     if last in ("replicas", "maxReplicas") and head in known and known[head].get("active") is False:
-        # The idle side's zero is the training flag's doing.
+        # The idle backend's zero is the training flag's doing.
         return ("training",)
     if path == "celery.gpus":
         return ()  # always one: no line of the stack file says so

@@ -59,7 +59,7 @@ def test_with_gpus_for_both_sides_the_new_one_comes_up_before_the_old_one_goes_d
     assert [(step.target, step.phase) for step in plan.steps] == [(ROUTE, "route"), (CELERY, "up"), (RAY, "down")]
     route, up, down = (step.why for step in plan.steps)
     assert route.endswith("from here on and wait in its queue until its pods are up")
-    assert up == "comes up beside the old side: there are GPUs for both"
+    assert up == "comes up beside the old backend: there are GPUs for both"
     assert down.startswith("goes down; jobs that still run get 6 h 5 min to finish, those that have not begun stay")
 
 
@@ -67,7 +67,7 @@ def test_without_a_spare_gpu_the_old_side_goes_down_first(dev: Any) -> None:
     plan = without_drain(dev.applied()).on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert [(step.target, step.phase) for step in plan.steps] == [(ROUTE, "route"), (RAY, "down"), (CELERY, "up")]
     assert plan.steps[0].why.endswith(
-        "until the old side's GPUs are free: at most 6 h 5 min, the time that its jobs get"
+        "until the old backend's GPUs are free: at most 6 h 5 min, the time that its jobs get"
     )
     assert "goes down first (0 of 1 new pods fit beside it)" in plan.steps[1].why
     assert plan.steps[2].why == "comes up on the GPUs that are free now"
