@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+AGAIN = 0.25
+"""Seconds after which ``TimeUp`` is raised again: Python drops what is raised in callbacks such as ``__del__``."""
+
 
 class TimeUp(BaseException):
-    """The code ran out of time. No Exception: that may be caught on the way, and the clock rings only once."""
+    """The code ran out of time. No Exception: that may be caught on the way."""
 
 
 class TimeBudget:
@@ -50,14 +53,20 @@ class TimeBudget:
         if self._left <= 0:
             raise TimeUp
 
+        running = True
+
         def stop(_signal: int, _frame: FrameType | None) -> None:
-            raise TimeUp
+            if running:
+                raise TimeUp
 
         began = time.monotonic()
         before = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, min(seconds, self._left))
+        signal.setitimer(signal.ITIMER_REAL, min(seconds, self._left), AGAIN)
         try:
-            yield
+            try:
+                yield
+            finally:
+                running = False
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)

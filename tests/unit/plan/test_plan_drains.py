@@ -53,7 +53,7 @@ def test_with_gpus_for_both_the_old_side_is_drained_after_the_new_one_is_up(dev:
 def test_without_a_spare_gpu_the_old_side_is_drained_before_the_new_one_comes_up(dev: Any) -> None:
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
-    assert plan.steps[0].why.endswith("until the old backend's GPUs are free: at most 6 h 30 min, the limit of that wait")
+    assert plan.steps[0].why.endswith("GPUs are free: at most 6 h 30 min, the limit of that wait")
     assert plan.steps[2].why == "goes down first (0 of 1 new pods fit beside it); it is idle by then"
 
 

@@ -1,0 +1,52 @@
+"""The limit on how long a stranger's code runs holds wherever the clock rings."""
+
+import gc
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from modelyard.timelimit import TimeBudget, TimeUp
+
+
+class Slow:
+    """What Python runs by itself, and whose exceptions it drops."""
+
+    def __del__(self) -> None:
+        _spin(0.3)
+
+
+def _spin(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("where", ["__del__", "a callback of the garbage collector", "a handler of everything"])
+def test_a_ring_that_is_lost_is_followed_by_another(where: str) -> None:
+    def collected(_phase: str, _info: dict[str, Any]) -> None:
+        _spin(0.3)
+
+    began = time.monotonic()
+    with pytest.raises(TimeUp), TimeBudget(total=60, refill=0).limit(0.1):
+        if where == "__del__":
+            Slow()
+        elif where == "a handler of everything":
+            with suppress(BaseException):
+                _spin(5)
+        else:
+            gc.callbacks.append(collected)
+            try:
+                gc.collect()
+            finally:
+                gc.callbacks.remove(collected)
+        _spin(5)
+    assert time.monotonic() - began < 3
+
+
+def test_nothing_rings_behind_the_limit() -> None:
+    with pytest.raises(TimeUp), TimeBudget(total=60, refill=0).limit(0.05):
+        _spin(5)
+    _spin(0.6)
