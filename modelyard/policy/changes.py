@@ -127,6 +127,9 @@ def meaning(file: Path) -> object:
             return ast.dump(ast.parse(content))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return content
+        except SystemError:
+            # The end of the time inside the parser, which some versions of Python turn into this; it rings again.
+            return content
     if file.suffix in (".yaml", ".yml"):
         document, problems = parse(content)
         if document is None or problems:

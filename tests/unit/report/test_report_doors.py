@@ -11,7 +11,7 @@ WHOLE = frozenset({"before", "after", "applied"})
 HIDING = ("modelyard.hiding", "modelyard.plan.secrets")
 SHOW_NO_VALUE = {
     "report/rendered.py": "writes what is applied, as the docs say",
-    "report/target.py": "the number of containers",
+    "report/terminal.py": "the number of containers",
     "cli/apply.py": "hands the objects to what hides them in the engine's messages",
     "cli/blame.py": "paths of fields; their values come from the trace, which hides them",
     "preview/stacks.py": "moves an object from one plan to the next",
