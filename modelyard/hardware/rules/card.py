@@ -24,7 +24,7 @@ def _unknown(stack: Stack, name: str) -> Finding:
         "GPU002",
         Severity.ERROR,
         _MODEL,
-        f"{name!r} is no GPU that modelyard knows",
+        f"unknown GPU {name!r}",
         detail="Names are compared exactly, letter case aside, so that an A10G is never taken for an A10.",
         remedy=near_cards(name),
     )
