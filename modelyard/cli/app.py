@@ -1,4 +1,4 @@
-"""Finding the verb, running it, and ending with the right exit code."""
+"""Finds the verb, runs it, and ends with the right exit code."""
 
 import errno
 import gc
@@ -62,7 +62,7 @@ class Formatter(HelpFormatter):
 
 
 class OverviewFormatter(Formatter, RawDescriptionHelpFormatter):
-    """The same, with the lists of verbs and exit codes as they are."""
+    """Help of limited width that prints the lists of verbs and exit codes unchanged."""
 
 
 class Parser(ArgumentParser):
@@ -74,7 +74,7 @@ class Parser(ArgumentParser):
 
 
 def global_options(parser: ArgumentParser) -> None:
-    """The options that stand before the verb or behind it."""
+    """Adds the options that stand before or after the verb."""
     parser.add_argument("-C", dest="directory", metavar="DIR", help="work in the project of this folder")
     parser.add_argument(
         *COLOUR,
@@ -95,7 +95,7 @@ def verb_parser(name: str) -> Parser:
 
 
 def overview() -> Parser:
-    """The parser of everything, for the help and for completion."""
+    """The parser of the whole command line, for the help and for completion."""
     from modelyard import __version__
 
     width = max(map(len, VERBS))
@@ -118,10 +118,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     watch()
     if sys.stderr is None:
-        # Closed by whoever started us: what belongs there is for nobody.
+        # The caller closed standard error: drop what goes there.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for as long as the process lives
     for stream in (sys.stdout, sys.stderr):
-        # A terminal or file that cannot show a character gets its escape, not a crash.
+        # Where a terminal or file cannot show a character, Python writes its escape instead of crashing.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     stderr = sys.stderr
@@ -134,8 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ended(words: list[str]) -> int:
-    """Runs what the words say, and says why where it does not end well."""
-    # A short run makes many values and few cycles: looking for cycles all the time costs a fifth of it.
+    """Runs the command line, and prints why it fails."""
+    # A short run makes many values and few cycles; the default collection of cycles takes a fifth of its time.
     gc.set_threshold(100_000, 50, 1000)
     if sys.stdout is None:
         return _stopped(Stop(Exit.USAGE, "standard output is closed", "send it to /dev/null if nobody reads it"), ())
@@ -146,7 +146,7 @@ def _ended(words: list[str]) -> int:
     except Stop as stop:
         return _stopped(stop, words)
     except BrokenPipeError:
-        # Somebody closed the pipe, as `| head` does.
+        # The reader closed the pipe, as `| head` does.
         _drop_output()
         return Exit.FINE
     except KeyboardInterrupt:
@@ -162,7 +162,7 @@ def _ended(words: list[str]) -> int:
     except Exception as error:
         if os.environ.get("MODELYARD_DEBUG"):
             raise
-        # The message may quote what was worked on, secrets among it: only where it happened is printed.
+        # The message may quote data, secrets included: print only where the error happened.
         sys.stderr.write(
             f"internal error: {type(error).__name__}{_place(error)}\n"
             "This is an error in modelyard; please report it. MODELYARD_DEBUG=1 shows the traceback, which may quote "
@@ -172,7 +172,7 @@ def _ended(words: list[str]) -> int:
 
 
 def _place(error: Exception) -> str:
-    """File and line of modelyard in which an exception was raised; empty where that is not known."""
+    """The file and line of modelyard that raised an exception; empty where unknown."""
     place, step = "", error.__traceback__
     while step is not None:
         _, inside, file = step.tb_frame.f_code.co_filename.rpartition(f"{os.sep}modelyard{os.sep}")
@@ -183,7 +183,7 @@ def _place(error: Exception) -> str:
 
 
 def _remedy(error: OSError) -> str:
-    """What helps where a file or folder cannot be used."""
+    """What to do when a file or folder cannot be used."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
             return "free space there; for temporary files, TMPDIR names another folder"
@@ -235,7 +235,7 @@ def _stopped(stop: Stop, words: Sequence[str]) -> int:
             sys.stdout.write(json_text(document) + "\n")
             sys.stdout.flush()
         except OSError:
-            # Why it ends is in its exit code.
+            # The exit code still says why the run ends.
             _drop_output()
     else:
         style = style_for(Namespace(colour=_colour(words)), sys.stderr)
@@ -244,7 +244,7 @@ def _stopped(stop: Stop, words: Sequence[str]) -> int:
 
 
 def _colour(words: Sequence[str]) -> str | None:
-    """What ``--colour`` says in words that nobody could parse."""
+    """The value of ``--colour`` in a command line that could not be parsed."""
     for word, following in zip(words, [*words[1:], ""], strict=False):
         name, _, value = word.partition("=")
         if name in COLOUR:
@@ -268,7 +268,7 @@ def stop_text(stop: Stop, style: Style) -> list[str]:
 
 
 def wants_colour(args: Namespace, stream: object) -> bool:
-    """Whether to colour what goes to a stream: as asked for, else on a terminal unless NO_COLOR is set."""
+    """Whether to colour output to a stream: as requested, else on a terminal unless NO_COLOR is set."""
     if args.colour is not None and args.colour != "auto":
         return bool(args.colour == "always")
     if os.environ.get("NO_COLOR"):
@@ -277,9 +277,9 @@ def wants_colour(args: Namespace, stream: object) -> bool:
 
 
 def columns(stream: object) -> int:
-    """How wide text for a stream may be: on a terminal what ``COLUMNS`` or the terminal says, within limits.
+    """The width of text for a stream: on a terminal, what ``COLUMNS`` or the terminal says, within limits.
 
-    What is no terminal gets the most, whatever ``COLUMNS`` says: pipes and files have the same lines everywhere.
+    Pipes and files get the maximum whatever ``COLUMNS`` says, so that their lines are the same everywhere.
     """
     wide = MOST_COLUMNS
     if _is_terminal(stream):
@@ -295,12 +295,12 @@ def _is_terminal(stream: object) -> bool:
 
 def _terminal_columns(stream: object) -> int:
     try:
-        # A terminal that was never told its size says 0.
+        # A terminal whose size was never set reports 0.
         return os.get_terminal_size(stream.fileno()).columns or MOST_COLUMNS  # type: ignore[attr-defined]
     except (AttributeError, OSError, ValueError):
         return MOST_COLUMNS
 
 
 def style_for(args: Namespace, stream: object) -> Style:
-    """Colours and width of the text that goes to a stream."""
+    """Colours and width of text for a stream."""
     return Style(wants_colour(args, stream), columns(stream))

@@ -112,7 +112,7 @@ def _agreed(args: Namespace, plan: Plan) -> bool:
         return True
     if not sys.stdin.isatty():
         return False
-    # Standard output is for the outcome alone then, and nobody agrees to what he has not seen.
+    # Standard output then has the outcome only, and the user must see a plan before agreeing to it.
     seen = "\n".join(_text(args, plan, sys.stderr)) + "\n" if args.json else ""
     return agreed(f"{seen}Apply to {safe(plan.stack)}? ")
 
@@ -126,12 +126,12 @@ def _text(args: Namespace, plan: Plan, stream: TextIO) -> list[str]:
     return lines
 
 
-# Writing where the reader may be gone.
+# Writes to a stream whose reader may be gone.
 def show(lines: Iterable[str]) -> None:
-    """Prints what is about to be done, all of it, before anything is done.
+    """Prints everything that an apply is about to do, before it does anything.
 
     Raises:
-        Stop: nobody reads it.
+        Stop: the reader is gone.
     """
     try:
         say(lines)

@@ -75,7 +75,7 @@ def _text(path: merge.Path, traced: list[Trace], stack_file: str, style: Style) 
 
 
 def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Path, list[merge.Path]]:
-    """The path that a text names, and the fields there: one, or those below it."""
+    """The path that a text names, and its fields: the path itself, or those below it."""
     try:
         paths = find_fields(target, text, schema)
         wanted = merge.Path.parse(text) if not paths else ()
@@ -85,7 +85,7 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
         ) from error
     leaves = [change.path for change in merge.diff(None, target.after, schema)]
     if not paths:
-        # The text may name what holds fields: a container, its resources.
+        # The text may name a parent of fields: a container, its resources.
         ends = (leaf[:end] for leaf in leaves for end in range(len(wanted), len(leaf)))
         paths = tuple(dict.fromkeys(merge.Path(part) for part in ends if part[-len(wanted) :] == wanted))
     if not paths:
@@ -98,7 +98,7 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
         )
     from modelyard.kube.state import essence
 
-    # Not what the API server writes by itself, nor the names by which a path already calls its list items.
+    # Without fields that the API server sets itself, and without names that paths already use for list items.
     told = [one for one in merge.diff(None, essence(target.after), schema) if not names_its_item(one.path, one.after)]
     below = [one.path for one in told if one.path[: len(paths[0])] == paths[0]]
     return paths[0], below or list(paths)

@@ -41,7 +41,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Checks, and prints or writes."""
+    """Checks, and prints the findings or writes them to files."""
     root = project_root(args)
     wanted = wanted_formats(args)
     if wanted.files:
@@ -71,14 +71,14 @@ def run(args: Namespace) -> Exit:
 
 
 def _rules(root: Path, by: Judging) -> "Mapping[str, Explanation]":
-    """The pages of the project's own rules. Loaded before any other process starts, they are there in each."""
+    """The pages of the project's own rules; loaded before any fork, so that each process has them."""
     from modelyard.policy.pages import explained
 
     return explained(root, by.base)
 
 
 class What(NamedTuple):
-    """What is checked of each stack."""
+    """What to check in each stack."""
 
     live: bool
     by: Judging
@@ -101,7 +101,7 @@ def _check(root: Path, what: What, file: Path) -> One:
 
 
 def _prices(root: Path, result: Planned) -> tuple[Finding, ...]:
-    """What is wrong with the stack's price file."""
+    """Findings of the stack's price file."""
     if result.stack is None or result.stack.config.prices is None:
         return ()
     from modelyard.plan.cost.project import prices_of
@@ -110,7 +110,7 @@ def _prices(root: Path, result: Planned) -> tuple[Finding, ...]:
 
 
 def _answers(result: Planned, server: "Server | None") -> tuple[Finding, ...]:
-    """What a Prometheus server says to the stack's queries."""
+    """Findings from a Prometheus server's answers to the stack's queries."""
     if server is None or result.stack is None or result.plan is None:
         return ()
     from modelyard.plan.checks.live_queries import answers
@@ -145,25 +145,25 @@ def _text(checked: Checked, notes: bool, style: Style) -> list[str]:
     ]
 
 
-# The forms in which findings go to a CI system, and where they are written.
+# Output formats for CI systems, by the file ending that selects them.
 _BY_ENDING = {**{one.ending: name for name, one in FORMATS.items() if one.ending}, ".json": "json", ".txt": "text"}
 _FOR_LOGS = ("text", *(name for name, one in FORMATS.items() if not one.ending))
 
 Text = Callable[[Style], Sequence[str]]
-"""The findings for people, in a style."""
+"""Renders the findings for people, in a style."""
 
 
 class Wanted(NamedTuple):
-    """What a run writes."""
+    """The formats and files that a run writes."""
 
     screen: str
-    """The form of standard output."""
+    """Format of standard output."""
     files: tuple[tuple[str, Path], ...] = ()
-    """Forms and the files that they go to."""
+    """Formats with the files that they go to."""
 
 
 def format_options(parser: ArgumentParser) -> None:
-    """In which form, and into which files."""
+    """Adds the options for output formats and files."""
     parser.add_argument(
         "--format",
         choices=("text", "json", *FORMATS),
@@ -180,12 +180,12 @@ def format_options(parser: ArgumentParser) -> None:
 
 
 def wanted_formats(args: Namespace) -> Wanted:
-    """The forms asked for; ``--json`` is short for ``--format json``.
+    """The requested formats; ``--json`` is short for ``--format json``.
 
-    With files, the screen has what people read, and in GitHub's log its annotations.
+    With files, the screen shows the text for people, and in GitHub's log its annotations.
 
     Raises:
-        Stop: two forms are asked for where there can be one, or nothing says the form of a file.
+        Stop: two formats are requested where only one is possible, or a file's format is unknown.
     """
     if args.json and args.format not in (None, "json"):
         raise Stop(Exit.USAGE, f"both --json and --format {args.format} were given", "give one of them")
@@ -205,18 +205,18 @@ def wanted_formats(args: Namespace) -> Wanted:
 
 
 def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes: bool, root: Path) -> None:
-    """Writes findings in the forms wanted.
+    """Writes findings in the requested formats.
 
     Args:
         wanted: see ``wanted_formats``.
-        checked: all findings. JSON has them all, the other forms those that the text shows.
-        text: the findings for people.
+        checked: all findings. JSON contains all of them, other formats those that the text shows.
+        text: renders the findings for people.
         style: of the screen.
-        notes: whether notes and waived findings are shown too.
+        notes: whether to show notes and waived findings too.
         root: the project.
 
     Raises:
-        OSError: a file cannot be written; each is there as a whole or not at all.
+        OSError: a file cannot be written; each file is complete or absent.
     """
     visible = checked if notes else checked._replace(findings=loud(checked.findings))
     for form, path in wanted.files:
@@ -225,7 +225,7 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
         write_output(path, _document(form, checked, visible, text, PLAIN), root)
         sys.stderr.write(f"written to {path}\n")
     sys.stdout.write(_document(wanted.screen, checked, visible, text, style))
-    # The runner gives each step a file for its part of the run's summary; the step may have written to it before.
+    # The runner gives each step a file for its summary; the step may have written to it before.
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if wanted.screen == "github" else None
     if summary:
         from modelyard.report.ci.annotations import summary_markdown

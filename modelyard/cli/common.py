@@ -1,4 +1,4 @@
-"""What several verbs share: finding the project, its stacks, and planning them."""
+"""Shared by several verbs: find the project and its stacks, and plan them."""
 
 import os
 import sys
@@ -16,11 +16,11 @@ from modelyard.stack import Stack, check_project, discover, find_project, misnam
 from modelyard.stack.words import did_you_mean
 
 STACK = "MODELYARD_STACK"
-"""Environment variable that names the stack where nobody else does."""
+"""Environment variable that names the stack where the command line names none."""
 
 
 def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
-    """Which stacks, and against which starting state."""
+    """Adds the options that choose stacks and their starting state."""
     if many:
         parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
         parser.add_argument("--all", action="store_true", help="every stack of the project")
@@ -33,19 +33,19 @@ def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
 
 
 def verbose_option(parser: ArgumentParser) -> None:
-    """What looking at a cluster took."""
+    """Adds the option that shows what reading a cluster took."""
     parser.add_argument(
         "--verbose", action="store_true", help="report on standard error how many requests were sent to the cluster"
     )
 
 
 def json_option(parser: ArgumentParser) -> None:
-    """Output for machines."""
+    """Adds the option for machine-readable output."""
     parser.add_argument("--json", action="store_true", help="print JSON (modelyard schema has its form)")
 
 
 def project_root(args: Namespace) -> Path:
-    """The nearest folder upward that holds Pulumi.yaml; ends the run with what is wrong with that file."""
+    """The nearest folder upward that holds Pulumi.yaml; ends the run if that file is invalid."""
     start = Path(args.directory or ".")
     if not start.is_dir():
         raise Stop(Exit.USAGE, f"{start} is not a folder", "give -C the folder of a project")
@@ -63,14 +63,14 @@ def project_root(args: Namespace) -> Path:
 
 
 def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str, Path]:
-    """The stack files asked for, by stack name, sorted."""
+    """The requested stack files, by stack name, sorted."""
     known = {found.name: found.path for found in discover(root)}
     if everything and names:
         raise Stop(Exit.USAGE, "both --all and names of stacks were given", "give one of them")
     if everything:
         if not known:
             raise Stop(Exit.USAGE, "the project has no stack files", "add stacks/Pulumi.<name>.yaml")
-        # One that nobody would find by its name must not be passed over in silence.
+        # Do not silently skip a misnamed stack file.
         return dict(sorted({**{found.name: found.path for found in misnamed(root)}, **known}.items()))
     if not names:
         have = ", ".join(sorted(known)) or "none"
@@ -82,7 +82,7 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
 
 
 def chosen_stack(root: Path, named: str | None) -> Stack:
-    """The stack that is named, or meant."""
+    """The stack that the command line names, or the default one."""
     from modelyard.plan.project import shown, with_project
     from modelyard.stack import load
 
@@ -102,13 +102,13 @@ def chosen_stack(root: Path, named: str | None) -> Stack:
 
 
 def near_stack(name: str, known: Iterable[str]) -> str:
-    """What to write instead of the name of a stack that is not there."""
+    """A suggestion for an unknown stack name."""
     have = sorted(known)
     return f"{did_you_mean(name, have)} The stacks are {', '.join(have) or 'none'}.".lstrip()
 
 
 def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Planned:
-    """Plans one stack file; a cluster out of reach ends the run."""
+    """Plans one stack file; ends the run if a cluster is unreachable."""
     if not live:
         return plan_recorded(root, file, date.today())
     from modelyard.cluster.connection import ClusterError
@@ -125,7 +125,10 @@ def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Plann
 
 
 def with_jobs(planned: Planned) -> Planned:
-    """With what the training backends say that a live plan waits for or leaves; as it is where there are none."""
+    """Adds what training backends report about jobs that a live plan waits for or leaves running.
+
+    Returns the plan unchanged where there are no such jobs.
+    """
     plan, stack = planned.plan, planned.stack
     if plan is None or stack is None or plan.source != "live" or drain_is_off():
         return planned
@@ -137,14 +140,14 @@ def with_jobs(planned: Planned) -> Planned:
 
 
 def drain_is_off() -> bool:
-    """Whether the environment says that nothing waits."""
+    """Whether the environment turns waiting for jobs off."""
     from modelyard.probes.values import NO_DRAIN
 
     return bool(os.environ.get(NO_DRAIN))
 
 
 def need_engine() -> None:
-    """Ends the run where the engine is missing, before anything slow starts and before anybody is asked."""
+    """Ends the run if the engine is missing, before any slow work or question."""
     from shutil import which
 
     if which("pulumi") is None:
@@ -156,7 +159,7 @@ def need_engine() -> None:
 
 
 def the_plan(args: Namespace, root: Path) -> Planned:
-    """Plans the one stack that the arguments name, or ends the run with what is wrong with it."""
+    """Plans the one stack that the arguments name, or ends the run with its findings."""
     (path,) = stack_files(root, [args.stack], False).values()
     result = plan_one(root, path, args.live, args.verbose)
     if result.plan is None:
@@ -165,9 +168,9 @@ def the_plan(args: Namespace, root: Path) -> Planned:
 
 
 def chosen_target(plan: Plan, name: str) -> str:
-    """The full name of a target: as given, the only one that contains it, or the one of that workload (``rayWorker``).
+    """The full name of a target, from a full name, a unique part of one, or a workload (``rayWorker``).
 
-    A target that could not be planned has a name too.
+    Also accepts a target that could not be planned.
     """
     from modelyard.report.part import target_names
 
@@ -183,16 +186,16 @@ def chosen_target(plan: Plan, name: str) -> str:
 
 
 def _of_role(plan: Plan, name: str) -> list[str]:
-    """Targets of the workload ``rayWorker``, also written ``ray-worker``."""
+    """Targets of a workload such as ``rayWorker``, also written ``ray-worker``."""
     role = name.replace("-", "").lower()
     found = [target for target in plan.everything if role and target.role.lower() == role]
-    # What scales a Deployment is of its workload too, and is not what is meant.
+    # The autoscaler of a Deployment belongs to its workload too, but is not meant here.
     deployments = [target for target in found if target.key.kind == "Deployment"]
     return list(dict.fromkeys(target.name for target in deployments or found))
 
 
 def planned_target(plan: Plan, name: str) -> str:
-    """The full name of a target that has a plan; ends the run with the findings of one that has none."""
+    """The full name of a planned target; ends the run with the findings of a target without a plan."""
     from modelyard.report.part import unplanned
 
     full = chosen_target(plan, name)
@@ -209,7 +212,7 @@ def planned_target(plan: Plan, name: str) -> str:
 
 
 def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
-    """Prints the findings that stop an apply to standard error, for verbs that show something else."""
+    """Prints the errors that stop an apply to standard error, for verbs that print something else."""
     say_findings([finding for finding in findings if finding.blocks], args)
 
 
@@ -223,7 +226,7 @@ def say_findings(findings: Sequence[Finding], args: Namespace) -> None:
 
 
 def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:
-    """Bad input before findings before fine."""
+    """The exit code: bad input comes before findings, findings before success."""
     if unplanned:
         return Exit.USAGE
     return Exit.FINDINGS if any(finding.blocks for finding in findings) else Exit.FINE

@@ -46,10 +46,10 @@ def run(args: Namespace) -> Exit:
 
 
 def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], bool]:
-    """Ends the run where it would destroy less than was applied: in another cluster, or from a state with gaps.
+    """Ends the run if it would destroy less than was applied: wrong cluster, or a state with gaps.
 
     Returns:
-        The context of each cluster, of the platform's under an empty name; and whether runs of jobs are lost.
+        The context of each cluster, with the platform's under an empty name; and whether runs of jobs are lost.
     """
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.present import present
@@ -104,16 +104,16 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
 
 
 def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
-    """Says which runs keep the queues, as the engine waits for them without a word, and which go with their namespace.
+    """Reports which runs hold up the deletion of queues (the engine waits silently), and which go with their namespace.
 
-    Who may delete queues need not be somebody who may list jobs, so what cannot be read ends nothing.
+    You may delete queues without the right to list jobs, so an unreadable list does not end the run.
 
     Args:
-        stack: that is destroyed.
-        sides: names of its remote clusters to which something was applied, and the platform's, which is empty.
+        stack: the stack to destroy.
+        sides: names of remote clusters with applied objects; empty for the platform's cluster.
 
     Returns:
-        Whether there are runs that go with their namespace.
+        Whether runs go with their namespace.
     """
     from modelyard.cli.job.shared import namespaces
     from modelyard.cluster.connection import ClusterError, connect
@@ -122,7 +122,7 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
     from modelyard.stack.words import few
     from modelyard.workloads.facts.remote import queue_of, remote_clusters
 
-    # Whether there are queues, and whether the namespace is the stack's own and goes with it.
+    # Whether there are queues, and whether the stack owns the namespace and deletes it.
     runs_here = bool(stack.config.teams) or any(job.command for job in stack.config.jobs)
     places = [("", stack.context, namespaces(stack), bool(stack.config.teams), False)] if runs_here else []
     places += [
@@ -157,7 +157,7 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
 
 
 def _fate(run: "Run", *, queued: bool, goes: bool) -> Fate | None:
-    """What a destroy does to a run: it is waited for, goes on, or goes with its namespace; None where it has ended."""
+    """What a destroy does to a run: waits for it, leaves it running, or deletes it; None where it has ended."""
     has_pods = any(part.state in ("starting", "running", "cancelled") for part in run.parts)
     if queued and run.team is not None and has_pods:
         return "holds"
@@ -167,10 +167,10 @@ def _fate(run: "Run", *, queued: bool, goes: bool) -> Fate | None:
 
 
 def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
-    """Says with how many pods KEDA leaves each Deployment that stays: it does not put back the number of before.
+    """Reports the pod count at which KEDA leaves each remaining Deployment; it does not restore the earlier count.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer, or refuses.
     """
     from modelyard.cluster.connection import connect
     from modelyard.cluster.present import present

@@ -56,7 +56,7 @@ def _read(root: Path, name: str, path: Path) -> Stack:
 
 
 def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
-    """What became of a stack: on the platform's cluster, and on each remote one."""
+    """The drift of a stack: on the platform's cluster, and on each remote one."""
     from modelyard.engine import EngineError, NothingAppliedError, applied_stack
     from modelyard.workloads.facts.remote import remote_clusters
 
@@ -91,7 +91,7 @@ def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
 
 
 def _drift(stack: Stack, applied: "AppliedStack", nothing: StackDrift) -> StackDrift:
-    """What became of what was applied to one cluster; ``nothing`` says to which."""
+    """The drift of what was applied to one cluster; ``nothing`` names the cluster."""
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.present import present
     from modelyard.kube.merge import MergeSchema
@@ -117,9 +117,9 @@ def _drift(stack: Stack, applied: "AppliedStack", nothing: StackDrift) -> StackD
 
 
 def _code(found: Iterable[StackDrift], *, named: bool) -> Exit:
-    """What could not be looked at before drift before fine.
+    """The exit code: failures to compare come before drift, drift before success.
 
-    Where stacks are named, or all of them lack a state, that is more likely the wrong place than nothing applied.
+    If stacks are named, or no stack has a state, a wrong place is more likely than nothing applied.
     """
     drifts = list(found)
     strange = [drift for drift in drifts if drift.state == "nothing" and drift.remedy]

@@ -7,7 +7,7 @@ from modelyard.findings import Finding
 
 
 class Exit(IntEnum):
-    """Exit codes, the same for every verb. From 128 on: ended by the signal of that number."""
+    """Exit codes, the same for every verb. From 128 on: the run was ended by the signal of that number."""
 
     FINE = 0
     FINDINGS = 1
@@ -33,10 +33,10 @@ EXIT_CODES: dict[Exit, str] = {
 
 
 class Stop(Exception):
-    """Ends the run with words for the user instead of a result."""
+    """Ends the run with a message for the user instead of a result."""
 
     def __init__(self, code: Exit, summary: str, remedy: str = "", findings: Iterable[Finding] = ()) -> None:
-        # All arguments, so that a copy of it can come out of another process.
+        # Pass all arguments, so that another process can pickle the exception.
         super().__init__(code, summary, remedy, tuple(findings))
         self.code = code
         self.summary = summary

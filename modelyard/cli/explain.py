@@ -29,7 +29,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.report.explanation import explanation_text, list_text
 
     known = explanations()
-    # The project's own Python runs only for a page that modelyard does not have itself.
+    # Run the project's own Python only for a code that modelyard does not explain itself.
     if args.code is None or args.code.upper() not in known:
         known = dict(sorted({**known, **_rules(args)}.items()))
     style = style_for(args, sys.stdout)
@@ -51,7 +51,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _rules(args: Namespace) -> "Mapping[str, Explanation]":
-    """The pages of the policies of the project around, if there is one."""
+    """The pages of the policies of the surrounding project, if there is one."""
     from modelyard.stack import find_project
 
     root = find_project(Path(args.directory or ".").resolve())

@@ -30,14 +30,14 @@ class File(NamedTuple):
 
     path: Path
     shown: str
-    """From the project's root, with slashes."""
+    """Path from the project's root, with slashes."""
     stack: str = ""
-    """The stack whose file it is; empty for a file of a patch."""
+    """The stack that the file belongs to; empty for a file of a patch."""
     released: bool = False
 
 
 class Result(NamedTuple):
-    """A file as it is and as it should be."""
+    """A file before and after formatting."""
 
     file: File
     before: str
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
     @property
     def changes(self) -> bool:
-        """Whether it is not in its layout. A byte-order mark and other line ends count."""
+        """Whether formatting changes the file; a byte-order mark and other line ends count."""
         return self.after.problem is None and self.after.text != self.before
 
 
@@ -68,8 +68,8 @@ def run(args: Namespace) -> Exit:
 
 
 def _wanted(root: Path, names: Sequence[str]) -> list[File]:
-    """The files that the paths name, sorted; without paths, all of the project."""
-    # Where a link leads to one of these files, the file itself counts.
+    """The files that the paths name, sorted; without paths, all files of the project."""
+    # A link to one of these files counts as the file itself.
     known = {Path(realpath(file.path)): file for file in sorted(_all(root), key=lambda file: not _is_link(file))}
     if not names:
         return sorted(known.values(), key=lambda file: file.shown)
@@ -114,7 +114,7 @@ def _all(root: Path) -> Iterator[File]:
 
 
 def _below(folder: Path, root: Path) -> Iterator[Path]:
-    """The files in a folder, those of its own folders too."""
+    """The files in a folder and its subfolders."""
     from modelyard.files import list_folder
 
     for path in list_folder(folder, root):
@@ -143,7 +143,7 @@ def _formatted(root: Path, file: File) -> Result:
     try:
         before = content.decode()
     except UnicodeDecodeError:
-        # The parser of YAML says more about such a text than Python does.
+        # The YAML parser describes such a text better than Python does.
         problem = parse(content)[1][0] if file.stack else Problem("PAT009", "the text is not UTF-8")
         return Result(file, "", Formatted("", problem))
     made = formatted(before, stack_order) if file.stack else formatted_file(file.path.name, before)
@@ -151,7 +151,7 @@ def _formatted(root: Path, file: File) -> Result:
 
 
 def _told(changing: Sequence[Result], args: Namespace) -> Iterator[str]:
-    """What happened to each file, or what would."""
+    """Reports what happened to each file, or what would happen."""
     for result in changing:
         if args.diff:
             yield from _difference(result, wants_colour(args, sys.stdout))
@@ -169,8 +169,8 @@ def _difference(result: Result, colour: bool) -> Iterator[str]:
     style = Style(colour)
     paint = {"-": style.removed, "+": style.added, "@": style.dim}
     document = _document(result.before)
-    # Secrets stay out of logs, encrypted or not. What is compared are the lines as they are: two that differ only in
-    # what is hidden are told as well.
+    # Keep secrets out of logs, encrypted or not. The comparison uses the original lines, so lines that differ only in
+    # hidden parts are shown too.
     texts = result.before, result.after.text
     shown: dict[str, str] = {}
     for text in texts:
@@ -186,11 +186,11 @@ def _difference(result: Result, colour: bool) -> Iterator[str]:
 
 
 _NAMES = 2
-"""Lines of a diff that name its two sides."""
+"""Header lines of a diff."""
 
 
 def _document(text: str) -> Any:
-    """What a file says, for the secrets in it; nothing of a template, which is no document."""
+    """The parsed file, to find its secrets; None for a template, which is not a document."""
     import yaml
 
     try:
@@ -209,7 +209,7 @@ def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -
 
 
 def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
-    """Findings for files that cannot be read. A file with a layout that fmt does not know is reported and kept."""
+    """Findings for unreadable files. A file in a layout unknown to fmt is reported and left alone."""
     findings = []
     for file, _, (_, problem) in results:
         if problem is None:

@@ -1,7 +1,7 @@
-"""Folders of generated files: replaced as a whole, without touching what somebody else put there.
+"""Folders of generated files, replaced as a whole without touching other people's files.
 
-Below the folder that the user names no symbolic link is followed: each folder is opened in the one above it. A file is
-replaced or deleted only where the manifest of an earlier run has its digest, or where it already has the new text.
+Follows no symbolic link below the folder that the user names: opens each folder relative to its parent. Replaces or
+deletes a file only if its digest is in an earlier run's manifest, or if it already has the new text.
 """
 
 import hashlib
@@ -19,51 +19,50 @@ from modelyard.files import OPENING, ReadError, read_open
 from modelyard.temporary import NEW, token, undone
 
 MANIFEST = ".modelyard"
-"""File in such a folder that names what the last run wrote, with the SHA-256 of each: the form of ``sha256sum``."""
+"""Manifest in such a folder: the files of the last run with their SHA-256, in the format of ``sha256sum``."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Replaced(NamedTuple):
-    """What a run did to the folders."""
+    """The result of writing the folders."""
 
     written: int
-    """Files that are there now, manifests aside."""
+    """Number of files written, without manifests."""
     kept: tuple[Path, ...]
-    """Files of an earlier run that are not generated any more and stay: they are not as that run wrote them."""
+    """Files of an earlier run that are no longer generated but stay because they were changed since."""
 
 
 class _Place(NamedTuple):
-    """A file below the base."""
+    """The place of a file below the base."""
 
     folder: PurePosixPath
     name: str
 
 
 class _Folder(NamedTuple):
-    """One folder that is about to be replaced."""
+    """One folder to replace."""
 
     path: PurePosixPath
     earlier: Mapping[str, frozenset[str]]
-    """Digests by name, from its manifest."""
+    """Digests by file name, from its manifest."""
     digests: Mapping[str, str]
 
 
 def replace_generated(base: Path, folders: Iterable[tuple[str, Mapping[str, str]]]) -> Replaced:
     """Writes the files of each folder (text by relative name) and deletes those of an earlier run.
 
-    Each file is staged beside its place as its folder comes, and nothing gets to its place before the last one is
-    there. So the texts of many folders need not be held at once. A run that is killed later leaves manifests that
-    know the files of both runs.
+    Stages each file beside its place as its folder arrives, and moves files into place after the last folder. So
+    memory need not hold all texts at once. If a later run is killed, its manifests know the files of both runs.
 
     Args:
         base: the folder that the user names. It may be a link, or be reached through one.
-        folders: their paths from there on, and their files.
+        folders: paths relative to the base, and their files.
 
     Raises:
-        Stop: a link, a folder, or a file that is not modelyard's or was changed is in the way.
-        OSError: something cannot be written. In both cases, as when the folders themselves raise, no file was replaced
-            or deleted, unless it is the moving of finished files to their places that fails.
+        Stop: a link, a folder, a changed file or a file that is not modelyard's is in the way.
+        OSError: something cannot be written. In both cases, and when ``folders`` itself raises, no file was replaced
+            or deleted, unless moving finished files into place fails.
     """
     staged: dict[_Place, _Place] = {}
     made: list[Path] = []
@@ -95,7 +94,7 @@ def replace_generated(base: Path, folders: Iterable[tuple[str, Mapping[str, str]
 
 
 def _clear(base: Path, staged: Iterable[_Place], made: Sequence[Path]) -> None:
-    """Removes what was staged, and the folders that are empty without it."""
+    """Removes staged files, and the folders that become empty without them."""
     for stage in list(staged):
         with suppress(OSError, Stop), _opened(base, stage.folder) as at:
             os.unlink(stage.name, dir_fd=at)
@@ -118,7 +117,7 @@ def _text(digests: Iterable[tuple[str, Iterable[str]]]) -> str:
 
 
 def _manifest(base: Path, folder: PurePosixPath) -> dict[str, frozenset[str]]:
-    """The digests by name that the folder's manifest has, as far as the names are those of files in the folder."""
+    """Digests by name from the folder's manifest, for names of files in the folder only."""
     content = _content(base, _Place(folder, MANIFEST))
     known: dict[str, frozenset[str]] = {}
     for line in (content or b"").decode(errors="replace").split("\n"):
@@ -129,14 +128,14 @@ def _manifest(base: Path, folder: PurePosixPath) -> dict[str, frozenset[str]]:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a text is the name of a file, perhaps in folders, in the one form that a run writes."""
+    """Whether a text is a relative file name, perhaps with folders, in the normal form that a run writes."""
     path = PurePosixPath(text)
     plain = str(path) == text and "\0" not in text and not path.is_absolute()
     return plain and ".." not in path.parts and path.name not in ("", MANIFEST)
 
 
 def _may_replace(base: Path, place: _Place, new: str, earlier: frozenset[str] | None) -> None:
-    """Ends the run where a file is in the way that no earlier run wrote, or that was changed since."""
+    """Ends the run if a file is in the way that no earlier run wrote, or that was changed since."""
     content = _content(base, place)
     if content is None or _digest(content) in {new, *(earlier or ())}:
         return
@@ -155,7 +154,7 @@ def _may_replace(base: Path, place: _Place, new: str, earlier: frozenset[str] | 
 
 
 def _delete_stale(base: Path, one: _Folder, present: frozenset[_Place]) -> Iterator[Path]:
-    """Deletes what only the earlier run wrote, and gives the files that it may not delete."""
+    """Deletes files that only the earlier run wrote, and yields those that it may not delete."""
     for name, digests in sorted(one.earlier.items()):
         place = _place(one.path, name)
         if place in present:
@@ -175,7 +174,7 @@ def _delete_stale(base: Path, one: _Folder, present: frozenset[_Place]) -> Itera
 
 @contextmanager
 def _opened(base: Path, folder: PurePosixPath, made: list[Path] | None = None) -> Iterator[int]:
-    """The descriptor of a folder below the base, reached without a link; noting those that it makes, if it may."""
+    """The descriptor of a folder below the base, reached without links; notes the folders it makes, if allowed."""
     if made is not None:
         for missing in reversed([path for path in (base, *base.parents) if not path.exists()]):
             made.append(missing)
@@ -193,7 +192,7 @@ def _opened(base: Path, folder: PurePosixPath, made: list[Path] | None = None) -
                     made.append(path)
                     os.mkdir(part, dir_fd=at)
             inner = _open(part, _FOLDER, at, path)
-            # Where a signal comes in between, no descriptor is closed twice.
+            # If a signal arrives in between, no descriptor is closed twice.
             at, outer = inner, at
             os.close(outer)
         yield at
@@ -220,7 +219,7 @@ def _open(name: str, flags: int, at: int, path: Path) -> int:
 
 
 def _content(base: Path, place: _Place) -> bytes | None:
-    """What a file holds, None where there is none."""
+    """The content of a file, None if it does not exist."""
     path = base / place.folder / place.name
     try:
         with _opened(base, place.folder) as at:
@@ -233,13 +232,13 @@ def _content(base: Path, place: _Place) -> bytes | None:
 
 
 def _stage(base: Path, place: _Place, text: str, staged: dict[_Place, _Place], made: list[Path]) -> _Place:
-    """Writes a text beside its place, under a name that is noted first: gives that."""
+    """Writes a text beside its place and returns the staged place; notes the name before writing."""
     stage = place._replace(name=f".modelyard-{token()}")
     staged[stage] = place
     with _opened(base, place.folder, made) as at:
         try:
             handle = os.open(stage.name, NEW, 0o666, dir_fd=at)
-            # Not forced to the disk one by one: there may be thousands, and another run makes them again.
+            # No fsync for each file: there may be thousands, and another run recreates them.
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
         except OSError as error:
@@ -249,7 +248,7 @@ def _stage(base: Path, place: _Place, text: str, staged: dict[_Place, _Place], m
 
 
 def _write_both(base: Path, one: _Folder, staged: dict[_Place, _Place], made: list[Path]) -> None:
-    """Writes the manifest of both runs, which holds until all files are in place."""
+    """Writes a manifest of both runs, valid until all files are in place."""
     if one.earlier:
         both = {name: {digest, *one.earlier.get(name, ())} for name, digest in one.digests.items()}
         stage = _stage(base, _Place(one.path, MANIFEST), _text(({**one.earlier, **both}).items()), staged, made)

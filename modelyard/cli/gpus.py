@@ -37,7 +37,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def minutes(text: str) -> int:
-    """A whole number of minutes, a week at most."""
+    """A whole number of minutes, at most a week."""
     number = int(text)
     if not 1 <= number <= 7 * 24 * 60:
         raise ValueError

@@ -1,4 +1,4 @@
-"""The GPUs of a stack's cluster now: who has them, which are free or idle, and what waits."""
+"""The current GPUs of a stack's cluster: who has them, which are free or idle, and what waits."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from modelyard.stack.names import instead
 
 
 def run(args: Namespace) -> Exit:
-    """Looks at the cluster and prints the tables."""
+    """Reads the cluster and prints the tables."""
     from modelyard.cli.job.shared import namespaces, reached
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pool_objects
@@ -50,7 +50,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _usage(named: str | None, known: str | None, minutes: int) -> Usage | None:
-    """What GPUs did; None where no server is known. One that was named on the command line has to answer."""
+    """GPU usage; None where no server is known. A server named on the command line must answer."""
     from modelyard.probes.prometheus import BadAddress, ServerError, server
 
     url = named if named is not None else known

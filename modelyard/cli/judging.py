@@ -1,4 +1,4 @@
-"""Which policies judge, in every verb that judges: the project's own, or with the Python rules of a commit, or none."""
+"""Chooses the policies of a run: the project's own, those with the Python rules of another commit, or none."""
 
 import os
 from argparse import ArgumentParser, Namespace
@@ -20,18 +20,18 @@ _FOLDER = "policies"
 
 
 class Judging(NamedTuple):
-    """What judges the plans of a run."""
+    """The policies that judge the plans of a run."""
 
     policies: bool
     """Whether policies judge at all."""
     base: Path | None = None
-    """The project at the commit whose Python rules judge, None where they are the project's own."""
+    """The project at the commit whose Python rules judge; None to use the project's own rules."""
     earlier: "Earlier | None" = None
-    """That project: what its stacks set for rules is compared with what they set now."""
+    """The earlier project, to compare the rule settings of its stacks with the current ones."""
 
 
 def policy_options(parser: ArgumentParser) -> None:
-    """Which policies judge; a verb that needs a base for more adds ``--base`` itself."""
+    """Adds the options that choose policies; a verb that also needs a base adds ``--base`` itself."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--policies",
@@ -52,7 +52,7 @@ def policy_options(parser: ArgumentParser) -> None:
 
 
 def base_option(parser: ArgumentParser) -> None:
-    """A commit to take rules from, for verbs that compare nothing, and ``policy_options``."""
+    """Adds ``policy_options``, and ``--base`` for verbs that compare nothing."""
     parser.add_argument(
         "--base", metavar="REF", help="run the Python rules of this commit, such as origin/main, not this project's own"
     )
@@ -61,10 +61,10 @@ def base_option(parser: ArgumentParser) -> None:
 
 @contextmanager
 def judging(root: Path, args: Namespace) -> Iterator[Judging]:
-    """What judges this run; the files of another commit are there until it ends.
+    """The policies of this run; files of another commit exist until the run ends.
 
     Raises:
-        Stop: rules of a base are asked for and no base is named, or it cannot be read.
+        Stop: the rules of a base are requested but no base is named, or it cannot be read.
     """
     policies = args.policies or ("base" if args.base else "head")
     if policies != "base":
@@ -87,12 +87,12 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
 
 
 def judged(root: Path, planned: Planned, by: Judging) -> Planned:
-    """The same plan with what the policies find in it, where there is anything to ask them."""
+    """The plan with the findings of its policies, if there are policies to ask."""
     if planned.plan is None or planned.stack is None or not by.policies:
         return planned
     news = _weaker(root, planned.stack, by)
     config = planned.stack.config
-    # A folder that cannot be looked into is there all the same.
+    # An unreadable folder counts as present.
     there = any(os.path.lexists(one / _FOLDER) for one in (root, by.base) if one is not None)
     if not (there or config.policy.rules or config.waivers or news):
         return planned
@@ -104,7 +104,7 @@ def judged(root: Path, planned: Planned, by: Judging) -> Planned:
 
 
 def _weaker(root: Path, stack: "Stack", by: Judging) -> tuple[Finding, ...]:
-    """What the stack's file takes from the rules of the base."""
+    """Rule settings of the base that the stack's file weakens."""
     before = by.earlier.of(stack) if by.earlier is not None else stack
     if before is stack:
         return ()

@@ -59,7 +59,7 @@ def _recorded(root: Path, name: str) -> ClusterState:
 
 
 def _held(root: Path, name: str) -> Mapping[ObjectKey, Held] | None:
-    """What the engine's state has; None where it cannot be read, and the objects' own ledgers have to do."""
+    """The objects in the engine's state; None if it cannot be read, so that only the objects' ledgers are used."""
     from modelyard.cluster.engine_state import StateError, held_objects
 
     try:

@@ -1,4 +1,4 @@
-"""Doing one thing for many stacks: in order, on all cores, without keeping what is done."""
+"""Runs the same work for many stacks: in order, on all cores, without keeping results."""
 
 import os
 import signal
@@ -11,14 +11,14 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WORTH_A_POOL = 48
-"""Stacks from which on a second process saves more time than it takes to start."""
+"""Number of stacks from which a second process saves more time than it takes to start."""
 
 
 def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Result]:
-    """The results in the order of the items, each as soon as it and its predecessors are there.
+    """The results in the order of the items, each as soon as it and its predecessors are ready.
 
-    Large numbers go to one process a core. ``work`` and its results must then be picklable, and results small: text
-    to print, not plans.
+    Large numbers are spread over one process for each core. ``work`` and its results must then be picklable, and
+    results small: text to print, not plans.
     """
     workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
     if len(items) < WORTH_A_POOL or workers < 2:
@@ -26,7 +26,7 @@ def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Resu
         return
     import multiprocessing
 
-    # Forked children have everything imported already; where there is no fork, one process has to do.
+    # Forked children have all imports already; without fork, a single process is used.
     if "fork" not in multiprocessing.get_all_start_methods():
         yield from map(work, items)
         return
@@ -36,8 +36,8 @@ def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Resu
     context = multiprocessing.get_context("fork")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals_to_the_parent)
     try:
-        # Executor.map would cancel what is left from this thread, while the pool's own thread may be ending the same
-        # jobs because a worker died: it then dies of that, with a traceback.
+        # Executor.map would cancel the remaining jobs from this thread while the pool's thread may be ending the same
+        # jobs because a worker died; the pool's thread then dies with a traceback.
         jobs = deque(pool.submit(work, item) for item in items)
         for number in range(1, len(items) + 1):
             result = jobs.popleft().result()
@@ -45,17 +45,17 @@ def each(items: Sequence[Item], work: Callable[[Item], Result]) -> Iterator[Resu
                 sys.stderr.write(f"\r{number} of {len(items)} stacks")
             yield result
     finally:
-        # What runs ends by itself. A multiprocessing.Pool would end it by a signal, and wait for ever for what one that
-        # a signal reached first had locked.
+        # Running jobs end by themselves. A multiprocessing.Pool would kill them, and wait for ever for a lock held by a
+        # process that a signal ended first.
         pool.shutdown(cancel_futures=True)
     if progress:
         sys.stderr.write("\r\x1b[K")
 
 
 def _leave_signals_to_the_parent() -> None:
-    """Ctrl-C reaches every process of the terminal; only the one that the user started has something to say.
+    """Leaves Ctrl-C, which reaches every process of the terminal, to the process that the user started.
 
-    Other signals end a process here as they would without the handlers of the parent.
+    Other signals end a child as they would without the parent's handlers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -1,4 +1,4 @@
-"""The files that a project is made of, which no verb writes an output over."""
+"""The files of a project, which no verb overwrites with output."""
 
 import os
 from collections.abc import Iterable
@@ -9,20 +9,20 @@ from modelyard.files import refuse_project_links
 from modelyard.stack import stack_folder, stack_of
 
 _FOLDERS = ("stacks", "patches", "policies", "components", "environments", ".pulumi")
-"""Folders of a project, beside that of its stack files and every ``.git``."""
+"""Folders of a project, besides those of its stack files and every ``.git``."""
 _FILES = ("Pulumi.yaml", "Pulumi.yml")
 
 
 def refuse_own_files(root: Path, files: Iterable[Path]) -> None:
-    """Ends the run where an output would go through a link of the project, or over a file that it is made of.
+    """Ends the run if an output would go through a link of the project, or overwrite one of its files.
 
     Args:
         root: the project.
-        files: those that the user names.
+        files: the output files that the user names.
 
     Raises:
-        Stop: one of them is the project's.
-        OSError: the link.
+        Stop: a file belongs to the project.
+        OSError: an output would go through a link of the project.
     """
     for file in files:
         refuse_project_links(file, root)
@@ -37,16 +37,16 @@ def refuse_own_files(root: Path, files: Iterable[Path]) -> None:
 
 
 def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
-    """The same for a folder of generated files.
+    """Ends the run if a folder of generated files would overwrite the project's files.
 
     Args:
         root: the project.
-        out: the folder that the user names.
-        names: folders in it that are written.
+        out: the output folder that the user names.
+        names: the folders in it to write.
 
     Raises:
-        Stop: they would go among the files that the project is made of.
-        OSError: a link of the project is in the way.
+        Stop: the output would mix with the project's files.
+        OSError: an output would go through a link of the project.
     """
     refuse_project_links(out, root)
     real, stacks = _real(out), _real(stack_folder(root))
@@ -60,11 +60,11 @@ def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
 
 
 def _among_own(root: Path, path: Path) -> bool:
-    """Whether a path is one of the project's folders or files, or lies in one of its folders."""
+    """Whether a path is one of the project's folders or files, or lies inside one of its folders."""
     if any(part.lower() == ".git" for part in path.parts):
         return True
     folders = [stack_folder(root), *(root / name for name in _FOLDERS)]
-    # Of stack files that are in the project's folder itself, only that is theirs.
+    # Stack files directly in the project's folder do not claim that whole folder.
     own = (one for one in map(_real, folders) if one != _real(root))
     return any(path.is_relative_to(one) for one in own) or path in [_real(root) / name for name in _FILES]
 

@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
 
 class Patience:
-    """What has been told of one Job."""
+    """Tracks the reasons already reported for one Job."""
 
     def __init__(self, client: "Client", job: "Mapping[str, Any]", more: str = "") -> None:
-        """Nothing yet.
+        """Starts with no reasons reported.
 
         Args:
-            client: of the cluster.
-            job: as it was made.
-            more: what tells more of a Job that waits in a queue.
+            client: the cluster's client.
+            job: the Job as created.
+            more: how to learn more about a Job that waits in a queue.
         """
         self._client, self._more = client, more
-        # The kubelet tells a pull that failed and its pause until the next by turns.
+        # The kubelet alternates between reporting a failed pull and the pause before the next one.
         self._told: set[str] = set()
         self._name, self._namespace = job["metadata"]["name"], job["metadata"]["namespace"]
 
     def look(self, *, suspended: bool = False) -> None:
-        """Tells on standard error why it does not start, where it does not and that is new.
+        """Prints to standard error why the Job does not start, if that is a new reason.
 
         Args:
-            suspended: whether Kueue holds it back: then it has no pods.
+            suspended: whether Kueue holds the Job back, so that it has no pods.
 
         Raises:
             ClusterError: the API server does not answer.

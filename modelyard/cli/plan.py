@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 
 MANY = 50
-"""Stacks from which on a plan shows costs only when asked to."""
+"""Number of stacks from which a plan shows costs only on request."""
 
 
 class Shown(NamedTuple):
-    """One stack's part of the output, small enough to come from another process."""
+    """One stack's part of the output, small enough to pass between processes."""
 
     text: str
     errors: str
-    """For standard error: why there is no plan."""
+    """Why there is no plan, for standard error."""
     planned: bool
     changed: bool
     blocked: bool
     failed: Exit = Exit.FINE
-    """Where the stack could not even be looked at: how a run of it alone would have ended."""
+    """If the stack could not be read at all: the exit code of a run of it alone."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -119,7 +119,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
 
 
 def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
-    """Where the plans of several stacks ask for different values."""
+    """Prints where the plans of several stacks set different values."""
     from modelyard.preview.matrix import rows
 
     if len(files) < 2 or args.out:
@@ -151,7 +151,7 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
 
 
 def _column(root: Path, args: Namespace, file: Path) -> "tuple[Column | None, tuple[Finding, ...]]":
-    """What a stack asks for, or the findings that say why it has no plan."""
+    """The values that a stack sets, or the findings that explain why it has no plan."""
     from modelyard.preview.matrix import column
 
     result = plan_one(root, file, args.live, args.verbose)
@@ -161,7 +161,7 @@ def _column(root: Path, args: Namespace, file: Path) -> "tuple[Column | None, tu
 
 
 def _one(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -> Shown:
-    """One stack's part; of several stacks, one that cannot be looked at does not keep the others from being shown."""
+    """One stack's part; one unreadable stack among several does not hide the others."""
     try:
         return _json(root, args, by, several, file) if args.json else _text(root, args, by, file)
     except Stop as stop:
@@ -222,7 +222,7 @@ def _json(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -
 
 
 def _only(plan: Plan, names: list[str]) -> frozenset[str] | None:
-    """The targets to show, None for all."""
+    """The targets to show; None for all."""
     return frozenset(chosen_target(plan, name) for name in names) if names else None
 
 

@@ -60,7 +60,7 @@ def run(args: Namespace) -> Exit:
 
         refuse_own_files(root, (path for _, path in wanted if path is not None))
     _check_comment(args)
-    # The other commit is laid out on disk: whatever ends the run, it must go.
+    # The other commit is checked out on disk; remove it however the run ends.
     with ended_by_signal("preview was stopped; nothing is left of the other commit"):
         found = _previewed(root, args)
     for form, path in wanted:
@@ -87,7 +87,7 @@ def _previewed(root: Path, args: Namespace) -> Preview:
 
 
 def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
-    """Each form to make, and the file it goes to."""
+    """The formats to write, each with its file."""
     form = args.format or ("json" if args.json else None)
     if not args.output:
         return [(form or "text", None)]
@@ -106,7 +106,7 @@ def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
 
 
 def _check_comment(args: Namespace) -> None:
-    """Ends the run where a comment cannot be made as asked."""
+    """Ends the run if the requested comment cannot be made."""
     if not args.report_url and args.limit is None:
         return
     from urllib.parse import urlsplit

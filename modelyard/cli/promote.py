@@ -73,7 +73,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _chosen(root: Path, stack: Stack) -> list[Selected]:
-    """The patches that a stack takes in any of its clusters."""
+    """The patches that a stack selects in any of its clusters."""
     from modelyard.plan.cluster_parts import cluster_parts
     from modelyard.plan.project import library_of
 
@@ -85,7 +85,7 @@ def _versions(chosen: Iterable[Selected]) -> dict[str, str]:
 
 
 def _without(secrets: frozenset[str], one: Difference) -> Difference:
-    """A difference without what a patch makes a secret of."""
+    """A difference with the values that a patch marks as secret removed."""
     source, target = (HIDDEN if str(value) in secrets else value for value in (one.source, one.target))
     return one._replace(source=source, target=target) if one.setting.startswith("patches.") else one
 

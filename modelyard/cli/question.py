@@ -7,32 +7,32 @@ import sys
 
 
 def agreed(question: str) -> bool:
-    """Whether the answer is yes; anything else, and nothing at all, is no.
+    """Whether the answer is yes; any other answer, or none, is no.
 
-    A signal ends the wait whenever it comes. One that comes between the question and the read would be noticed only
-    after the next line: the read blocks before Python looks. So what is waited for is a line or a signal.
+    A signal ends the wait at any time. A plain read would notice a signal that arrives between question and read only
+    after the next line, so this waits for a line or a signal.
     """
     sys.stderr.write(f"{question}Only yes counts: ")
     sys.stderr.flush()
     if not getattr(sys.stderr, "heard", True):
-        return False  # nobody can agree to what nobody can read
+        return False  # nobody can agree to a question they cannot read
     _wait()
     return sys.stdin.readline().strip() == "yes"
 
 
 def _wait() -> None:
-    """Returns when there is something to read; raises what the handler of a signal raises."""
+    """Returns when input is ready; raises what a signal's handler raises."""
     try:
         sys.stdin.fileno()
     except OSError:
-        return  # Something that is no file has its line already.
+        return  # Input without a file descriptor has its line already.
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer)
     try:
         typed = False
         while not typed:
-            # Coming back from this, Python runs the handler of a signal, which raises.
+            # After select returns, Python runs the signal's handler, which raises.
             ready, _, _ = select.select([sys.stdin, reader], [], [])
             typed = sys.stdin in ready
             if reader in ready:

@@ -38,7 +38,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]:
-    """Records one stack's platform and its remote clusters, and says what is recorded."""
+    """Records one stack's platform and its remote clusters, and returns a summary."""
     from modelyard.cluster.connection import ClusterError
     from modelyard.cluster.live import snapshot
     from modelyard.cluster.recorded import recorded_name
@@ -64,7 +64,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
 
 
 def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
-    """Removes the recordings of remote clusters that the stack neither names nor has anything in, and says so."""
+    """Removes recordings of remote clusters that the stack neither names nor uses, and reports them."""
     from modelyard.cluster.engine_state import StateError, held_objects
     from modelyard.cluster.recorded import forget_recorded, recorded_name, recorded_remote_names
     from modelyard.workloads.facts.remote import remote_clusters
@@ -81,7 +81,7 @@ def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
 
 
 def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[str, Client, tuple[ObjectKey, ...]]]":
-    """The clusters of a stack, the platform's under an empty name, and what is recorded of each."""
+    """The clusters of a stack, with the platform's under an empty name, and the objects to record of each."""
     from modelyard.cluster.connection import connect
     from modelyard.plan.project import library_of, wanted_objects
     from modelyard.workloads.facts.remote import remote_clusters
@@ -96,7 +96,7 @@ def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[s
 
 
 def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
-    """Writes what was read of one cluster and says what it is."""
+    """Writes the objects read from one cluster and describes them."""
     from modelyard.cluster.recorded import recorded_files, recorded_folder, write_recorded
     from modelyard.kube.merge import MergeSchema
     from modelyard.plan.project import shown
@@ -126,7 +126,7 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
 
 
 def _held(root: Path, name: str, remote: str) -> tuple[ObjectKey, ...]:
-    """What earlier applies left, which a plan without the cluster is to know too; nothing where nobody can tell."""
+    """Objects left by earlier applies, which an offline plan needs too; empty where unknown."""
     from modelyard.cluster.engine_state import StateError, held_objects
 
     try:

@@ -70,7 +70,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _own_prices(root: Path, stack: "Stack") -> "Own":
-    """What the stack's price file says of whole machines."""
+    """The prices of whole machines in the stack's price file."""
     from modelyard.plan.cost.prices import NO_CARD
     from modelyard.plan.cost.project import prices_of
 
@@ -85,7 +85,7 @@ def _own_prices(root: Path, stack: "Stack") -> "Own":
 
 
 def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
-    """The remote resources, or the one of a name or of a job."""
+    """All remote resources, or the one that a name or a job selects."""
     from modelyard.stack.names import instead
 
     remote = [one for one in stack.config.resources if one.remote is not None]
@@ -103,10 +103,10 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
 
 
 def _write(stack: "Stack", chosen: "Sequence[Resource]", own: "Own", wrong: Sequence[object], folder: Path) -> int:
-    """Writes the files of every launch, or none where something is wrong.
+    """Writes the files of every launch, or none if there are errors.
 
-    Each job has a folder of its own in that of its stack, and those of other jobs stay as they are: what launched a
-    machine that still runs also ends it.
+    Each job has its own folder in the stack's folder, and folders of other jobs are left alone: the files that launched
+    a running machine also end it.
     """
     if wrong:
         sys.stderr.write("nothing was written: correct the errors first\n")

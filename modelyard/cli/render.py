@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Rendered(NamedTuple):
-    """One stack's files by relative name, small enough to come from another process; or why there are none."""
+    """One stack's files by relative name, small enough to pass between processes, or why there are none."""
 
     stack: str
     files: Mapping[str, str]
     findings: tuple[Finding, ...] = ()
-    """What to know of the files, or the errors where there are none."""
+    """Findings about the files, or the errors that prevent them."""
     failed: Exit = Exit.FINE
     remotes: "tuple[RenderedRemote, ...]" = ()
     left: int = 0
-    """Objects of the platform's cluster that are in no file: they are made whole, and the format has patches only."""
+    """Number of the platform cluster's objects in no file: they are created whole, and the format has patches only."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Renders and writes: every stack, or nothing where one of them has errors."""
+    """Renders and writes every stack, or nothing if one of them has errors."""
     root = project_root(args)
     with judging(root, args) as by:
         return _run(root, args, by)
@@ -69,7 +69,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
             yield one
 
     if args.show:
-        # What has been printed cannot be taken back, so all of it waits for the last stack.
+        # Printed output cannot be taken back, so hold all of it until the last stack.
         for one in list(kept()):
             if not args.json:
                 _print(one)
@@ -108,7 +108,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
 
 
 def _tell_left(told: Sequence[Rendered]) -> None:
-    """On standard error: what a reader of the files would look for in vain."""
+    """Reports on standard error which objects the files lack."""
     if left := sum(one.left for one in told):
         from modelyard.report.values import count
 
@@ -119,7 +119,7 @@ def _tell_left(told: Sequence[Rendered]) -> None:
 
 
 def _tell_kept(files: Sequence[str]) -> None:
-    """On standard error: files of an earlier run that may hold somebody's changes."""
+    """Reports on standard error files of an earlier run that may contain manual changes."""
     if files:
         from modelyard.report.values import count
 
@@ -131,7 +131,7 @@ def _tell_kept(files: Sequence[str]) -> None:
 
 
 def _warn(findings: Sequence[Finding], args: Namespace) -> None:
-    """On standard error: standard output may be the files themselves."""
+    """Prints findings to standard error, because standard output may be the files."""
     if findings:
         from modelyard.report.finding import findings_text
 
@@ -165,7 +165,7 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
 
 
 def _all_or_none(stacks: Iterable[Rendered], number: int) -> Iterator[Rendered]:
-    """The stacks as they come; after the last one the run ends where one had errors, with the errors of all."""
+    """Yields the stacks as they arrive; if any had errors, ends the run after the last one with all errors."""
     failed: list[Rendered] = []
     for one in stacks:
         if one.failed is not Exit.FINE:
@@ -189,11 +189,11 @@ def _who(failed: Sequence[Rendered], number: int) -> str:
 
 
 _NAMED = 5
-"""How many stacks with errors are listed by name."""
+"""Most stacks with errors to list by name."""
 
 
 def _print(one: Rendered) -> None:
-    """The files one after the other: exactly as they are in a pipe, with escapes on a terminal."""
+    """Prints the files in sequence: unchanged into a pipe, with escapes on a terminal."""
     terminal = sys.stdout.isatty()
     for name, text in one.files.items():
         lines = text.rstrip("\n").split("\n")

@@ -1,4 +1,4 @@
-"""Running the engine from a verb: progress with the time, errors as exit codes, the outcome as text or JSON."""
+"""Runs the engine for a verb: progress with the time, errors as exit codes, the outcome as text or JSON."""
 
 import sys
 import time
@@ -22,23 +22,23 @@ Report = Callable[[str], None]
 def run_engine(
     stack: str, args: Namespace, run: Callable[[Report, Stopping], Outcome], objects: Iterable[Any] = ()
 ) -> Exit:
-    """Runs and tells the outcome.
+    """Runs the engine and reports the outcome.
 
     Args:
-        stack: its name.
-        args: of the verb; ``json`` is looked at.
-        run: gets what takes progress, and what says when to stop.
-        objects: that are applied: messages of the API server may quote them, secrets among it.
+        stack: the stack's name.
+        args: the verb's arguments; reads ``json``.
+        run: receives the progress callback and the stop check.
+        objects: the applied objects: API server messages may quote them, secrets included.
     """
     told = words_without(objects)
     started = time.monotonic()
 
     def report(line: str) -> None:
-        # Names and messages come from the cluster.
+        # Names and messages come from the cluster and may contain anything.
         sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(told(line))}\n")
         sys.stderr.flush()
 
-    # The events of an engine that is killed break off; what the library says about that is not for the user.
+    # A killed engine's events break off; users need not see the library's warning about that.
     warnings.filterwarnings("ignore", module=r"pulumi\.automation")
     stopping = Stopping()
     try:

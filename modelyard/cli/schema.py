@@ -21,7 +21,7 @@ SCHEMAS = {
 }
 
 _ELSEWHERE = "urn:modelyard:schema:"
-"""Beginning of a reference to another schema, or to a part of it."""
+"""Prefix of a reference to another schema, or to a part of it."""
 _OF_A_FILE = ("$schema", "$id", "$defs")
 
 
@@ -34,14 +34,14 @@ def run(args: Namespace) -> Exit:
     """Prints the schema."""
     text = _text(args.name)
     if f'"$ref": "{_ELSEWHERE}' in text:
-        # Whoever checks a document has this schema, and no way to find the others.
+        # A validator gets this schema alone and cannot find the others.
         text = json.dumps(bundled(args.name), indent=2, ensure_ascii=False) + "\n"
     sys.stdout.write(text)
     return Exit.FINE
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """A schema with the definitions of other ones that it refers to as definitions of its own."""
+    """A schema that contains the definitions it references in other schemas."""
     schema: dict[str, Any] = json.loads(_text(name))
     own = schema.setdefault("$defs", {})
     names: dict[str, str] = {}
@@ -53,13 +53,13 @@ def bundled(name: str) -> dict[str, Any]:
 
 
 def _bundle(value: Any, source: str, own: dict[str, Any], names: dict[str, str]) -> Any:
-    """A part of a schema with every reference to another schema's definition as one to its own.
+    """A part of a schema, with references to other schemas replaced by local references.
 
     Args:
-        value: the part.
-        source: name of the schema that the part is of, empty for the one that is bundled.
-        own: its definitions; those that are found are added.
-        names: by reference, the name of a definition that was added.
+        value: the part of the schema.
+        source: name of the schema that contains the part; empty for the bundled one.
+        own: the bundled definitions; found ones are added.
+        names: the names of added definitions, by reference.
     """
     if isinstance(value, list):
         return [_bundle(one, source, own, names) for one in value]
@@ -70,7 +70,7 @@ def _bundle(value: Any, source: str, own: dict[str, Any], names: dict[str, str])
     if not isinstance(reference, str):
         return made | ({"$ref": reference} if "$ref" in value else {})
     if source and reference.startswith("#"):
-        # One to the whole of that schema has nothing behind its #.
+        # A reference to the whole schema has nothing after #.
         reference = f"{_ELSEWHERE}{source}{reference}".removesuffix("#")
     if not reference.startswith(_ELSEWHERE):
         return {"$ref": reference, **made}
@@ -80,7 +80,7 @@ def _bundle(value: Any, source: str, own: dict[str, Any], names: dict[str, str])
         part = schema["$defs"][key] if key else {name: one for name, one in schema.items() if name not in _OF_A_FILE}
         name = key or other
         names[reference] = name if name not in own else f"{other}.{name}"
-        own[names[reference]] = {}  # its place, for a definition that leads back to itself
+        own[names[reference]] = {}  # reserve the name, for definitions that refer back to themselves
         own[names[reference]] = _bundle(part, other, own, names)
     return {"$ref": f"#/$defs/{names[reference]}", **made}
 

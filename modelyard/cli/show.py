@@ -16,7 +16,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Shows one or the other."""
+    """Shows a stack or a saved plan."""
     if Path(args.what).is_file():
         return _saved(args)
     return _stack(args)

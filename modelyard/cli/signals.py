@@ -1,4 +1,4 @@
-"""Signals that end a run: what they do meanwhile, and the exit code they give it."""
+"""Signals that end a run: handlers and exit codes."""
 
 import os
 import signal
@@ -13,25 +13,25 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.temporary import ECHO
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, the polite end of a job, the end of a terminal."""
+"""Ctrl-C, a job's regular termination, and the end of a terminal."""
 
 
 class Signalled(KeyboardInterrupt):
-    """A signal that ends the run, raised where the program stands, so that everything open gets closed."""
+    """A signal that ends the run, raised at the current point of the program so that all open resources get closed."""
 
 
 @contextmanager
 def on_signal(act: Callable[[int], None]) -> Iterator[None]:
-    """Calls ``act`` with the number of each ending signal, instead of what it would do otherwise.
+    """Calls ``act`` with the number of each ending signal, instead of the default action.
 
-    What the caller of the program wants ignored stays ignored (``nohup``, jobs in the background of a script).
+    Signals that the program's caller ignores stay ignored (``nohup``, background jobs of a script).
     """
     process = os.getpid()
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if os.getpid() == process:
             act(number)
-        else:  # a fork that has not said yet what it does
+        else:  # a fork that has not set its own handling yet
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
@@ -48,10 +48,10 @@ def on_signal(act: Callable[[int], None]) -> Iterator[None]:
 
 @contextmanager
 def ended_by_signal(words: str) -> Iterator[None]:
-    """Lets a signal end what runs inside, as a stop with these words on what is left behind.
+    """Turns a signal inside the block into a stop whose message says what is left behind.
 
-    What it raises may come up in a place where Python has to drop it, or where another error takes over: the run ends
-    by the signal all the same.
+    The raised exception may reach a place where Python drops it, or where another error replaces it: the run still ends
+    by the signal.
     """
     noted: list[tuple[float, int]] = []
 
@@ -69,12 +69,12 @@ def ended_by_signal(words: str) -> Iterator[None]:
             raise
     if noted:
         if sys.stderr.isatty():
-            # Behind a question, or behind the ^C of the terminal.
+            # Ends the line of a question, or of the terminal's ^C.
             sys.stderr.write("\n")
         raise signal_stop(noted[0][1], words)
 
 
 def signal_stop(number: int, words: str, remedy: str = "") -> Stop:
-    """The end of a run by a signal, with the exit code that shells give it."""
+    """The stop for a signal, with the exit code that shells use."""
     name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
     return Stop(Exit(128 + number), f"{name}: {words}", remedy)

@@ -30,7 +30,7 @@ def run(args: Namespace) -> Exit:
     everything = sized(stack.config)
     resources = everything if args.name is None else _named(everything, args.name)
     judged = apply_waivers(check_jobs(stack, everything), stack, date.today())
-    # What is wrong with waivers themselves a plan tells, which knows all findings.
+    # A plan reports findings about the waivers themselves, because it knows all findings.
     wrong = [finding for finding in judged if finding.blocks and finding.code in CODES]
     if args.json:
         from modelyard.report.json import json_text
@@ -45,7 +45,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _named(resources: Sequence[Sized], name: str) -> tuple[Sized, ...]:
-    """The resource of a name, or those of the jobs of that name."""
+    """The resource of that name, or those of the jobs of that name."""
     found = [one for one in resources if one.resource.name == name and not one.own]
     found = found or [one for one in resources if name in [job.name for job, _ in one.jobs]]
     if not found:

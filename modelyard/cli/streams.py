@@ -1,4 +1,4 @@
-"""The streams of a run, where the reader may be gone or the disk full."""
+"""Output streams whose reader may be gone, or whose disk may be full."""
 
 import os
 from contextlib import suppress
@@ -6,20 +6,20 @@ from typing import Any, TextIO
 
 
 def to_nowhere(stream: TextIO) -> None:
-    """Drops what is and will be written to a stream, or Python would fail on it once more while it exits."""
+    """Drops buffered and future output of a stream; otherwise Python fails on it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Heedless:
-    """Standard error, to which what cannot be written is dropped: what a run does and how it ends stays as it is."""
+    """Standard error that drops output it cannot write, so that the run and its exit code stay the same."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.heard = True
-        """Whether everything could be written so far."""
+        """Whether every write succeeded so far."""
 
     def write(self, text: str) -> int:
-        """Writes, or not."""
+        """Writes, or drops the text on failure."""
         try:
             return self._stream.write(text)
         except OSError:
@@ -27,7 +27,7 @@ class Heedless:
             return len(text)
 
     def flush(self) -> None:
-        """Writes what is held back, or not."""
+        """Flushes, or drops the buffered text on failure."""
         try:
             self._stream.flush()
         except OSError:

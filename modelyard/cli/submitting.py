@@ -1,4 +1,4 @@
-"""What the verbs about jobs and pipelines share: which one is meant, and printing what a run of it would be."""
+"""Shared by the verbs for jobs and pipelines: choose one, and print the objects of a run."""
 
 from argparse import Namespace
 from collections.abc import Collection
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def need_job(stack: "Stack", name: str) -> None:
-    """Ends the run where the stack has no job of a name."""
+    """Ends the run if the stack has no job of that name."""
     from modelyard.stack.names import instead
 
     if all(one.name != name for one in stack.config.jobs):
@@ -28,7 +28,7 @@ def need_job(stack: "Stack", name: str) -> None:
 
 
 def chosen_pipeline(stack: "Stack", name: str, stage: str | None = None) -> "Pipeline":
-    """The pipeline of a name, with a stage of that name where one is asked for, or the end of the run."""
+    """The pipeline of that name, with the requested stage if any; ends the run if either is missing."""
     from modelyard.stack.names import instead
 
     found = next((one for one in stack.config.pipelines if one.name == name), None)
@@ -44,10 +44,10 @@ def chosen_pipeline(stack: "Stack", name: str, stage: str | None = None) -> "Pip
 def tell_unplaced(
     client: "Client", root: Path, stack: "Stack", names: Collection[str], args: Namespace, today: date
 ) -> None:
-    """Warns of jobs that no node could ever hold; where nodes may not be read, the recorded ones count.
+    """Warns of jobs that no node can ever hold; uses recorded nodes if you may not read the live ones.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer, or refuses.
     """
     from modelyard.cluster import load_recorded
     from modelyard.cluster.lists import nodes_with
@@ -61,7 +61,7 @@ def tell_unplaced(
 
 
 def not_taken(refusal: "Refusal") -> Stop:
-    """The end of a submission that the API server refuses."""
+    """The stop for a submission that the API server refuses."""
     remedy = "correct what it names, or ask the cluster's administrator"
     if refusal.why == "rights":
         remedy = "ask for this right: examples/rbac/jobs.yaml has what jobs need"
@@ -69,13 +69,13 @@ def not_taken(refusal: "Refusal") -> Stop:
 
 
 def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> Exit:
-    """Prints the objects of a run, or ends with why there are none.
+    """Prints the objects of a run, or ends with the reason why there are none.
 
     Args:
-        stack: whose run it is.
-        run: its name.
-        made: what a submission would make.
-        args: of the verb; ``json`` is looked at.
+        stack: the stack of the run.
+        run: the run's name.
+        made: the result of the submission.
+        args: the verb's arguments; reads ``json``.
     """
     from modelyard.report.job import rendered_document, rendered_text
 

@@ -1,4 +1,4 @@
-"""Verbs that consist of others."""
+"""Verbs that consist of sub-verbs."""
 
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from modelyard.cli.exit import Exit
 
 
 def add_subverbs(parser: ArgumentParser, known: Mapping[str, Verb]) -> None:
-    """Adds a parser for each; ``run_subverb`` runs the one that was said.
+    """Adds a parser for each sub-verb; ``run_subverb`` runs the chosen one.
 
     Args:
-        parser: of the verb.
-        known: each with ``configure`` and ``run``, as a verb; the modules import what they work with when they run.
+        parser: the verb's parser.
+        known: the sub-verbs, each with ``configure`` and ``run``; modules import what they work with only when they run.
     """
     verbs = parser.add_subparsers(metavar="WHAT", required=True, parser_class=Parser)
     for name, verb in known.items():
@@ -23,13 +23,13 @@ def add_subverbs(parser: ArgumentParser, known: Mapping[str, Verb]) -> None:
         global_options(sub)
         for action in sub._actions:
             if id(action) not in before:
-                # What was said before the sub-verb counts, unless it is said again.
+                # An option given before the sub-verb counts, unless it is repeated after it.
                 action.default = SUPPRESS
         module.configure(sub)
         sub.set_defaults(run_sub=module.run)
 
 
 def run_subverb(args: Namespace) -> Exit:
-    """Runs the sub-verb."""
+    """Runs the chosen sub-verb."""
     code: Exit = args.run_sub(args)
     return code

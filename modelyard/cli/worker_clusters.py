@@ -1,4 +1,4 @@
-"""Looking at runs that Kueue sent to worker clusters, by the contexts that the stack has for these."""
+"""Reads runs that Kueue sent to worker clusters, through the contexts that the stack names for them."""
 
 import sys
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
-    """What each cluster with a context has of a run; an unreachable cluster is reported and left out."""
+    """The objects of a run in each cluster with a context; unreachable clusters are reported and left out."""
     from modelyard.runs.pool.dispatch import clusters_for
 
     if not run.dispatched or run.over:
@@ -43,19 +43,19 @@ def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
 
 
 class Sought(NamedTuple):
-    """The pods of a run in the clusters that Kueue sent it to."""
+    """The pods of a run in its worker clusters."""
 
     found: "tuple[tuple[Client, list[dict[str, Any]]], ...]"
-    """Of each cluster that was looked at, with its client."""
+    """The pods of each cluster that was read, with its client."""
     hidden: Stop | None
-    """Why some were not found; None: all were looked at, or it runs here."""
+    """Why some pods were not found; None if all clusters were read, or the run is in the home cluster."""
 
 
 def pods_elsewhere(found: "Found", run: "Run") -> Sought:
-    """Looks for the pods of a run in its worker clusters.
+    """Finds the pods of a run in its worker clusters.
 
     Raises:
-        Stop: one that the stack has a context for cannot be reached.
+        Stop: a cluster with a context in the stack cannot be reached.
     """
     from modelyard.cli.job.shared import reached
 
