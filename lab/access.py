@@ -1,4 +1,4 @@
-"""Who may do what in a lab: users, tokens and kubeconfigs."""
+"""Identities and permissions in a lab: users, tokens and kubeconfigs."""
 
 import base64
 import json
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 
 class User(NamedTuple):
-    """One identity that a lab knows."""
+    """One identity known to a lab."""
 
     name: str
     groups: str
     token: str
-    """Empty: this user comes with the client certificate ``pki/<name>.crt``."""
+    """Empty for the user with the client certificate ``pki/<name>.crt``."""
     promise: str
 
 
@@ -47,11 +47,11 @@ AUDIT = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
 }
-"""What goes to ``logs/audit.log``: requests of service accounts, so that a test sees which of their rights are used."""
+"""Audit policy for ``logs/audit.log``: logs requests of service accounts, so that tests see which rights they use."""
 
 
 def tokens() -> str:
-    """The API server's token file. The tokens are no secrets: they open a server that listens on loopback only."""
+    """The API server's token file. The tokens are not secret: they open a server that listens on loopback only."""
     return "".join(
         f'{user.token},{user.name},{user.name},"{user.groups}"\n' for user in (*USERS.values(), SYSTEM) if user.token
     )

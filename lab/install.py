@@ -1,7 +1,7 @@
-"""What is installed into a running lab: CRDs, simulated nodes, and platforms as their vendor installs them.
+"""Installs into a running lab: CRDs, simulated nodes, and platforms as their vendor installs them.
 
-Each environment of ``lab/platform/`` is installed the way its vendor would: the fields of its objects then belong to
-another field manager, by another operation, in each. Installing twice changes nothing.
+Each environment of ``lab/platform/`` is installed as its vendor does it: in each, another field manager owns the fields
+of its objects, by another operation. Installing twice changes nothing.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ APPLY_SERVER_SIDE = ("apply", "--server-side", "--field-manager=helm")
 CREATE = ("create", "--field-manager=deployment-manager")
 REPLACE = ("replace", "--field-manager=deployment-manager")
 WAYS = {"dev": APPLY, "staging": APPLY_SERVER_SIDE, "prod": CREATE}
-"""How the vendor of each environment installs: the owner and the operation that managedFields then show."""
+"""How each environment's vendor installs, which gives the owner and operation in managedFields."""
 
 
 def crds(lab: "Lab") -> None:
@@ -42,7 +42,7 @@ def crds(lab: "Lab") -> None:
 
 
 def environments() -> list[str]:
-    """The environments that have a platform, sorted."""
+    """The environments with a platform, sorted."""
     return sorted(path.name for path in PLATFORMS.iterdir() if (path / "platform.yaml").is_file())
 
 
@@ -50,7 +50,7 @@ def platform(lab: "Lab", environment: str) -> None:
     """Install the nodes and the platform of one environment, and return when every Deployment has rolled out.
 
     Raises:
-        LabError: there is no such environment, the server refuses, or pods do not come up.
+        LabError: the environment is unknown, the server refuses, or pods do not start.
     """
     if environment not in WAYS:
         raise LabError(f"there is no platform {environment!r}; there are {', '.join(environments())}")
@@ -73,7 +73,7 @@ def nodes(lab: "Lab", manifest: Path) -> None:
 
 
 def rolled_out(lab: "Lab") -> bool:
-    """Whether every Deployment of the platform runs what its spec says, and nothing of an older one is left."""
+    """Whether every Deployment of the platform runs its current spec, with no pods of an older one."""
     base = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
     found = lab.request("GET", base).body["items"]
     pods = lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods").body["items"]
@@ -88,7 +88,7 @@ def _established(crd: dict[str, Any]) -> bool:
 def _settled(node: dict[str, Any]) -> bool:
     ready = any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"].get("conditions", []))
     tainted = any(each["key"].startswith("node.kubernetes.io/") for each in node["spec"].get("taints", []))
-    # The controller manager's last word on a new node is this annotation; a recording taken earlier would lack it.
+    # The controller manager sets this annotation last on a new node; an earlier recording would lack it.
     return ready and not tainted and "node.alpha.kubernetes.io/ttl" in node["metadata"].get("annotations", {})
 
 

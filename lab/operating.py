@@ -1,4 +1,4 @@
-"""Getting a running lab ready for an operator, and telling when the operator is."""
+"""Prepares a running lab for an operator, and checks when the operator is ready."""
 
 import base64
 import http.client
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from lab.cluster import Lab
 
 WITHIN = 120.0
-"""Seconds that an operator may take to be ready; a few on an idle machine."""
+"""Seconds that an operator may take to become ready; on an idle machine it takes a few."""
 _APPLY = "application/apply-patch+yaml"
 _FILES = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 
 def prepare(lab: "Lab", name: str, ports: operators.Ports) -> None:
-    """Install what operator ``name`` needs before it starts. Doing it again changes nothing but the ports.
+    """Install what operator ``name`` needs before it starts. Repeating it changes only the ports.
 
     Raises:
         LabError: the API server refuses something, or certificates cannot be made.
@@ -38,7 +38,7 @@ def prepare(lab: "Lab", name: str, ports: operators.Ports) -> None:
 
 
 def is_ready(lab: "Lab", name: str, ports: operators.Ports) -> bool:
-    """Whether the operator says that it is ready, and the API server reaches Kueue's webhooks and KEDA's adapter."""
+    """Whether the operator reports ready, and the API server reaches Kueue's webhooks and KEDA's adapter."""
     if name == "keda-adapter":
         return lab.request("GET", "/apis/external.metrics.k8s.io/v1beta1").status == 200
     connection = http.client.HTTPConnection("127.0.0.1", ports["health"], timeout=5)

@@ -1,7 +1,7 @@
-"""The operators that a lab can run, as data: ports, command lines, settings, and what leads the API server to them.
+"""The operators that a lab can run, as data: ports, command lines, settings, and API server registrations.
 
-They run as the control plane does, as processes on loopback. There is no network of pods, so a webhook is a URL where
-the operator's own manifests name a Service.
+They run as processes on loopback, like the control plane. A lab has no pod network, so a webhook is a URL where the
+operator's own manifests name a Service.
 """
 
 import os
@@ -11,9 +11,9 @@ from typing import Any
 
 NAMES = ("kueue", "keda", "kuberay")
 ALONG: Mapping[str, str] = {"keda": "keda-adapter"}
-"""What runs wherever an operator does: of KEDA, the server of the metrics by which its autoscalers count pods."""
+"""Processes that run with an operator: for KEDA, the server of the metrics that its autoscalers use to count pods."""
 PROCESSES = ("kueue", "keda", "keda-adapter", "kuberay")
-"""In the order of start; each is also the name of its binary and of its log."""
+"""Processes in start order; each name is also the name of the binary and of the log."""
 PORTS: Mapping[str, tuple[str, ...]] = {
     "kueue": ("health", "webhook"),
     "keda": ("health", "metrics", "service"),
@@ -29,7 +29,7 @@ NAMESPACES: Mapping[str, str] = {
 ADAPTER_SERVICE = "keda-operator-metrics-apiserver"
 KUEUE_SECRET = "kueue-webhook-server-cert"
 CONVERTED = ("localqueues", "clusterqueues", "cohorts", "workloads", "multikueueclusters")
-"""Kueue's CRDs with a conversion webhook: those that its ``config/components/crd/kustomization.yaml`` patches so."""
+"""Kueue's CRDs with a conversion webhook, as in its ``config/components/crd/kustomization.yaml``."""
 _FRAMEWORKS = ("batch/job", "ray.io/rayjob", "ray.io/raycluster", "deployment", "pod")
 _WORKLOADS = ("job", "rayjob", "raycluster", "deployment", "pod")
 _KINDS = (*_WORKLOADS, "clusterqueue", "cohort", "resourceflavor", "workload")
@@ -38,7 +38,7 @@ _SPARED = {
         {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "kueue-system"]}
     ]
 }
-"""As Kueue's kustomization has it for every kind that carries work."""
+"""Settings that Kueue's kustomization has for every kind of workload."""
 
 Ports = Mapping[str, int]
 
@@ -51,7 +51,7 @@ def command(name: str, folder: Path, bin_: Path, asked: Mapping[str, Ports]) -> 
     arguments = {
         "kueue": lambda: [
             f"--config={folder / 'operators' / 'kueue.json'}",
-            # Its visibility server would need an APIService that leads to a Service.
+            # The visibility server would need an APIService that points to a Service.
             "--feature-gates=VisibilityOnDemand=false",
         ],
         "keda": lambda: [
@@ -80,17 +80,17 @@ def command(name: str, folder: Path, bin_: Path, asked: Mapping[str, Ports]) -> 
 
 
 def environment(name: str, folder: Path, proxy: str = "") -> dict[str, str]:
-    """The environment of operator ``name``; ``proxy`` answers what it asks by names of Services, not the API server."""
+    """The environment of operator ``name``; ``proxy`` answers requests to Service names, but not to the API server."""
     made = {"PATH": os.defpath, "HOME": str(folder)} | ({"HTTP_PROXY": proxy} if proxy else {})
     if name in ("keda", "keda-adapter"):
-        # Empty is every namespace; unset it does not start.
+        # Empty means every namespace; if it is unset, the operator does not start.
         namespace = NAMESPACES["keda"]
         made |= {"WATCH_NAMESPACE": "", "POD_NAMESPACE": namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE": namespace}
     return made
 
 
 def certificates(folder: Path) -> Path:
-    """Where the operators' authority and server certificate are: ``ca.crt``, ``ca.key``, ``tls.crt``, ``tls.key``."""
+    """Folder of the operators' authority and server certificate: ``ca.crt``, ``ca.key``, ``tls.crt``, ``tls.key``."""
     return folder / "pki" / "operators"
 
 
@@ -104,7 +104,7 @@ def kueue_config(folder: Path, ports: Ports) -> dict[str, Any]:
         "metrics": {"bindAddress": "0"},
         "webhook": {"host": "127.0.0.1", "port": ports["webhook"], "certDir": str(certificates(folder))},
         "leaderElection": {"leaderElect": False},
-        # Disabled, it wants certificates for metrics below /etc. It finds the lab's in the Secret, and keeps them.
+        # If disabled, Kueue wants certificates for metrics below /etc. It finds the lab's in the Secret and keeps them.
         "internalCertManagement": {
             "enable": True,
             "webhookServiceName": "kueue-webhook-service",
@@ -121,7 +121,7 @@ def kueue_config(folder: Path, ports: Ports) -> dict[str, Any]:
 
 
 def adapter_objects(port: int) -> Mapping[str, Mapping[str, Any]]:
-    """What leads the API server to KEDA's adapter, by its path: a Service, its API, and who may read that."""
+    """Objects that register KEDA's adapter with the API server, by path: a Service, its API, and read permissions."""
     service = {"name": ADAPTER_SERVICE, "namespace": NAMESPACES["keda-adapter"]}
     group = "external.metrics.k8s.io"
     rules = [
@@ -133,7 +133,7 @@ def adapter_objects(port: int) -> Mapping[str, Mapping[str, Any]]:
         f"/api/v1/namespaces/{service['namespace']}/services/{service['name']}": {
             "apiVersion": "v1",
             "kind": "Service",
-            # Loopback is not a valid address of an endpoint; a name is not looked at.
+            # Loopback is not a valid endpoint address; a name is not checked.
             "spec": {"type": "ExternalName", "externalName": "localhost"},
         },
         f"/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.{group}": {
@@ -148,7 +148,7 @@ def adapter_objects(port: int) -> Mapping[str, Mapping[str, Any]]:
                 "service": {**service, "port": port},
             },
         },
-        # The lab's API server has no certificate of its own for servers behind it, so it is nobody to them.
+        # The lab's API server has no certificate for the servers behind it, so they see it as anonymous.
         f"/apis/{rbac}/v1/clusterroles/lab-external-metrics": {
             "apiVersion": f"{rbac}/v1",
             "kind": "ClusterRole",
@@ -164,7 +164,7 @@ def adapter_objects(port: int) -> Mapping[str, Mapping[str, Any]]:
 
 
 def kueue_conversion(port: int, bundle: str) -> dict[str, Any]:
-    """What makes a CRD of Kueue ask it for other versions; ``bundle`` is the authority in base64."""
+    """The patch that makes a Kueue CRD use Kueue for conversion; ``bundle`` is the authority in base64."""
     return {
         "spec": {
             "conversion": {
@@ -176,13 +176,13 @@ def kueue_conversion(port: int, bundle: str) -> dict[str, Any]:
 
 
 def kueue_webhooks(manifest: Mapping[str, Any], port: int, bundle: str) -> dict[str, Any]:
-    """One of Kueue's two webhook configurations, leading to its port, for the kinds that the lab has.
+    """One of Kueue's two webhook configurations, pointing to its port, for the kinds that the lab has.
 
-    Kueue itself looks them up by the names that its kustomization makes, so they get the same prefix.
+    Kueue looks them up by the names that its kustomization makes, so they get the same prefix.
     """
     kept = []
     for hook in manifest["webhooks"]:
-        # Such as mjob.kb.io and vjob.kb.io.
+        # Hook names are such as mjob.kb.io and vjob.kb.io.
         kind = hook["name"].split(".")[0][1:]
         if kind in _KINDS:
             client = _client(hook["clientConfig"]["service"]["path"], port, bundle)

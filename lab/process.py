@@ -1,6 +1,6 @@
-"""Child processes that are never left behind and never mistaken for a stranger's.
+"""Child processes that are never left behind and never confused with other processes.
 
-A pid is used again sooner or later, so a process is known by its pid and its start time together.
+Pids are reused, so pid and start time together identify a process.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from typing import NamedTuple
 _PR_SET_PDEATHSIG = 1
 _PAUSE = 0.01
 
-# Linux kills on the death of the parent *thread*, so every child comes from one thread that lasts as long as we do.
+# Linux kills on the death of the parent *thread*, so one thread that lasts as long as this process starts every child.
 _spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lab-spawner")
 _children: dict[int, "subprocess.Popen[bytes]"] = {}
 
@@ -29,16 +29,16 @@ class Process(NamedTuple):
     name: str
     pid: int
     started: str
-    """Opaque; differs for every process that ever had this pid."""
+    """Opaque; differs between all processes that ever had this pid."""
 
 
 def spawn(
     name: str, argv: Sequence[str], *, log: Path, env: Mapping[str, str], cwd: Path, dies_with_parent: bool
 ) -> Process:
-    """Start ``argv`` in its own session, its output appended to ``log``.
+    """Start ``argv`` in its own session, with its output appended to ``log``.
 
-    With ``dies_with_parent`` the kernel kills it when this process ends, however it ends (Linux only; elsewhere it
-    ends when it is stopped).
+    With ``dies_with_parent`` the kernel kills it when this process ends, however it ends (Linux only; on other systems
+    it ends when it is stopped).
 
     Raises:
         OSError: the program cannot be started.
@@ -91,7 +91,7 @@ def send(process: Process, number: signal.Signals) -> None:
 
 
 def stop(processes: Sequence[Process], patience: float) -> None:
-    """End all of them: asked first, killed after ``patience`` seconds; returns when none is left."""
+    """End all processes: ask first, kill after ``patience`` seconds; returns when all have ended."""
     for process in processes:
         send(process, signal.SIGTERM)
         send(process, signal.SIGCONT)
@@ -105,13 +105,13 @@ def stop(processes: Sequence[Process], patience: float) -> None:
 
 
 def _identity(pid: int) -> str | None:
-    """Start time of a pid, None when there is no such process or only its zombie."""
+    """Start time of a pid; None if there is no such process, or only its zombie."""
     if sys.platform == "linux":
         try:
             text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         except OSError:
             return None
-        # The name in parentheses may hold anything, so count from its end: state is field 3, start time field 22.
+        # The name in parentheses may contain anything, so count from its end: state is field 3, start time field 22.
         fields = text[text.rindex(")") + 2 :].split()
         return None if fields[0] in "ZX" else f"{_boot()}/{fields[19]}"
     shown = subprocess.run(

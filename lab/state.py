@@ -1,4 +1,4 @@
-"""What a lab's folder remembers between processes, and the ports it may take."""
+"""The record that a lab's folder keeps between processes, and the ports that a lab may use."""
 
 import fcntl
 import json
@@ -15,19 +15,19 @@ from lab.process import Process
 
 
 class State(NamedTuple):
-    """What a lab's folder remembers, so that another process can find, use and stop it."""
+    """The record of a lab in its folder, with which another process can find, use and stop it."""
 
     context: str
     tools: Path
-    """The toolset it was started with, which may be another than this checkout's by now."""
+    """The toolset that started the lab; this checkout's may differ by now."""
     ports: Ports
     processes: tuple[Process, ...]
     operators: Mapping[str, Mapping[str, int]] = {}
-    """The operators that it was asked for, each with its ports by their use."""
+    """The requested operators, each with its ports by purpose."""
 
 
 def read(folder: Path) -> State | None:
-    """What the folder remembers; None where there was no lab, or its record is damaged."""
+    """The record in the folder; None if there was no lab, or the record is damaged."""
     try:
         found = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
         return State(
@@ -42,7 +42,7 @@ def read(folder: Path) -> State | None:
 
 
 def save(folder: Path, state: State) -> None:
-    """Remember ``state`` in the folder."""
+    """Write ``state`` to the folder."""
     document = {
         "context": state.context,
         "tools": str(state.tools),
@@ -54,7 +54,7 @@ def save(folder: Path, state: State) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file of the lab as a whole, readable by its owner only."""
+    """Write a file of the lab atomically, readable by its owner only."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.touch(mode=0o600)
     partial.write_text(text, encoding="utf-8")
@@ -63,7 +63,7 @@ def write(path: Path, text: str) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep every other process from starting or stopping the folder's lab meanwhile."""
+    """Keep other processes from starting or stopping the folder's lab meanwhile."""
     with (folder / "lock").open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
@@ -75,8 +75,8 @@ def free_ports() -> Ports:
 
 
 def free_numbers(count: int) -> list[int]:
-    """Ports that nobody listens on, chosen at random."""
-    # Below the range that the kernel hands to outgoing connections, so that none of those takes one meanwhile.
+    """Unused ports, chosen at random."""
+    # Below the kernel's range for outgoing connections, so that none of those takes a port meanwhile.
     chooser = random.SystemRandom()
     chosen: list[int] = []
     while len(chosen) < count:
@@ -87,9 +87,9 @@ def free_numbers(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether the loopback port can be taken now."""
+    """Whether the loopback port is free now."""
     with socket.socket() as probe:
-        # As servers do: a port whose last connections are still fading away is free.
+        # Like servers do it: a port whose last connections are in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

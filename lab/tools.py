@@ -1,6 +1,7 @@
-"""What the lab builds: one row a tool, each with its own pinned Go module in ``lab/<name>/``.
+"""The tools that the lab builds: one row for each, with its own pinned Go module in ``lab/<name>/``.
 
-One module per tool because their dependencies disagree. Adding an operator's binary is giving its row a ``package``.
+Each tool has its own module because their dependencies conflict. To add an operator's binary, set ``package`` in its
+row.
 """
 
 from typing import NamedTuple
@@ -9,7 +10,7 @@ PROVIDER_VERSION = "4.25.0"
 
 
 class Copy(NamedTuple):
-    """Files that are taken as they are out of a Go module of the tool."""
+    """Files to copy unchanged from a Go module of the tool."""
 
     module: str
     patterns: tuple[str, ...]
@@ -20,21 +21,21 @@ class Copy(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """One tool: what to build, how to stamp it, what to copy."""
+    """One tool: what to build, stamp and copy."""
 
     name: str
     version: str
     seconds: int
-    """Expected time of a cold build on two cores; measured, downloads included."""
+    """Expected seconds of a cold build on two cores; measured, downloads included."""
     package: str | None = None
-    """Main package; None where nothing is built."""
+    """Main package; None if nothing is built."""
     to: str = "bin"
     stamps: tuple[tuple[str, str], ...] = ()
-    """Go variables and the text that the linker sets them to."""
+    """Go variables with the text that the linker sets."""
     also: tuple[tuple[str, str], ...] = ()
-    """Further binaries of the same modules: each its name and its main package."""
+    """Further binaries of the same modules, each with its name and main package."""
     aliases: tuple[str, ...] = ()
-    """Other names of the binary, which acts by the name it is called by."""
+    """Other names of the binary, whose behaviour depends on the name that calls it."""
     copies: tuple[Copy, ...] = ()
 
 
@@ -49,7 +50,7 @@ TOOLS = (
         270,
         ".",
         stamps=(
-            # Unstamped, kubectl and Kueue cannot read the server's version.
+            # Without the stamp, kubectl and Kueue cannot read the server's version.
             ("k8s.io/component-base/version.gitVersion", "v1.35.4"),
             ("k8s.io/component-base/version.gitMajor", "1"),
             ("k8s.io/component-base/version.gitMinor", "35"),
@@ -86,7 +87,7 @@ TOOLS = (
         PROVIDER_VERSION,
         400,
         ".",
-        # Not in bin: found on PATH, Pulumi warns about it in every run.
+        # Not in bin: if a plugin is on PATH, Pulumi warns about it in every run.
         to="plugins",
         stamps=(("main.version", PROVIDER_VERSION),),
         copies=(
@@ -122,8 +123,8 @@ TOOLS = (
         "github.com/ray-project/kuberay/ray-operator",
         copies=(Copy("github.com/ray-project/kuberay/ray-operator", ("config/crd/bases/*.yaml",), "crds/kuberay"),),
     ),
-    # Reads the workflows that the guide for CI hands out.
+    # Checks the workflows in the CI guide.
     Tool("actionlint", "1.7.12", 20, "github.com/rhysd/actionlint/cmd/actionlint"),
 )
 VALE = Tool("vale", "3.26.0", 100, "github.com/vale-cli/vale/v3/cmd/vale")
-"""Lints prose (``docs/prose.py``). No part of a lab, and the only tool that needs a C compiler."""
+"""Lints prose (``docs/prose.py``). Not part of a lab, and the only tool that needs a C compiler."""

@@ -8,11 +8,11 @@ from lab.tools import PROVIDER_VERSION
 PROVIDER = "pulumi-resource-kubernetes"
 
 OVERRIDE = "MODELYARD_LAB_TOOLS"
-"""Environment variable that names a folder with ``bin/``, ``plugins/`` and ``crds/`` to use instead of building."""
+"""Environment variable with a folder of ``bin/``, ``plugins/`` and ``crds/`` to use instead of building."""
 
 
 class Toolset(NamedTuple):
-    """Where the binaries and the CRDs are."""
+    """The folders of the binaries and the CRDs."""
 
     folder: Path
 
@@ -27,7 +27,7 @@ class Toolset(NamedTuple):
         return self.folder / "crds"
 
     def install_plugins(self, home: Path) -> None:
-        """Put the provider where Pulumi looks for plugins; found on PATH instead, each run would warn."""
+        """Put the provider where Pulumi looks for plugins; if it were on PATH, each run would warn."""
         plugin = home / "plugins" / f"resource-kubernetes-v{PROVIDER_VERSION}" / PROVIDER
         plugin.parent.mkdir(parents=True, exist_ok=True)
         plugin.unlink(missing_ok=True)

@@ -1,37 +1,37 @@
-"""Names that several packages read or write: of GPUs, node labels and annotations.
+"""Names that several packages use: of GPUs, node labels and annotations.
 
-The names of nodes come from the device plugin and from feature discovery. A name that only one package needs stands
-there.
+The names on nodes come from the device plugin and from feature discovery. A name that only one package needs is
+defined in that package.
 """
 
 from typing import Final
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
-"""The resource of which a pod asks for whole GPUs; of nodes that are divided without renaming, for parts of them."""
+"""Resource by which pods request whole GPUs; on nodes divided without renaming, it counts parts of GPUs."""
 SHARED_RESOURCE: Final = "nvidia.com/gpu.shared"
-"""The same of GPUs that several pods share, where they are renamed."""
+"""Resource for GPUs that several pods share, where they are renamed."""
 MIG_PREFIX: Final = "nvidia.com/mig-"
-"""How the names of MIG slices begin; the profile follows."""
+"""Prefix of the names of MIG slices, followed by the profile."""
 PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
 PRESENT_LABEL: Final = "nvidia.com/gpu.present"
 COUNT_LABEL: Final = "nvidia.com/gpu.count"
 REPLICAS_LABEL: Final = "nvidia.com/gpu.replicas"
-"""How many pods share each GPU of a node."""
+"""Label with the number of pods that share each GPU of a node."""
 MACHINE_LABEL: Final = "node.kubernetes.io/instance-type"
 NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
-"""Which pool of Karpenter a node is of."""
+"""Label with the Karpenter node pool of a node."""
 STACK_NOTE: Final = "modelyard.dev/stack"
-"""Whose an object is: as a label of what a stack submits the stack's name, as an annotation of what it applies the full
-one, ``project/stack``."""
+"""Key for the owning stack: on submitted objects, a label with the stack's name; on applied objects, an annotation with
+the full name, ``project/stack``."""
 LEDGER_NOTE: Final = "modelyard.dev/ledger"
-"""Annotation with what fields held before they were taken."""
+"""Annotation with the values that fields had before they were taken over."""
 
 
 def is_slice(resource: str) -> bool:
-    """Whether a resource's name is that of a part of a GPU: of a MIG slice, or of a shared GPU that is called so."""
+    """Whether a resource is a part of a GPU: a MIG slice, or a renamed shared GPU."""
     return resource.startswith((MIG_PREFIX, f"{GPU_RESOURCE}."))
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether a resource is GPUs, or parts of GPUs."""
+    """Whether a resource counts GPUs or parts of GPUs."""
     return resource == GPU_RESOURCE or is_slice(resource)

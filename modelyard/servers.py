@@ -1,8 +1,8 @@
 """Requests over HTTP, with credentials that belong to an address.
 
-A stack file says whom to ask, and its author may write any address there. So a password or token is sent
-only to an address that the operator named outside the project: on the command line, or in the variable beside the
-credential. Nothing but the standard library; nothing is ever written to a server.
+A stack file names the servers to ask, and its author may write any address there. So a password or token goes only
+to an address that the operator named outside the project: on the command line, or in the variable beside the
+credential. Uses only the standard library; never writes to a server.
 """
 
 import ssl
@@ -19,12 +19,12 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 from modelyard.files import ReadError, read_text
 
 TIMEOUT: Final = 10.0
-"""Seconds for one answer."""
+"""Timeout in seconds for one answer."""
 ALLOW_HTTP: Final = "MODELYARD_ALLOW_HTTP"
-"""Environment variable with which credentials may be sent without TLS; any text but an empty one."""
+"""Environment variable that allows sending credentials without TLS; any non-empty text."""
 _MOST_WORDS: Final = 300
 _MOST_BYTES: Final = 1024 * 1024
-"""Of a file with a credential; the longest tokens have some thousand."""
+"""Size limit of a credential file; the longest tokens have some thousand bytes."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -33,14 +33,14 @@ class Variables(NamedTuple):
 
     secret: str
     file: str
-    """Names a file that holds the secret."""
+    """Variable with the path of a file that holds the secret."""
     urls: str
-    """Names the addresses that it belongs to, separated by spaces."""
+    """Variable with the addresses that the secret belongs to, separated by spaces."""
     user: str = ""
 
 
 class Unusable(Exception):
-    """A credential cannot be used, or not for this address: the operator has to change something."""
+    """A credential that cannot be used, or not for this address; the operator has to change something."""
 
     def __init__(self, summary: str, remedy: str) -> None:
         super().__init__(summary)
@@ -49,18 +49,18 @@ class Unusable(Exception):
 
 
 class Unreachable(Exception):
-    """A server gives no answer."""
+    """A server that does not answer."""
 
     def __init__(self, summary: str, remedy: str, *, lasting: bool = False) -> None:
         super().__init__(summary)
         self.summary = summary
         self.remedy = remedy
         self.lasting = lasting
-        """Whether asking again is of no use."""
+        """Whether retrying is useless."""
 
 
 class Credential:
-    """A secret text, or an empty one. No message, log or traceback shows it by accident: only ``reveal`` gives it."""
+    """A secret text, possibly empty. No message, log or traceback shows it by accident: only ``reveal`` returns it."""
 
     __slots__ = ("_text",)
 
@@ -68,7 +68,7 @@ class Credential:
         self._text = text
 
     def reveal(self) -> str:
-        """The text, for the request that sends it."""
+        """The secret text, for the request that sends it."""
         return self._text
 
     def __repr__(self) -> str:
@@ -88,17 +88,17 @@ NO_CREDENTIAL: Final = Credential()
 
 
 class Reply(NamedTuple):
-    """What a server answers."""
+    """A server's answer."""
 
     status: int
     body: bytes
-    """One byte more than was asked for where it is longer."""
+    """At most one byte more than requested, which marks a longer body."""
     location: str
-    """Where a redirect leads; nobody follows it."""
+    """Target of a redirect; never followed."""
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Credentials are for the address that was given, not for one that it leads to."""
+    """Follows no redirects: credentials are for the given address, not for the redirect's target."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -108,18 +108,18 @@ def get(url: str, authorization: Credential, most_bytes: int, shown: str = "") -
     """The answer to one GET that asks for JSON, whatever its status.
 
     Args:
-        url: without credentials.
+        url: the address, without credentials.
         authorization: text of the header, empty for none.
-        most_bytes: of the body.
-        shown: the address in messages, where it is not the whole one.
+        most_bytes: size limit of the body.
+        shown: the address to show in messages, if not the whole one.
 
     Raises:
-        Unreachable: there is no answer.
+        Unreachable: the server does not answer.
     """
     headers = {"Accept": "application/json", "User-Agent": "modelyard"}
     if authorization:
         headers["Authorization"] = authorization.reveal()
-    # What goes to this machine goes through no proxy, whatever http_proxy says: it would read the credentials.
+    # Requests to this machine use no proxy, whatever http_proxy says: it would read the credentials.
     direct = [ProxyHandler({})] if _loopback(urlsplit(url).hostname or "") else []
     try:
         with build_opener(_NoRedirect, *direct).open(Request(url, headers=headers), timeout=TIMEOUT) as response:
@@ -146,7 +146,7 @@ def _unreachable(error: Exception, url: str) -> Unreachable:
     if isinstance(reason, TimeoutError):
         return Unreachable(f"{url} does not answer within {TIMEOUT:.0f} seconds", "check address and network")
     if isinstance(reason, ValueError | InvalidURL):
-        # What cannot be sent, such as a token with a line break, is quoted in the client's words.
+        # The client's error message quotes what it cannot send, such as a token with a line break: do not show it.
         what = "the address or the credentials contain characters that cannot be sent"
         return Unreachable(f"{url} cannot be asked: {what}", "check address and credentials", lasting=True)
     words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
@@ -158,13 +158,13 @@ def secret_for(url: str, variables: Variables, environment: Mapping[str, str], *
     """The secret to send to an address, empty where none is set.
 
     Args:
-        url: whom to ask.
-        variables: where the secret and its addresses stand.
-        environment: the process's.
+        url: the server to ask.
+        variables: the variables for the secret and its addresses.
+        environment: the process's environment.
         named: whether the operator gave the address on the command line.
 
     Raises:
-        Unusable: there is a credential, and it may not be sent there or cannot be read. Nothing of it is in the text.
+        Unusable: a credential is set but must not be sent there or cannot be read. The message never quotes it.
     """
     given = [name for name in (variables.secret, variables.file, variables.user) if environment.get(name, "").strip()]
     if not given:
@@ -182,18 +182,18 @@ def permit(
     *,
     named: bool = False,
 ) -> None:
-    """Lets a credential be sent to an address.
+    """Checks that a credential may be sent to an address.
 
     Args:
         url: the address.
-        what: what the credential is called in messages.
-        environment: where plain HTTP may be allowed.
-        urls: the addresses that it belongs to.
-        variable: where those stand.
+        what: the credential's name in messages.
+        environment: the environment, which may allow plain HTTP.
+        urls: the addresses that the credential belongs to.
+        variable: the variable with those addresses.
         named: whether the operator named this very address beside the credential.
 
     Raises:
-        Unusable: it belongs to another address, or would be sent without TLS.
+        Unusable: the credential belongs to another address, or would be sent without TLS.
     """
     origin = origin_of(url)
     if origin is None:
@@ -213,13 +213,13 @@ def permit(
 
 
 def origin_of(url: str) -> str | None:
-    """Scheme, host and port of an address as one text, None where it is no plain address of HTTP."""
+    """Scheme, host and port of an address as one text; None unless it is a plain HTTP address."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
         return None
-    # Characters that two readers of addresses take for different hosts.
+    # Parsers disagree about the host in addresses with these characters.
     if not url.isascii() or not url.isprintable() or set(parts.netloc) & set('@%\\ <>"`{}|^'):
         return None
     if not host or parts.scheme not in _PORTS:
@@ -231,7 +231,7 @@ def origin_of(url: str) -> str | None:
 def _urls(variables: Variables, environment: Mapping[str, str]) -> tuple[str, ...]:
     urls = tuple(environment.get(variables.urls, "").split())
     if not all(map(origin_of, urls)):
-        # Not shown: it may hold a password.
+        # Do not show the value: it may hold a password.
         raise Unusable(f"{variables.urls} has something other than addresses", f"write {variables.urls}=https://host:1")
     return tuple(filter(None, map(origin_of, urls)))
 
@@ -258,10 +258,10 @@ def _secret(variables: Variables, environment: Mapping[str, str]) -> Credential:
 
 
 def basic(user: str, password: Credential) -> Credential:
-    """The header's text for user and password."""
+    """The Authorization header for a user and password."""
     return Credential(f"Basic {b64encode(f'{user}:{password.reveal()}'.encode()).decode()}")
 
 
 def bearer(token: Credential) -> Credential:
-    """The header's text for a token; empty without one."""
+    """The Authorization header for a token; empty without a token."""
     return Credential(f"Bearer {token.reveal()}") if token else NO_CREDENTIAL

@@ -1,6 +1,6 @@
 """Temporary files and folders that are removed when a run ends, even by a signal.
 
-What is to be undone is noted before it is done, so there is no moment in which something is there and nobody knows.
+Cleanups are registered before their files are created, so no file ever exists without one.
 """
 
 import atexit
@@ -14,18 +14,18 @@ from types import FrameType
 from typing import Final
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a process on the spot. Ctrl-C is an exception in Python and needs nothing here."""
+"""Signals that end a process at once. Ctrl-C is an exception in Python and needs nothing here."""
 ECHO = 1.0
 """Seconds in which further signals count as the first one: a closing terminal and ``timeout`` each send two."""
 NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-"""How a file is made that must not be there yet."""
+"""Flags that create a file and fail if it exists."""
 _USUAL = ("/tmp", "/var/tmp", "/usr/tmp")
 _open: dict[object, tuple[int, Callable[[], None]]] = {}
-"""What is to be undone, with the process that noted it: a fork is not to undo what its parent needs."""
+"""Pending cleanups with the process that registered them: a fork must not remove what its parent needs."""
 
 
 class TemporaryError(OSError):
-    """Nowhere can a temporary file be written."""
+    """No folder for temporary files is writable."""
 
     remedy = "free space in it, or set TMPDIR to a folder that can be written"
 
@@ -35,14 +35,14 @@ class TemporaryError(OSError):
 
 @contextmanager
 def undone(undo: Callable[[], None]) -> Iterator[None]:
-    """Calls ``undo`` when what runs inside is over, however it ends. Signals wait until that is done."""
+    """Calls ``undo`` when the block ends, however it ends. Signals wait until that is done."""
     key, mask = object(), signal.pthread_sigmask(signal.SIG_BLOCK, ())
     _open[key] = (os.getpid(), undo)
     try:
         yield
     finally:
         try:
-            # May raise what a signal that has come already makes of itself.
+            # May raise what the handler of a pending signal raises.
             signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *_ENDING))
         finally:
             _call(undo)
@@ -64,17 +64,17 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def token() -> str:
-    """Letters that make a name that nobody else has."""
+    """Random letters for a unique name."""
     return os.urandom(8).hex()
 
 
 def temporary_parent() -> str:
     """The folder for temporary files.
 
-    It is never the folder that the user works in, which Python takes where all others fail.
+    Never the user's working folder, which Python chooses where all others fail.
 
     Raises:
-        TemporaryError: there is none that can be written.
+        TemporaryError: no folder for temporary files is writable.
     """
     from tempfile import gettempdir
 
@@ -90,7 +90,7 @@ def write_private(path: Path, text: str) -> None:
     """Writes a new file that only this user may read.
 
     Raises:
-        OSError: it cannot be written; it names the file.
+        OSError: the file cannot be written; the error names it.
     """
     try:
         handle = os.open(path, NEW, 0o600)
@@ -102,9 +102,9 @@ def write_private(path: Path, text: str) -> None:
 
 
 def watch() -> None:
-    """From now on SIGTERM and SIGHUP undo what is open, and then end this process as they would have.
+    """From now on SIGTERM and SIGHUP run pending cleanups, and then end this process as they normally would.
 
-    Where somebody handles or ignores them, that is left.
+    Leaves signals alone that are already handled or ignored.
     """
     with suppress(ValueError):  # only the main thread may
         for number in _ENDING:
@@ -120,7 +120,7 @@ def _undo_all() -> None:
 
 
 def _call(undo: Callable[[], None]) -> None:
-    # What ended the run is what there is to say.
+    # Report only what ended the run.
     with suppress(OSError):
         undo()
 

@@ -8,24 +8,24 @@ from contextlib import contextmanager
 from types import FrameType
 
 AGAIN = 0.25
-"""Seconds after which ``TimeUp`` is raised again: Python drops what is raised in callbacks such as ``__del__``."""
+"""Seconds until ``TimeUp`` is raised again: Python drops exceptions in callbacks such as ``__del__``."""
 
 
 class TimeUp(BaseException):
-    """The code ran out of time. No Exception: that may be caught on the way."""
+    """The code ran out of time. Not an Exception, because the code itself may catch those."""
 
 
 class TimeBudget:
-    """Time for many calls: a slow one takes from it, and each call puts a little back.
+    """Time for many calls: a slow call takes from it, and each call puts a little back.
 
-    So ten thousand quick calls never use it up, and forty slow ones do.
+    Ten thousand quick calls never use it up; forty slow ones do.
     """
 
     def __init__(self, *, total: float, refill: float) -> None:
         """Makes a full budget.
 
         Args:
-            total: seconds that all slow calls may take together.
+            total: seconds that all slow calls together may take.
             refill: seconds that each call puts back, up to ``total``.
         """
         self.total = total
@@ -34,17 +34,17 @@ class TimeBudget:
 
     @property
     def spent(self) -> bool:
-        """Whether nothing is left of it."""
+        """Whether nothing is left."""
         return self._left <= 0
 
     @contextmanager
     def limit(self, seconds: float) -> Iterator[None]:
         """Interrupts the block after ``seconds``, or earlier when the budget is spent.
 
-        Only signals can do that, so it holds in the main thread of a Unix process.
+        Uses signals, so it works only in the main thread of a Unix process.
 
         Raises:
-            TimeUp: in the block, where the time is up.
+            TimeUp: in the block, when the time is up.
         """
         self._left = min(self.total, self._left + self._refill)
         if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):

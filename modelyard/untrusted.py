@@ -1,8 +1,8 @@
-"""Regular expressions and JSON Schemas from a project's files: they fetch nothing, and how long they take is bounded.
+"""Regular expressions and JSON Schemas from a project's files: they fetch nothing, and their running time is bounded.
 
-The author of those files may be a stranger whose change is only being judged. A schema refers to nothing but its
-own ``$defs``. Patterns run on an engine without backtracking (Rust's ``regex``, by way of ``jsonschema_rs``). One call
-into it cannot be interrupted, so what it may cost is counted before it is made.
+A stranger may have written those files in a change under review. A schema refers only to its own ``$defs``. Patterns
+run on an engine without backtracking (Rust's ``regex``, through ``jsonschema_rs``). A call into it cannot be
+interrupted, so its possible cost is computed first.
 """
 
 import re
@@ -19,20 +19,20 @@ Path = tuple[str | int, ...]
 MAX_PATTERN = 1000
 """Characters of the longest pattern."""
 MAX_TEXT = 64 * 1024
-"""Characters of the longest text that a pattern is held against by itself: the slowest pattern takes some seconds."""
+"""Characters of the longest text to match against a single pattern: the slowest pattern takes some seconds."""
 MAX_STEPS = 10_000
-"""Schemas that one value may be held against, with references followed as often as they are met."""
+"""Schemas that one value may be checked against; each use of a reference counts."""
 MAX_WORK = 500_000_000
 """Steps of about 10 ns that one check may take: a schema for a value, or a character for a KiB of a pattern."""
 NO_FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {}
 LINEAR = "look-around and back-references are not supported: write the form itself, or two conditions"
-"""What to do about a pattern that only an engine with backtracking can match."""
+"""Remedy for a pattern that needs an engine with backtracking."""
 _SIZES = (8, 64, 1024)
-"""KiB of a compiled pattern: ``(\\w{1000}){1000}`` is short as text. Of the last, none is larger."""
+"""KiB limits for a compiled pattern: ``(\\w{1000}){1000}`` is short as text. None may be larger than the last."""
 _PER_KIB = 7
-"""Steps that a character takes for a KiB of a pattern."""
+"""Steps that a character takes for each KiB of a pattern."""
 _EXPLAINED = 20_000
-"""Steps for which a failed check is explained: to say why costs a thousand times more than to find out that."""
+"""Most steps for explaining a failed check: explaining costs a thousand times more than checking."""
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _DATA = ("enum", "const", "default", "examples")
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
@@ -48,7 +48,7 @@ class BadSchema(ValueError):
         self.summary = summary
         self.remedy = remedy
         self.path = path
-        """Where in the schema."""
+        """Path in the schema."""
 
 
 class TooMuch(ValueError):
@@ -56,19 +56,19 @@ class TooMuch(ValueError):
 
 
 class Cost(NamedTuple):
-    """What checking one value may cost."""
+    """The highest possible cost of checking one value."""
 
     steps: int
-    """Schemas that it may be held against."""
+    """Number of schemas that the value may be checked against."""
     kib: int
-    """Of the compiled patterns that its texts may be held against."""
+    """Size of the compiled patterns that its texts may be matched against."""
 
 
 class Checker:
     """Checks values by a schema from a project's files.
 
     Raises:
-        BadSchema: the schema refers to something outside its ``$defs``, is no JSON Schema, has a pattern that needs
+        BadSchema: the schema refers to something outside its ``$defs``, is not a JSON Schema, has a pattern that needs
             backtracking, or may take too long.
     """
 
@@ -80,7 +80,7 @@ class Checker:
         """Whether a value follows the schema.
 
         Raises:
-            TooMuch: nobody knows, for it would take too long.
+            TooMuch: the check would take too long.
         """
         values, characters = _size(value)
         if self._cost.steps * values + self._cost.kib * characters * _PER_KIB > MAX_WORK:
@@ -88,7 +88,7 @@ class Checker:
         return self._validator.is_valid(value)
 
     def errors(self, value: Mapping[str, Any]) -> "tuple[list[ValidationError], bool]":
-        """Why a mapping is not valid, and whether that is all: of long lists, only the beginning is looked at."""
+        """Why a mapping is not valid, and whether that is complete: of long lists, only the beginning is checked."""
         left = [_EXPLAINED // self._cost.steps]
         begun = {name: _beginning(inner, left) for name, inner in value.items()}
         found = list(self._validator.iter_errors(begun))
@@ -104,24 +104,24 @@ class Checker:
 
 
 def compiled(schema: Any, formats: Mapping[str, Callable[[str], bool]] = NO_FORMATS) -> "Draft202012Validator":
-    """A validator for a schema from a project's files; ``Checker`` also looks at what it is given.
+    """A validator for a schema from a project's files; unlike ``Checker``, without a limit on the checked value.
 
     Args:
         schema: the schema, as plain JSON values.
-        formats: checks of ``format`` by name; without any, formats say nothing about a value.
+        formats: checks of ``format`` by name; without any, ``format`` is ignored.
 
     Raises:
-        BadSchema: as of a ``Checker``.
+        BadSchema: as in ``Checker``.
     """
     _ = cost_of(schema)
     return _built(schema, formats)
 
 
 def cost_of(schema: Any) -> Cost:
-    """What checking one value by a schema may cost; finds everything but its own definitions that it refers to.
+    """The highest possible cost of checking one value; rejects references outside the schema's own definitions.
 
     Raises:
-        BadSchema: it refers to something else, or may take too long.
+        BadSchema: the schema refers to something else, or may take too long.
     """
     try:
         cost = _Costs(schema).of(schema, ())
@@ -134,19 +134,19 @@ def cost_of(schema: Any) -> Cost:
 
 
 class _Costs:
-    """Walks a schema. What is referred to is walked once, and counted as often as it is referred to."""
+    """Walks a schema. Visits each definition once, and counts it at every reference."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
         self._known: dict[str, Cost | None] = {}
-        """By reference; None while its definition is walked."""
+        """Costs by reference; None while the walk is inside its definition."""
 
     def of(self, schema: Any, path: Path) -> Cost:
         if isinstance(schema, list):
             return _sum(self.of(inner, path) for inner in schema)
         if not isinstance(schema, dict):
             return Cost(1, 0)
-        # To find what nothing has looked at, everything beside it is looked at again.
+        # To find unevaluated parts, the validator checks everything beside them again.
         times = 3 if any(key in schema for key in _UNEVALUATED) else 1
         below = _sum(self._of_keyword(key, value, (*path, key)) for key, value in schema.items())
         return Cost(times * (1 + below.steps), times * below.kib)
@@ -167,7 +167,7 @@ class _Costs:
         cost = _sum(self.of(inner, (*here, name)) for name, inner in value.items())
         if key == "patternProperties":
             return Cost(cost.steps, cost.kib + sum(_kib(name, (*here, name)) for name in value))
-        # What is only defined costs nothing, but is looked through all the same.
+        # Mere definitions cost nothing, but are checked all the same.
         return Cost(0, 0) if key in ("$defs", "definitions") else cost
 
     def _referred(self, reference: str, here: Path) -> Cost:
@@ -193,7 +193,7 @@ def _sum(costs: Iterable[Cost]) -> Cost:
 
 
 def _kib(pattern: str, here: Path) -> int:
-    """How large a pattern is once it is compiled."""
+    """Size of a compiled pattern in KiB."""
     if len(pattern) > MAX_PATTERN:
         raise BadSchema(f"has a pattern of more than {MAX_PATTERN:,} characters", "make it shorter", here)
     for kib in _SIZES:
@@ -204,7 +204,7 @@ def _kib(pattern: str, here: Path) -> int:
 
 
 def _size(value: Any) -> tuple[int, int]:
-    """How many values are in a value, and how many characters."""
+    """The number of values inside a value, and of characters."""
     values = characters = 0
     waiting = [value]
     while waiting:
@@ -221,7 +221,7 @@ def _size(value: Any) -> tuple[int, int]:
 
 
 def _beginning(value: Any, left: list[int]) -> Any:
-    """As much of a value as may still be looked at, of which there is one less for each part."""
+    """The beginning of a value that fits the remaining count; each part uses one."""
     left[0] -= 1
     if isinstance(value, Mapping):
         return {key: _beginning(inner, left) for key, inner in value.items() if left[0] > 0 or _passed(left)}
@@ -255,20 +255,20 @@ def _built(schema: Any, formats: Mapping[str, Callable[[str], bool]], kib: int =
 
 
 def pattern_problem(pattern: Any) -> str:
-    """What is wrong with a regular expression, empty where it can be used."""
+    """Why a regular expression cannot be used; empty if it can."""
     if not isinstance(pattern, str):
         return "is not a regular expression: it is not text"
     if len(pattern) > MAX_PATTERN:
         return f"is a regular expression with more than {MAX_PATTERN:,} characters"
     try:
         with warnings.catch_warnings():
-            # What the two engines would read differently, such as [[:alpha:]], Python warns about.
+            # Python warns about syntax that the two engines read differently, such as [[:alpha:]].
             warnings.simplefilter("error")
             re.compile(pattern)
     except (re.error, RecursionError, OverflowError, Warning) as error:
         return f"is not a regular expression: {error}"
     try:
-        # Each by itself: "a)|(b" is no pattern, and would be one with what makes it match the whole.
+        # Compile both: "a)|(b" alone is invalid, but would be valid inside the group that makes it match the whole.
         _ = searcher(pattern), searcher(_whole(pattern))
     except BadSchema:
         return f"is a regular expression that is not supported: {LINEAR}"
@@ -276,7 +276,7 @@ def pattern_problem(pattern: Any) -> str:
 
 
 def fullmatch(pattern: str, text: str) -> bool:
-    """Whether the whole of a text matches a pattern that ``pattern_problem`` has nothing against.
+    """Whether the whole of a text matches a pattern that ``pattern_problem`` accepts.
 
     Raises:
         ValueError: the text is longer than ``MAX_TEXT``.
@@ -288,7 +288,7 @@ def fullmatch(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def searcher(pattern: str) -> "Draft202012Validator":
-    """What finds a pattern anywhere in a text, as ``pattern`` of a schema does: by ``is_valid``.
+    """A validator that finds a pattern anywhere in a text, as a schema's ``pattern`` does; call ``is_valid``.
 
     Raises:
         BadSchema: the pattern needs an engine with backtracking, or is too large.

@@ -13,7 +13,7 @@ def add_subverbs(parser: ArgumentParser, known: Mapping[str, Verb]) -> None:
 
     Args:
         parser: the verb's parser.
-        known: the sub-verbs, each with ``configure`` and ``run``; modules import what they work with only when they run.
+        known: the sub-verbs, each with ``configure`` and ``run``; modules import their tools only when they run.
     """
     verbs = parser.add_subparsers(metavar="WHAT", required=True, parser_class=Parser)
     for name, verb in known.items():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from modelyard.cluster.built import State
 
 PAUSE: Final = 2.0
-"""Seconds between two looks at a build that is waited for."""
+"""Seconds between two checks of a build that the verb waits for."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Looks for an earlier build, and creates the Job where there is none."""
+    """Looks for an earlier build, and creates the Job if there is none."""
     from modelyard.cluster.built import build_state
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.plan.project import library_of
@@ -72,7 +72,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: bool) -> str:
-    """The state after the Job was made, or would be."""
+    """The state after creating the Job, or in a dry run the state that would follow."""
     from modelyard.cluster.answer import Refusal
     from modelyard.cluster.built import build_state
     from modelyard.cluster.creating import create_all
@@ -84,7 +84,7 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
     key = key_of(job, "")
     if before != "none":
         if dry:
-            # Its name is taken by the build before, which is deleted first.
+            # The earlier build has the same name and is deleted first.
             return "checked"
         if (found := read(client, key)) is not None:
             try:
@@ -96,7 +96,7 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
     answer = create_all(client, [job], FIELD_MANAGER, dry=dry)
     if not isinstance(answer, Refusal):
         return "checked" if dry else "building"
-    # Somebody else may have been quicker: it is the same build.
+    # Another run may have created the Job first: it is the same build.
     if (now := build_state(client, key.namespace, key.name)) != "none":
         return now
     raise not_taken(answer)

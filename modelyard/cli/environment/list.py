@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from modelyard.stack import Stack
 
 Built = Mapping[str, Mapping[str, str]]
-"""State of the build by namespace, by name of the environment."""
+"""State of the builds: by environment name, then by namespace."""
 
 
 def configure(parser: ArgumentParser) -> None:

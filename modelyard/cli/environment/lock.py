@@ -56,7 +56,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _may_replace(root: Path, name: str) -> None:
-    """Ends the run where something else than a lock is in its place."""
+    """Ends the run if something other than a lock has the lock's path."""
     from modelyard.files import ReadError, read_text
     from modelyard.workloads.environments.locks import MAX_BYTES, is_lock
 

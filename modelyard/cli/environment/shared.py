@@ -1,4 +1,4 @@
-"""What the verbs about environments share: finding one, asking the cluster whether it was built."""
+"""Shared by the verbs for Python environments: choose one, and check in the cluster whether it is built."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def chosen_environment(stack: Stack, name: str) -> Environment:
-    """The environment of a name, or the end of the run."""
+    """The environment of that name; ends the run if there is none."""
     found = [one for one in stack.config.environments if one.name == name]
     if not found:
         known = [one.name for one in stack.config.environments]
@@ -22,7 +22,7 @@ def chosen_environment(stack: Stack, name: str) -> Environment:
 
 
 def namespace_for(stack: Stack, team: str | None) -> str:
-    """Where a team's runs are; the platform's namespace for who names no team."""
+    """The namespace of a team's runs; the platform's namespace if no team is named."""
     from modelyard.workloads.facts.pool import namespace_of
 
     if team is None:
@@ -35,7 +35,7 @@ def namespace_for(stack: Stack, team: str | None) -> str:
 
 
 def team_option(stack: Stack, namespace: str) -> str:
-    """The words with which a build is for a namespace."""
+    """The option with which a build targets a namespace."""
     from modelyard.workloads.facts.pool import namespace_of
 
     found = next((one.name for one in stack.config.teams if namespace_of(one) == namespace), None)
@@ -43,10 +43,10 @@ def team_option(stack: Stack, namespace: str) -> str:
 
 
 def need_built(client: "Client", stack: Stack, environment: Environment | None, namespace: str) -> None:
-    """Ends the run where the environment was not built in the namespace: a run would wait for it or fail.
+    """Ends the run if the environment is not built in the namespace: a run would wait for it or fail.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer, or refuses.
     """
     from modelyard.cluster.built import build_state
 

@@ -38,7 +38,7 @@ def run(args: Namespace) -> Exit:
         if not (one.over or args.yes):
             if not _agreed(one, has):
                 raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes where nobody can answer")
-            # Meanwhile it may have got its GPUs, or come to its end.
+            # The run may have got its GPUs meanwhile, or ended.
             client, one, has = _now(args)
     if one.over:
         text = [f"{one.name} has ended ({one.state}): there is nothing to stop"]
@@ -54,7 +54,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
-    """The run as it is now, with what it has."""
+    """The current run and what it holds."""
     from modelyard.cli.job.shared import reached, runs_in, the_run
     from modelyard.cluster.lists import workloads_in
     from modelyard.runs.pool.owners import stake
@@ -62,7 +62,7 @@ def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     found = runs_in(args)
     one = the_run(found, args.run)
     with reached():
-        # Who may not read them is told what the run's own objects say.
+        # If you may not read Workloads, the run's own objects have to do.
         workloads, _ = workloads_in(found.client, {one.namespace} if one.count("queued") else ())
     return found.client, one, stake(one, workloads)
 
@@ -81,7 +81,7 @@ def _agreed(run: "Run", has: "Stake") -> bool:
 
 
 def _delete(client: "Client", run: "Run") -> None:
-    """Deletes every object of the run; one that is gone by then is no failure."""
+    """Deletes every object of the run; an object that is already gone is no failure."""
     from modelyard.cli.job.shared import reached
     from modelyard.cluster.writing import OvertakenError, RefusedError, delete
 

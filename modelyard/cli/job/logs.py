@@ -32,7 +32,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Prints the lines as they come."""
+    """Prints the lines as they arrive."""
     from modelyard.cli.job.shared import reached, run_or_part, runs_in
     from modelyard.cli.signals import ended_by_signal
     from modelyard.cli.worker_clusters import pods_elsewhere
@@ -50,7 +50,7 @@ def run(args: Namespace) -> Exit:
     pods += [pod for _, theirs in elsewhere.found for pod in theirs]
     if args.run != one.name:
         pods = of_part(one, args.run, pods)
-    # Of these the API server answers with an empty log, as if they had run and written nothing.
+    # For pods without a node the API server returns an empty log, as if they had run and written nothing.
     homeless = {pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")}
     known = sources(one, pods)
     wanted = [source for source in known if args.worker in (None, source.worker)]
@@ -98,7 +98,7 @@ Missing = list[tuple["Source", str]]
 
 
 def _in_turn(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
-    """Prints worker after worker, and returns those without a log."""
+    """Prints the logs of one worker after another, and returns the workers without a log."""
     from modelyard.cluster.logs import NoLogError
 
     missing: Missing = []
@@ -112,7 +112,7 @@ def _in_turn(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
 
 
 def _together(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
-    """Prints the lines of all workers as they come, and returns those without a log."""
+    """Prints the lines of all workers as they arrive, and returns the workers without a log."""
     from modelyard.cluster.logs import NoLogError
 
     lines: SimpleQueue[str | tuple[Source, Exception | None]] = SimpleQueue()
@@ -127,7 +127,7 @@ def _together(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
             lines.put((source, None))
 
     for source in wanted:
-        # Whoever stops following waits for nobody's next line.
+        # A daemon thread, so that the end of following does not wait for anyone's next line.
         Thread(target=read, args=(source,), daemon=True).start()
     missing: Missing = []
     left = len(wanted)

@@ -1,4 +1,4 @@
-"""A notebook as a job: papermill runs it on a GPU of its own, and its result is a new notebook beside it."""
+"""A notebook as a job: papermill runs it on its own GPU and writes a new notebook beside it."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -40,15 +40,15 @@ OPTIONS: Final = (
     "workspace",
     "wait",
 )
-"""What only notebooks have, by its name in the arguments."""
+"""Options that only notebooks have, by argument name."""
 PAUSE: Final = 2.0
-"""Seconds between two looks at a job that is waited for."""
+"""Seconds between two checks of a job that the verb waits for."""
 ENDS: Final = {"Complete": "complete", "Failed": "failed"}
-"""Conditions of a Job that is over."""
+"""Conditions of a Job that has ended."""
 
 
 class Submission(NamedTuple):
-    """What was submitted."""
+    """A submitted notebook."""
 
     stack: Stack
     job: dict[str, Any]
@@ -58,7 +58,7 @@ class Submission(NamedTuple):
 
 
 def is_notebook(word: str) -> bool:
-    """Whether a word on the command line is meant as a notebook, there or not."""
+    """Whether an argument names a notebook, existing or not."""
     return word.lower().endswith(".ipynb")
 
 
@@ -90,7 +90,7 @@ def options(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Checks everything, asks the API server, creates the Job, and tells where its result will be."""
+    """Checks everything, asks the API server, creates the Job, and reports where its result will be."""
     made = _made(args)
     from modelyard.cli.environment.shared import need_built
     from modelyard.cluster.connection import ClusterError, connect
@@ -124,7 +124,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _made(args: Namespace) -> Submission:
-    """The submission, or the end of the run with everything that is wrong with it."""
+    """The submission; ends the run with all findings if there are any."""
     from modelyard.plan.notebook import notebook_job
     from modelyard.plan.project import library_of
 
@@ -169,7 +169,7 @@ def _made(args: Namespace) -> Submission:
 
 
 def _stop(problems: list[Problem]) -> Stop:
-    """All problems at once; a single one has its remedy on a line of its own."""
+    """Reports all findings at once; a single finding has its remedy on a separate line."""
     if len(problems) == 1:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
     listed = "".join(f"\n- {one.summary}\n  → {one.remedy}" for one in problems)
@@ -177,7 +177,7 @@ def _stop(problems: list[Problem]) -> Stop:
 
 
 def _need_room(client: "Client", args: Namespace, made: Submission) -> None:
-    """Ends the run where no quota and no node ever holds the job; where nodes may not be read, the recorded count."""
+    """Ends the run if no quota or no node can ever hold the job; uses recorded nodes if you may not read live ones."""
     from modelyard.cluster import load_recorded
     from modelyard.cluster.lists import nodes_with
     from modelyard.plan.notebook import check_notebook_room, labels_of
@@ -209,7 +209,7 @@ def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str,
 
 
 def _end(client: "Client", made: Submission) -> str:
-    """How the job ended, once it has."""
+    """Waits for the job and returns how it ended."""
     from modelyard.cli.patience import Patience
     from modelyard.cluster.live import read
     from modelyard.kube.state import key_of
@@ -242,7 +242,7 @@ def _words(made: Submission, state: str) -> list[str]:
 
 
 def _document(made: Submission, state: str) -> dict[str, Any]:
-    """What ``--json`` prints; its form is in ``outputs.schema.json``."""
+    """What ``--json`` prints; ``outputs.schema.json`` defines the format."""
     return {
         "formatVersion": 1,
         "stack": made.stack.name,

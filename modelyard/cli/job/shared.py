@@ -1,4 +1,4 @@
-"""What the verbs about runs share: which stack, which run, and how a run is found."""
+"""Shared by the verbs for runs: choose the stack and the run, and find the run's objects."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterator
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """A stack's runs in its cluster."""
+    """The runs of a stack in a cluster."""
 
     stack: Stack
     client: "Client"
     runs: "tuple[Run, ...]"
-    """The newest first."""
+    """Newest first."""
     others: "tuple[Run, ...]"
-    """Those of other stacks."""
+    """Runs of other stacks."""
     unread: tuple[str, ...]
     now: datetime
     namespaces: Collection[str]
-    """Where they are."""
+    """Namespaces of the runs."""
     config: Config
-    """Of the stack's side in that cluster: a remote one knows none of its teams, whatever their names."""
+    """The stack's configuration for that cluster: in a remote cluster, without the stack's teams."""
 
 
 def run_options(parser: ArgumentParser, also: str = "") -> None:
-    """The stack, and one of its runs; ``also`` says by what else that is found."""
+    """Adds the arguments for the stack and a run; ``also`` describes what else identifies the run."""
     stack_option(parser)
     parser.add_argument("run", metavar="RUN", help=f"name of a run, as job submit and job list show it{also}")
 
@@ -46,7 +46,7 @@ PART = ", or of the Job of a stage or trial of it"
 
 
 def stack_option(parser: ArgumentParser) -> None:
-    """The stack."""
+    """Adds the argument for the stack."""
     parser.add_argument(
         "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
     )
@@ -55,7 +55,7 @@ def stack_option(parser: ArgumentParser) -> None:
 
 @contextmanager
 def reached() -> Iterator[None]:
-    """Ends the run where the cluster is out of reach."""
+    """Ends the run if the cluster is unreachable."""
     from modelyard.cluster.connection import ClusterError
 
     try:
@@ -65,7 +65,7 @@ def reached() -> Iterator[None]:
 
 
 def runs_in(args: Namespace) -> Found:
-    """The runs of the stack that is named, or meant."""
+    """The runs of the named stack, or of the default one."""
     from modelyard.runs.pool import runs_of
 
     stack = chosen_stack(project_root(args), args.stack)
@@ -102,17 +102,17 @@ def runs_in(args: Namespace) -> Found:
 
 
 def namespaces(stack: Stack) -> Collection[str]:
-    """Where a stack's runs are made."""
+    """The namespaces of a stack's runs."""
     config = stack.config
     return {config.platform.namespace, *(team.namespace or team.name for team in config.teams)}
 
 
 def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client, RemoteCluster]":
-    """A client for the remote cluster of a resource, and for no other.
+    """A client for the remote cluster of a resource, and for no other cluster.
 
     Raises:
-        Stop: the resource has no such cluster, or its context leads elsewhere.
-        ClusterError: the cluster cannot be reached.
+        Stop: the resource has no remote cluster, or its context leads to another cluster.
+        ClusterError: the cluster is unreachable.
     """
     from modelyard.cluster.remote_credentials import write_remote_credentials
     from modelyard.plan.remote_live import leads_elsewhere, remote_client
@@ -131,13 +131,13 @@ def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client,
 
 
 def run_or_part(found: Found, name: str) -> "Run":
-    """The run of that name, or the one that has a stage or trial of that name; ends as ``the_run`` does."""
+    """The run of that name, or the run with a stage or trial of that name; ends as ``the_run`` does."""
     whole = [run for run in found.runs if run.has(name)]
     return whole[0] if len(whole) == 1 else the_run(found, name)
 
 
 def the_run(found: Found, name: str) -> "Run":
-    """The run of that name; ends with 2 where the stack has none, saying what it has and whose it is."""
+    """The run of that name; if the stack has none, ends with exit code 2 and a hint."""
     ours = [run for run in found.runs if run.name == name]
     if len(ours) == 1:
         return ours[0]

@@ -34,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Renders, asks by dry run, and creates."""
+    """Renders the job, validates it by dry run, and creates it."""
     from modelyard.cli.job import notebook as job_notebook
 
     if args.stack is not None and args.named is not None:
@@ -61,12 +61,12 @@ def run(args: Namespace) -> Exit:
 
 
 def _is_file(word: str) -> bool:
-    """Whether a word on the command line is meant as a file, there or not: no job's name has a dot or a slash."""
+    """Whether an argument names a file, existing or not: job names have no dot or slash."""
     return "." in word or "/" in word
 
 
 def send(root: Path, stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
-    """Creates what a submission makes, and tells what it is."""
+    """Creates the objects of a submission and reports them."""
     from modelyard.cli.environment.shared import need_built
     from modelyard.cli.job.shared import client_there
     from modelyard.cluster import Refusal

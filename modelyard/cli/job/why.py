@@ -17,7 +17,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Looks and explains."""
+    """Reads the cluster and explains."""
     from modelyard.cli.job.shared import reached, run_or_part, runs_in
     from modelyard.cli.worker_clusters import looked_at
     from modelyard.cluster.lists import pods_of_run, pool_objects

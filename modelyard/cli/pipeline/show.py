@@ -19,7 +19,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Shows it, or what is wrong with it."""
+    """Shows the pipelines, or their findings."""
     from modelyard.report.pipeline import pipeline_document, pipeline_mermaid, pipeline_text
     from modelyard.runs.pipelines import errors_of, summary
     from modelyard.workloads.sizing import sized

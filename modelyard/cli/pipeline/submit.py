@@ -15,7 +15,7 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import chosen_pipeline, not_taken, tell_unplaced
 
 RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
-"""Names of runs."""
+"""Allowed names of runs."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> Exit:
-    """Renders, asks by dry run, and creates."""
+    """Renders the pipeline, validates it by dry run, and creates it."""
     from modelyard.cli.environment.shared import need_built
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
