@@ -1,4 +1,4 @@
-"""The code blocks of the pages, and what the first line of each says; ``commands`` has the rules and runs them."""
+"""Code blocks of the pages, and the meaning of their first line; ``commands`` has the rules and runs them."""
 
 import re
 import textwrap
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "lab/README.md", "modelyard/hardware/data/README.md")
-"""Pages that do not lie in docs/."""
+"""Pages outside docs/."""
 GENERATED = ("reference", "rules")
-"""Folders of docs/ whose pages docs/generate.py makes."""
+"""Folders of docs/ with pages that docs/generate.py makes."""
 LANGUAGES = frozenset({"sh", "console", "yaml", "json", "jinja", "python", "diff", "text"})
 FLAGS = frozenset({"lab", "ci"})
 OPTIONS = frozenset({"exit", "file"})
@@ -26,15 +26,15 @@ class Block(NamedTuple):
 
     page: str
     line: int
-    """Of the opening fence, 1-based."""
+    """Line of the opening fence, 1-based."""
     language: str
     flags: frozenset[str]
     options: Mapping[str, str]
     body: str
-    """Without the indentation that the block has on the page."""
+    """The content, without the block's indentation on the page."""
     indent: str
     span: tuple[int, int]
-    """Where the body stands in the page's text."""
+    """Position of the body in the page's text."""
 
     @property
     def place(self) -> str:
@@ -43,12 +43,12 @@ class Block(NamedTuple):
 
     @property
     def is_command(self) -> bool:
-        """Whether it shows commands."""
+        """Whether the block shows commands."""
         return self.language in ("sh", "console") or "ci" in self.flags
 
     @property
     def make_targets(self) -> tuple[str, ...]:
-        """The targets that a script calls in lines of their own."""
+        """The make targets that a script calls on separate lines."""
         return tuple(_MAKE.findall(self.body)) if self.language == "sh" else ()
 
 
@@ -62,7 +62,7 @@ def every_page(root: Path = ROOT) -> tuple[Path, ...]:
 
 
 def pages(root: Path = ROOT) -> tuple[Path, ...]:
-    """The pages that people write; the generated ones show no commands."""
+    """The pages that people write; generated pages show no commands."""
     generated = [root / "docs" / name for name in GENERATED]
     return tuple(page for page in every_page(root) if not any(folder in page.parents for folder in generated))
 
@@ -71,7 +71,7 @@ def blocks(text: str, page: str) -> Iterator[Block]:
     """The code blocks of a page.
 
     Raises:
-        Wrong: a block is of a kind that nobody checks.
+        Wrong: a block has a kind without a check.
     """
     for found in _FENCE.finditer(text):
         line = text.count("\n", 0, found.start()) + 1
@@ -90,12 +90,12 @@ def needs_lab(page: Path) -> bool:
 
 
 def needs_git(text: str) -> bool:
-    """Whether a page shows commands that look at commits."""
+    """Whether a page shows commands that read commits."""
     return re.search(r"^ *(?:\$ )?(?:git |modelyard .*--base )", text, re.MULTILINE) is not None
 
 
 def pipeline_commands(text: str) -> tuple[str, ...]:
-    """The commands of a CI pipeline, without those that only set it up with make."""
+    """The commands of a CI pipeline, without set-up commands that use make."""
     import yaml
 
     return tuple(command for command in _commands(yaml.safe_load(text)) if not command.startswith("make "))

@@ -1,16 +1,16 @@
 """Runs what the documentation shows. ``python docs/commands.py`` puts the real output into every page.
 
-A page is read from top to bottom in a copy of the project of its own. The first line of a code block says what
-happens to it:
+Each page is read from top to bottom in its own copy of the project. The first line of a code block decides what happens
+to it:
 
-- ``sh``: run as one script. ``console``: each line after ``$`` is run, and what follows is its output, exactly.
+- ``sh``: run as one script. ``console``: each line after ``$`` is run, and its exact output follows.
 - ``exit=N``: the last command ends with N (0 without it). ``lab``: needs the lab; skipped without one.
 - ``file=PATH``: the block is written to PATH; a ``diff`` changes the lines it shows there. From the first such path in
   ``modelyard/`` on, the commands run a copy of the package.
-- ``yaml ci``: a pipeline; its commands are run. ``python`` without a file has to compile.
+- ``yaml ci``: a pipeline; its commands are run. ``python`` without a file must compile.
 
-Lines of a script that call ``make`` are run where the target works inside the copy (``MAKE``) and left out otherwise:
-no page sets up an environment, tests or cleans. The test looks for every target in the Makefile.
+Script lines that call ``make`` are run if the target works inside the copy (``MAKE``) and left out otherwise: no page
+sets up an environment, tests or cleans. The test looks for every target in the Makefile.
 """
 
 import os
@@ -49,7 +49,7 @@ _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
 class Workplace:
-    """A copy of the project in which the commands of one page run."""
+    """A copy of the project that runs the commands of one page."""
 
     def __init__(
         self,
@@ -63,10 +63,10 @@ class Workplace:
         """Copies the project.
 
         Args:
-            folder: an empty folder, or none yet.
-            environment: variables of the commands.
-            lab: whether commands that need the lab are run too.
-            clone: whether it is a git clone on its branch main, so that a page can show a change against it.
+            folder: an empty folder, or one that does not exist yet.
+            environment: environment variables of the commands.
+            lab: whether to run commands that need the lab.
+            clone: whether to make a git clone on branch main, so that a page can show a change against it.
             root: the project.
         """
         self.folder = folder
@@ -84,10 +84,10 @@ class Workplace:
         _virtual_environment(folder / ".venv")
 
     def run(self, block: Block) -> str:
-        """Does what the block says, and returns what its body has to be.
+        """Runs or writes the block, and returns what its body must be.
 
         Raises:
-            Wrong: a command ended with another code than the page says, or a diff does not fit.
+            Wrong: a command ends with another exit code than the page says, or a diff does not fit.
         """
         if "lab" in block.flags and not self.lab:
             pass
@@ -114,7 +114,7 @@ class Workplace:
         return "".join(f"$ {command}\n{output}" for command, output in zip(commands, outputs, strict=True))
 
     def _runnable(self, block: Block) -> str:
-        """A script without its calls of make that would do more than the copy can hold."""
+        """A script without the make calls that do more than the copy supports."""
         script = block.body
         allowed = MAKE | MAKE_IN_LAB if self.lab else MAKE
         for target in set(block.make_targets) - allowed:
@@ -157,9 +157,9 @@ class Workplace:
 
 
 def _virtual_environment(folder: Path) -> None:
-    """A virtual environment that shares everything with this one, but where a new file stays in the copy."""
+    """A virtual environment that shares everything with this one, except that new files stay in the copy."""
     (folder / "bin").mkdir(parents=True)
-    # So make has nothing to set up.
+    # Keeps make from setting anything up.
     (folder / ".runtime").touch()
     for path in (Path(sys.prefix) / "bin").iterdir():
         (folder / "bin" / path.name).symlink_to(path)
@@ -175,7 +175,7 @@ def _compile(block: Block) -> None:
 
 
 def offline_environment(home: Path) -> dict[str, str]:
-    """A plain shell without a cluster, a terminal or colours."""
+    """The environment of a plain shell without a cluster, a terminal or colours."""
     kept = {name: os.environ[name] for name in ("PYTHONDONTWRITEBYTECODE", "TMPDIR") if name in os.environ}
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
     return {
@@ -184,7 +184,7 @@ def offline_environment(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "KUBECONFIG": os.devnull,
-        # The environment is there; make must not set it up.
+        # The environment exists; make must not set it up.
         "MAKEFLAGS": "READY=",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GITHUB_STEP_SUMMARY": str(home / "summary.md"),
@@ -192,10 +192,10 @@ def offline_environment(home: Path) -> dict[str, str]:
 
 
 def renewed(text: str, page: str, place: Workplace) -> str:
-    """The page with the output that its commands really have.
+    """The page with the actual output of its commands.
 
     Raises:
-        Wrong: a command ended with another code than the page says.
+        Wrong: a command ends with another exit code than the page says.
     """
     pieces, end = [], 0
     for block in blocks(text, page):
@@ -205,7 +205,7 @@ def renewed(text: str, page: str, place: Workplace) -> str:
 
 
 def main(names: Iterable[str]) -> int:
-    """Renews the pages named, or all."""
+    """Updates the named pages, or all."""
     import tempfile
 
     chosen = {Path(name).resolve() for name in names}

@@ -1,9 +1,9 @@
-"""Writes the generated pages: ``python docs/generate.py`` makes them from what the program itself reads.
+"""Writes the generated pages: ``python docs/generate.py`` makes them from the program's own data.
 
-``docs/reference``, ``docs/rules``, ``docs/examples`` and the picture of the packages. Nothing there is written by hand;
-a test compares.
-A new page is a function in ``docs/generators`` and a line in ``PAGES`` or ``GROUPS``; a new kind of rule is a function
-in ``SOURCES`` of ``docs/generators/rules.py``.
+Generates ``docs/reference``, ``docs/rules``, ``docs/examples`` and the picture of the packages. Do not edit these; a
+test compares them.
+For a new page, add a function in ``docs/generators`` and a line in ``PAGES`` or ``GROUPS``; for a new kind of rule, a
+function in ``SOURCES`` of ``docs/generators/rules.py``.
 """
 
 import sys
@@ -39,7 +39,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 GROUPS: tuple[Callable[[], Mapping[str, str]], ...] = (schemas.pages, rules.rule_pages, comments.pages)
 PICTURES: Mapping[str, Callable[[], str]] = {"images/packages.svg": packages.packages}
 FOLDERS = ("reference", "rules", comments.FOLDER)
-"""Hold nothing but generated pages."""
+"""Folders with generated pages only."""
 
 
 @cache
@@ -59,14 +59,14 @@ def _index(made: Mapping[str, str]) -> str:
 
 
 def committed() -> dict[str, str]:
-    """What the repository holds of them."""
+    """The generated files in the repository."""
     paths = [path for folder in FOLDERS for path in (DOCS / folder).rglob("*.md")]
     paths += [DOCS / name for name in PICTURES if (DOCS / name).exists()]
     return {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def main() -> int:
-    """Writes the files, and removes those that are no longer made."""
+    """Writes the files, and removes those that are no longer generated."""
     made = generated()
     for name in committed().keys() - made.keys():
         (DOCS / name).unlink()

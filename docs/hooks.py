@@ -1,4 +1,4 @@
-"""What the site needs beyond MkDocs: pages outside of docs/, folders in the navigation, the checks after a build."""
+"""What the site needs beyond MkDocs: pages outside docs/, folders in the navigation, checks after a build."""
 
 import logging
 import posixpath
@@ -19,15 +19,15 @@ from sitecheck import problems
 
 _log = logging.getLogger("mkdocs.hooks.modelyard")
 _ELSEWHERE = {name.replace("/README.md", ".md"): name for name in OUTSIDE if name != "README.md"}
-"""Pages outside of docs/: where the site has each, and where the repository has it. The README is the landing page."""
+"""Pages outside docs/: path on the site, and path in the repository. The README is the landing page."""
 _CODE = {".json": "json", ".j2": "jinja", ".py": "python", ".sh": "sh", ".yaml": "yaml", ".yml": "yaml"}
-"""Languages of the files that a page may link to, and that the site then shows."""
+"""Languages of linked files that the site shows as pages."""
 _FENCE = re.compile(r"^(?P<mark> *(?:```+|~~~+)\w+)(?P<words> .*)$", re.MULTILINE)
 _LINK = re.compile(r"(?<=\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Puts the pages of a folder into the navigation where it names the folder."""
+    """Replaces folders in the navigation with their pages."""
     named = {entry for entry in _entries(config.nav) if not entry.endswith("/")}
     config.nav = _filled(config.nav or [], named)
     return config
@@ -41,7 +41,7 @@ def _entries(nav: Any) -> Iterator[str]:
 
 
 def _filled(nav: list[Any], named: set[str]) -> list[Any]:
-    """The navigation with lists of pages for folders; a folder without a page left goes away."""
+    """The navigation with lists of pages instead of folders; drops folders that have no page left."""
     filled: list[Any] = []
     for item in nav:
         if isinstance(item, dict):
@@ -55,7 +55,7 @@ def _filled(nav: list[Any], named: set[str]) -> list[Any]:
 
 
 def _folder(folder: str, named: set[str]) -> list[Any]:
-    """The pages of a folder that are named nowhere else; those of rules by family."""
+    """The pages of a folder that the navigation does not name; rule pages are grouped by family."""
     paths = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs" / folder).glob("*.md")]
     left = sorted(set(paths) - named, key=lambda path: (not path.endswith("README.md"), path))
     if folder != "rules/":
@@ -68,7 +68,7 @@ def _folder(folder: str, named: set[str]) -> list[Any]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds what lies elsewhere in the repository: pages, and whatever a page links to."""
+    """Adds files from elsewhere in the repository: pages, and everything that a page links to."""
     texts = {f"docs/{file.src_uri}": file.content_string for file in files.documentation_pages()}
     texts |= {name: (ROOT / name).read_text(encoding="utf-8") for name in _ELSEWHERE.values()}
     linked = {_resolved(link["target"], name) for name, text in texts.items() for link in _LINK.finditer(text)}
@@ -81,7 +81,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _source(name: str, config: MkDocsConfig) -> File:
-    """A file or folder of the repository: what is code as a page that shows it, all else as it is."""
+    """A file or folder of the repository: code as a page that shows it, everything else unchanged."""
     path = ROOT / name
     paths = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.suffix in _CODE)
     if path.suffix not in _CODE and path.is_file():
@@ -95,9 +95,9 @@ def _source(name: str, config: MkDocsConfig) -> File:
 
 
 def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
-    """Makes of a page what MkDocs knows: a code block's first line, folded Markdown, links to pages of the site."""
+    """Converts a page for MkDocs: first lines of code blocks, folded Markdown, links to pages of the site."""
     known = {file.src_uri for file in files}
-    # Hosts read Markdown between HTML tags; here it must be asked for.
+    # Code hosts read Markdown between HTML tags; MkDocs must be told to.
     text = _FENCE.sub(_fence, markdown).replace("<details", '<details markdown="1"')
     return _LINK.sub(lambda link: _target(link["target"], page.file.src_uri, known) + (link["anchor"] or ""), text)
 
@@ -108,12 +108,12 @@ def _fence(found: re.Match[str]) -> str:
 
 
 def _resolved(link: str, page: str) -> str:
-    """The path from the repository's root on that a relative link of a page leads to."""
+    """The path from the repository's root that a page's relative link points to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
 
 
 def _target(link: str, here: str, known: Container[str]) -> str:
-    """A link that counts from the page's place in the repository as one that counts from its place on the site."""
+    """Converts a link relative to the page's place in the repository to one relative to its place on the site."""
     target = _resolved(link, _ELSEWHERE.get(here, f"docs/{here}"))
     elsewhere = {"README.md": "index.md"} | {name: shown for shown, name in _ELSEWHERE.items()}
     name = elsewhere.get(target, target.removeprefix("docs/"))
@@ -122,13 +122,13 @@ def _target(link: str, here: str, known: Container[str]) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Gives the search a name for those who hear the page."""
+    """Labels the search for screen readers."""
     return output.replace(
         'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
     )
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Looks at what was built; in a strict build every problem stops it."""
+    """Checks the built site; in a strict build every finding stops it."""
     for problem in problems(Path(config.site_dir)):
         _log.warning(problem)

@@ -1,6 +1,6 @@
 """Draws the picture of the README: ``python docs/picture.py`` runs the command and writes docs/images/plan.svg.
 
-The text and its colours are what the command prints for a terminal. The fonts are the reader's own: an SVG in a page
+Text and colours are what the command prints for a terminal. The SVG uses the reader's fonts, because an SVG in a page
 may load nothing.
 """
 
@@ -60,9 +60,9 @@ _FORM = """\
 
 
 def picture(folder: Path) -> str:
-    """The SVG of the command's output, run in a copy of the project below ``folder``."""
+    """The SVG of the command's output, from a run in a copy of the project below ``folder``."""
     place = Workplace(folder / "project", offline_environment(folder))
-    # The README's own change of the stack file comes first, so that picture and text are one story.
+    # Apply the README's change of the stack file first, so that picture and text match.
     for block in blocks((ROOT / "README.md").read_text(encoding="utf-8"), "README.md"):
         if block.language == "diff":
             place.run(block)
@@ -78,7 +78,7 @@ def picture(folder: Path) -> str:
 
 
 def main() -> None:
-    """Draws it."""
+    """Draws the picture."""
     with tempfile.TemporaryDirectory() as folder:
         PICTURE.parent.mkdir(exist_ok=True)
         PICTURE.write_text(picture(Path(folder)), encoding="utf-8")

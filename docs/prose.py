@@ -1,7 +1,7 @@
 """Lints prose: ``python docs/prose.py`` checks pages and the texts of the program against docs/GLOSSARY.md.
 
-Reads every Markdown page, and from the source every docstring and every text of three words or more. vale does the
-checking; its rules are in ``docs/prose/modelyard/``. ``make lint`` runs this.
+Reads every Markdown page, and from the source every docstring and every text of three words or more. Uses vale with
+the rules in ``docs/prose/modelyard/``. ``make lint`` runs this.
 """
 
 import ast
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _SETTINGS = ROOT / "docs" / "prose" / "vale.ini"
 _PACKAGES = ("modelyard", "components", "policies")
 _WORDS = 3
-"""Texts with fewer words are keys and names."""
+"""Fewest words of a checked text; shorter ones are keys and names."""
 
 
 class Violation(NamedTuple):
@@ -37,13 +37,13 @@ class Violation(NamedTuple):
 
 
 _NOT_READ = {"docs/GLOSSARY.md", "docs/reference/patches.md"}
-"""The glossary names the words to avoid; released patches cannot change, nor can the page made of them."""
+"""Files that are not checked: the glossary names words to avoid, and released patches and their page cannot change."""
 
 
 def pages(root: Path) -> list[Path]:
-    """The Markdown that people read; decisions keep the words of their day."""
+    """The Markdown that people read, without decisions, which keep their original words."""
     found = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "modelyard" / "explanations").glob("*.md")]
-    # Headings of the schemas' pages are keys; their texts are read where they are written.
+    # Headings of schema pages are keys; their texts are checked in the schemas.
     read = (path for path in found if path.parent.name not in ("decisions", "schemas"))
     return sorted(path for path in read if path.relative_to(root).as_posix() not in _NOT_READ)
 
@@ -55,7 +55,7 @@ def sources(root: Path) -> list[Path]:
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """The texts of a Python file, each with its line; an expression inside one is written X."""
+    """The texts of a Python file with their lines; X stands for an embedded expression."""
     tree = ast.parse(source)
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
     for node in ast.walk(tree):
@@ -101,7 +101,7 @@ def violations(root: Path, vale: Path) -> list[Violation]:
 
 
 def _of_source(text: str) -> Iterator[tuple[int, str]]:
-    """Lines of Markdown for vale, each with its line in the source; a blank one keeps texts apart."""
+    """Lines of Markdown for vale, each with its line in the source; blank lines separate texts."""
     for line, prose in texts(text):
         for offset, part in enumerate(prose.splitlines()):
             yield line + offset, part.strip().replace("``", "`")
@@ -109,7 +109,7 @@ def _of_source(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _of_schema(text: str) -> Iterator[tuple[int, str]]:
-    """The descriptions of a JSON Schema, each with its line."""
+    """The descriptions of a JSON Schema with their lines."""
     for line, words in enumerate(text.splitlines(), 1):
         for found in _DESCRIPTION.findall(words):
             yield line, found

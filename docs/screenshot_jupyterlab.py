@@ -1,6 +1,6 @@
 """Takes the picture of Submit Job: ``python docs/screenshot_jupyterlab.py`` writes docs/images/jupyterlab-submit.png.
 
-In a real JupyterLab with the extension, on a copy of the project whose stack has teams. No cluster is asked.
+Runs a real JupyterLab with the extension, on a copy of the project whose stack has teams. Contacts no cluster.
 """
 
 import shutil
@@ -38,7 +38,7 @@ CELLS = (
 
 
 def main() -> None:
-    """Takes it."""
+    """Takes the picture."""
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         for part in ("patches", "stacks"):

@@ -1,7 +1,7 @@
 """Takes the pictures of the HTML report: ``python docs/screenshots.py`` writes docs/images/report-*.png.
 
 Makes a branch in a copy of the project, previews it with the command itself, and opens the page in headless Chromium.
-The fonts are this machine's. Where pngquant is on PATH, it makes the files small.
+Uses this machine's fonts. If pngquant is on PATH, it shrinks the files.
 """
 
 import os
@@ -35,10 +35,10 @@ class Shot(NamedTuple):
 
     name: str
     section: str
-    """What stands at the top of the window, empty for the page's own top."""
+    """Section at the top of the window; empty for the top of the page."""
     size: tuple[int, int]
     address: str = ""
-    """Behind the ``#``."""
+    """The part after ``#``."""
 
 
 SHOTS = (
@@ -48,7 +48,7 @@ SHOTS = (
 
 
 def take(browser: Browser, page: Path, shot: Shot, file: Path) -> None:
-    """One picture of the page."""
+    """Takes one picture of the page."""
     width, height = shot.size
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -69,7 +69,7 @@ def take(browser: Browser, page: Path, shot: Shot, file: Path) -> None:
 
 
 def main() -> None:
-    """Takes them all."""
+    """Takes all pictures."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if chromium is None:
         sys.exit("no Chromium on PATH: apt-get install chromium, or set CHROMIUM to its path")

@@ -1,7 +1,7 @@
-"""What is wrong with a built site: ``python docs/sitecheck.py build/site`` prints it.
+"""Checks a built site: ``python docs/sitecheck.py build/site`` prints the findings.
 
-Links lead to a file and an anchor, pages load nothing from another host, and Markdown left no HTML behind that it
-mistook for a tag. No address outside of the site is asked for: those are held against their form alone.
+Links must lead to a file and an anchor, pages must load nothing from other hosts, and Markdown must leave no HTML
+that it mistook for a tag. Requests no address outside the site: checks only the form of those.
 """
 
 import re
@@ -27,7 +27,7 @@ _KNOWN_TAGS = frozenset(_TAGS.split())
 
 
 class Link(NamedTuple):
-    """Where a page leads, or what it loads."""
+    """A link of a page, or something that it loads."""
 
     address: str
     loads: bool
@@ -35,7 +35,7 @@ class Link(NamedTuple):
 
 
 class _Reader(HTMLParser):
-    """Collects what a page says."""
+    """Collects the links, anchors and texts of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class _Reader(HTMLParser):
 
 
 def problems(site: Path) -> Iterator[str]:
-    """What is wrong with the site in a folder, a line each, sorted by page."""
+    """The findings of the site in a folder, one line each, sorted by page."""
     read: dict[Path, _Reader] = {}
     for path in sorted(site.rglob("*.html")):
         read[path] = _Reader()
@@ -79,7 +79,7 @@ def problems(site: Path) -> Iterator[str]:
 
 
 def _wrong(link: Link, page: Path, site: Path, read: dict[Path, _Reader]) -> str:
-    """What is wrong with one link; empty where nothing is."""
+    """The finding about a link; empty if it is fine."""
     parts = urlsplit(link.address)
     if parts.scheme in ("data", "mailto", "javascript") and not link.loads:
         return ""
@@ -101,7 +101,7 @@ def _wrong(link: Link, page: Path, site: Path, read: dict[Path, _Reader]) -> str
 
 
 def main(folder: str) -> int:
-    """Prints what is wrong; 1 where something is."""
+    """Prints the findings; returns 1 if there are any."""
     found = list(problems(Path(folder).resolve()))
     sys.stdout.writelines(f"{line}\n" for line in found)
     return 1 if found else 0

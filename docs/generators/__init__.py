@@ -1,5 +1,5 @@
-"""What the generated pages are made of: one module a page, or a group of pages that are made alike.
+"""Sources of the generated pages: one module for each page, or for each group of similar pages.
 
-Each has a function without arguments that returns Markdown, or Markdown by path below docs/ for a group. ``PAGES`` in
-docs/generate.py lists them. They read what the program itself reads: schemas, parsers, tables, the source.
+Each module has a function without arguments that returns Markdown, or for a group Markdown by path below docs/.
+``PAGES`` in docs/generate.py lists them. They read the program's own data: schemas, parsers, tables, source.
 """

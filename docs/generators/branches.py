@@ -1,4 +1,4 @@
-"""Branches of a copy of the project, for pages and pictures that show what a pull request looks like."""
+"""Branches in a copy of the project, for pages and pictures of a pull request."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ _DAY = "2026-11-21T09:00:00Z"
 
 
 class Edit(NamedTuple):
-    """One text that a branch replaces in a file of the project."""
+    """A text that a branch replaces in a file of the project."""
 
     file: str
     old: str
@@ -22,17 +22,17 @@ class Edit(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A folder that a branch adds as a copy of another, such as the next version of a patch."""
+    """A folder that a branch copies from another, such as the next version of a patch."""
 
     source: str
     copy: str
 
 
 def branch(folder: Path, changes: Iterable[Edit | Copy]) -> None:
-    """Makes a repository with the project on its branch main, and changes in its working tree.
+    """Makes a repository with the project on branch main, and changes in its working tree.
 
     Raises:
-        ValueError: the project no longer has a text that is to be replaced.
+        ValueError: the project no longer contains a text to replace.
     """
     for name in ("stacks", "patches"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -51,10 +51,10 @@ def branch(folder: Path, changes: Iterable[Edit | Copy]) -> None:
 
 
 def preview(folder: Path, *words: str) -> str:
-    """What ``modelyard preview --base main`` prints there, whatever it ends with.
+    """The output of ``modelyard preview --base main`` in the folder, whatever its exit code.
 
     Raises:
-        ValueError: it could not make a preview.
+        ValueError: the preview cannot be made.
     """
     command = [str(Path(sys.executable).with_name("modelyard")), "-C", str(folder), "preview", "--base", "main", *words]
     done = subprocess.run(command, check=False, capture_output=True, text=True, encoding="utf-8")

@@ -30,7 +30,7 @@ def command_line() -> str:
 
 
 def _verb(name: str, parser: argparse.ArgumentParser, shared: set[str], heading: str) -> list[str]:
-    """The part of a verb, with those of its sub-verbs."""
+    """The section of a verb and its sub-verbs."""
     actions = [action for action in parser._actions if action.dest not in shared and action.dest != "help"]
     subs = [action for action in actions if isinstance(action, argparse._SubParsersAction)]
     parts = [f"{heading} {name}", "", " ".join((parser.description or "").split()), ""]

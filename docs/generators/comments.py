@@ -51,7 +51,7 @@ EXAMPLES: Mapping[str, Example] = {
 
 
 def pages() -> Mapping[str, str]:
-    """Each comment as it is produced, and a page that says what they show."""
+    """Each comment as produced, and a page that explains them."""
     return {f"{FOLDER}/README.md": _index()} | {f"{FOLDER}/{name}.md": _comment(name) for name in EXAMPLES}
 
 

@@ -1,6 +1,6 @@
-"""Environment variables: their names are collected from the source, their meaning stands here.
+"""Environment variables: names come from the source, descriptions from this module.
 
-A variable that the source reads and nobody describes stops the generator, and so does one that nobody reads any more.
+The generator stops on a variable that is read but not described, or described but not read.
 """
 
 import ast
@@ -50,11 +50,11 @@ LAB = {
 }
 _OURS = re.compile("MODELYARD_[A-Z_]+")
 _PASSED_ON = {"PATH", "HOME"}
-"""Of every process; nobody sets them for modelyard."""
+"""Variables of every process; you do not set them for modelyard."""
 
 
 def environment() -> str:
-    """The page.
+    """The page of environment variables.
 
     Raises:
         ValueError: a variable has no description, or a description no variable.
@@ -81,7 +81,7 @@ def _section(title: str, rows: Mapping[str, str]) -> list[str]:
 
 
 def variables(folders: Iterable[str]) -> set[str]:
-    """The variables that the Python files of folders below the root read from ``os.environ``."""
+    """The variables that the Python files below the given folders read from ``os.environ``."""
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     return {name for path in paths for name in _of_module(path)}
 
@@ -95,7 +95,7 @@ def _of_module(path: Path) -> Iterator[str]:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name)
     }
-    # A name of ours that has a constant may be read through a function.
+    # A modelyard variable with a constant may be read through a function.
     yield from (text for text in constants.values() if isinstance(text, str) and _OURS.fullmatch(text))
     for node in ast.walk(tree):
         for word in _keys(node):

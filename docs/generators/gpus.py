@@ -4,7 +4,7 @@ from generators.markdown import code, listed, page, table
 
 
 def gpus() -> str:
-    """The page."""
+    """The page of GPUs."""
     from modelyard.hardware.table import table as cards
 
     def marked(value: object, mark: str) -> str:

@@ -1,4 +1,4 @@
-"""Pieces of Markdown that mean the same to GitHub and to the site."""
+"""Markdown that GitHub and the site render alike."""
 
 import json
 import re
@@ -8,7 +8,7 @@ NOTE = "<!-- Made by docs/generate.py; change what it reads instead. -->\n"
 
 
 def page(title: str, *parts: Iterable[str] | str) -> str:
-    """A page: its heading, then parts with one empty line between them."""
+    """A page: its heading, then the parts, separated by empty lines."""
     lines = [f"# {title}", ""]
     for part in parts:
         lines += [part] if isinstance(part, str) else part
@@ -33,19 +33,19 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def code(value: object) -> str:
-    """A value as code; empty for empty text."""
+    """A value as code; empty for an empty text."""
     if isinstance(value, str):
         return f"`{value}`" if value else ""
     return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
 def listed(values: Iterable[object]) -> str:
-    """Values as code with commas."""
+    """Values as code, separated by commas."""
     return ", ".join(map(code, values))
 
 
 def prose(text: str) -> str:
-    """Text whose ``<`` outside of code begins no HTML."""
+    """Text in which ``<`` outside code starts no HTML."""
     pieces = text.split("`")
     pieces[::2] = [piece.replace("<", "&lt;") for piece in pieces[::2]]
     return "`".join(pieces)

@@ -1,4 +1,4 @@
-"""The picture of the packages: groups from the import contracts in pyproject.toml, words from each package's docstring.
+"""The picture of the packages: groups from the import contracts in pyproject.toml, texts from package docstrings.
 
 An SVG that loads nothing and follows the reader's light or dark theme.
 """
@@ -16,7 +16,7 @@ from generators.paths import ROOT
 _WIDTH, _EDGE, _GAP, _ARROW = 800, 8, 10, 34
 _LETTER, _LINE, _PAD, _TITLE = 6.9, 17, 12, 22
 _ACROSS = 3
-"""Boxes in a row."""
+"""Boxes in each row."""
 _STYLE = """\
 text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #3b424c; }
 .name { font: 600 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #14181d; }
@@ -44,14 +44,14 @@ class Package(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Packages under one title, in the order in which data flows."""
+    """Packages under one title, in the order of the data flow."""
 
     title: str
     packages: list[Package]
 
 
 def groups() -> list[Group]:
-    """The groups in the order in which data flows; the values that all of them share come last."""
+    """The groups in the order of the data flow; shared values come last."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     layers = [contract for contract in settings["contracts"] if contract["type"] == "layers"]
     inner = [contract for contract in layers if contract["name"] != "Groups"]
@@ -104,7 +104,7 @@ def packages() -> str:
 
 
 def _row(row: list[Package], top: float, style: str) -> tuple[float, list[str]]:
-    """The height of a row of boxes, and the boxes."""
+    """The height and the SVG of a row of boxes."""
     width = (_WIDTH - _EDGE - _ARROW - _GAP * (_ACROSS - 1)) / _ACROSS
     letters = int((width - 2 * _PAD) / _LETTER)
     texts = [textwrap.wrap(one.words, letters) for one in row]

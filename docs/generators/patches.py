@@ -9,7 +9,7 @@ from generators.schema import Schema
 
 
 def patches() -> str:
-    """The page."""
+    """The page of patches."""
     from modelyard.catalog import load_library
 
     library = load_library(ROOT)

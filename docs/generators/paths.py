@@ -1,4 +1,4 @@
-"""Where things lie."""
+"""Paths in the repository."""
 
 from pathlib import Path
 

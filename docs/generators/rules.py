@@ -1,7 +1,7 @@
-"""Findings: a page for each code, and the table that leads to them.
+"""Findings: a page for each code, and the table that links to them.
 
-A page is ``rules/<CODE>.md``, so that its address never changes. ``SOURCES`` lists the functions that know rules; a new
-kind of rule is a new function there.
+A page is ``rules/<CODE>.md``, so that its address never changes. ``SOURCES`` lists the functions that find rules; for a
+new kind of rule, add a function there.
 """
 
 import re
@@ -18,15 +18,15 @@ _HEADS = (re.compile(r"# (?P<family>[A-Z]{3}): (?P<words>.+)"), re.compile(r"# (
 
 
 class RulePage(NamedTuple):
-    """What is known of one code."""
+    """The text and data of one code."""
 
     code: str
     title: str
-    """One line without a full stop: what is wrong, or what has to hold."""
+    """One line without a full stop: what is wrong, or what must hold."""
     body: str
     """Markdown: why, an example, the fix."""
     severities: tuple[str, ...]
-    """The gravest first."""
+    """Most severe first."""
 
     @property
     def family(self) -> str:
@@ -72,7 +72,7 @@ def known_rules() -> tuple[RulePage, ...]:
 
 @cache
 def families() -> Mapping[str, tuple[str, str]]:
-    """Words and introduction of each family, sorted by its letters."""
+    """Title and introduction of each family, sorted by its letters."""
     found = {}
     for path in (ROOT / "modelyard" / "explanations").glob("*.md"):
         text = path.read_text(encoding="utf-8")

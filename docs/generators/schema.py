@@ -1,4 +1,4 @@
-"""JSON Schemas (2020-12) as tables that a person can read."""
+"""JSON Schemas (2020-12) as tables for people to read."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -29,19 +29,19 @@ _FORMATS = {
 }
 _TYPES = {"object": "mapping", "array": "list", "string": "text", "integer": "whole number", "boolean": "true or false"}
 _ANY = 999_999_999
-"""A largest number that is no limit: it only keeps numbers readable."""
+"""A maximum that is no real limit: it only keeps numbers readable."""
 _PUBLISHED = "urn:modelyard:schema:"
 
 
 class Section(NamedTuple):
-    """One mapping of a document, to be shown under a heading of its own."""
+    """A mapping of a document, shown under its own heading."""
 
     title: str
     schema: Schema
 
 
 def resolved(schema: Schema | bool, root: Schema) -> dict[str, Any]:
-    """A schema with its reference into the same document filled in; its own keys win. ``true`` allows any value."""
+    """A schema with its local reference resolved; its own keys win. ``true`` allows any value."""
     if isinstance(schema, bool):
         return {}
     reference = schema.get("$ref", "")
@@ -56,8 +56,8 @@ def keys(section: Schema, root: Schema, *, linked: Mapping[str, str] | None = No
 
     Args:
         section: a schema with ``properties``.
-        root: the document that its references point into.
-        linked: heading by key, for keys that have a section of their own.
+        root: the document that contains the referenced definitions.
+        linked: headings by key, for keys with their own section.
     """
     rows = []
     for key, value in section.get("properties", {}).items():
@@ -69,7 +69,7 @@ def keys(section: Schema, root: Schema, *, linked: Mapping[str, str] | None = No
 
 
 def form(schema: Schema, root: Schema) -> str:
-    """What a value looks like, in a few words."""
+    """The form of a value, in a few words."""
     if "const" in schema:
         return code(schema["const"])
     if "enum" in schema:
@@ -103,7 +103,7 @@ def _kind(kind: str, schema: Schema, root: Schema) -> str:
 
 
 def _bound(schema: Schema) -> str:
-    """How large a number may be, or how many a list or a mapping by name may have."""
+    """The limits of a number, or of the length of a list or mapping."""
     most = schema.get("maxItems", schema.get("maxProperties"))
     if most is not None and ("items" in schema or isinstance(schema.get("additionalProperties"), Mapping)):
         return f", at most {most}"
@@ -114,7 +114,7 @@ def _bound(schema: Schema) -> str:
 
 
 def default(schema: Schema, required: bool) -> str:
-    """The default of a value, or that there is none."""
+    """The default of a value; says so if there is none."""
     if required:
         return "required"
     if "default" not in schema:
@@ -128,18 +128,18 @@ def default(schema: Schema, required: bool) -> str:
 
 
 def examples(schema: Schema | bool) -> str:
-    """The examples that a key has of its own, as the end of its meaning; those of a shared definition say little."""
+    """A key's own examples, to append to its meaning; ignores the examples of a shared definition."""
     shown = [] if isinstance(schema, bool) else schema.get("examples", ())
     return f"For example {listed(shown)}." if shown else ""
 
 
 def sections(schema: Schema, root: Schema, before: str = "") -> Iterator[Section]:
-    """All mappings below a schema that have keys, each once, in the order in which a reader meets them.
+    """All mappings with keys below a schema, each once, in reading order.
 
     Args:
-        schema: where to begin; it is not among them.
-        root: the document that references point into.
-        before: what the titles of mappings begin with that have no name of their own.
+        schema: the start; not included.
+        root: the document that contains the referenced definitions.
+        before: prefix for titles of mappings without their own name.
     """
     seen: set[str] = set()
     waiting = list(_below(schema, root, before))
@@ -152,7 +152,7 @@ def sections(schema: Schema, root: Schema, before: str = "") -> Iterator[Section
 
 
 def own_sections(schema: Schema, root: Schema, before: str = "") -> dict[str, str]:
-    """The title by key, for the keys of a mapping that have a section of their own; arguments as of ``sections``."""
+    """Section titles by key, for the keys of a mapping with their own section; arguments as in ``sections``."""
     found = {}
     for key, value in schema.get("properties", {}).items():
         for section in _inner(value, root, f"{before}{key}"):
@@ -166,12 +166,12 @@ def _below(schema: Schema, root: Schema, before: str) -> Iterator[Section]:
 
 
 def _inner(schema: Schema | bool, root: Schema, title: str) -> Iterator[Section]:
-    """The mappings with keys that a value may be or hold."""
+    """The mappings with keys that a value may be or contain."""
     if isinstance(schema, bool):
         return
     reference = schema.get("$ref", "")
     if reference.startswith("#/"):
-        # A definition is shown once, in its own words, whoever refers to it.
+        # A definition is shown once, under its own name, wherever it is referenced.
         title = reference.rpartition("/")[2]
         schema = resolved({"$ref": reference}, root)
     if schema.get("properties"):

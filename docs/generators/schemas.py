@@ -1,6 +1,6 @@
-"""A page for each JSON Schema that the program publishes: files it reads, documents it prints.
+"""A page for each published JSON Schema: of files that the program reads, and of documents that it prints.
 
-The schema of stack files has a page of its own form (``stack_file``).
+The schema of stack files has a page of a different form (``stack_file``).
 """
 
 import json
@@ -17,7 +17,7 @@ _DOCUMENTS = "Documents that `--json` prints"
 
 
 def published() -> dict[str, dict[str, Any]]:
-    """Every ``*.schema.json`` of the program by the name in its ``$id``, sorted."""
+    """Every ``*.schema.json`` of the program, by the name in its ``$id``, sorted."""
     found = {}
     for path in (ROOT / "modelyard").rglob("*.schema.json"):
         schema = json.loads(path.read_text(encoding="utf-8"))
@@ -68,7 +68,7 @@ def _parts(name: str, schema: Schema) -> Iterator[list[str] | str]:
 
 
 def _mapping(schema: Schema, root: Schema, before: str, mark: str) -> Iterator[list[str]]:
-    """The keys of a mapping, and below headings those of the mappings in it."""
+    """The keys of a mapping, and under headings those of its inner mappings."""
     yield keys(schema, root, linked=own_sections(schema, root, before))
     for title, section in sections(schema, root, before):
         yield [f"{mark} {title}", "", prose(section.get("description", ""))]

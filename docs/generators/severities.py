@@ -1,7 +1,7 @@
 """The severities that the program gives each finding code, read from its source.
 
-A code stands in the call that makes its finding, or in a table. The severity stands beside it, in the same call or
-tuple, or else in the function that is called.
+A code is in the call that makes its finding, or in a table. The severity is in the same call or tuple, or otherwise in
+the called function.
 """
 
 import ast
@@ -15,7 +15,7 @@ from generators.paths import ROOT
 ORDER = ("error", "warning", "advice")
 _CODE = re.compile(r"[A-Z]{3}\d{3}")
 _ERRORS = {"Problem", "Mistake"}
-"""Classes whose values become findings of severity error, unless they say that they are harmless."""
+"""Classes whose values become findings of severity error, unless marked as harmless."""
 
 
 class Module(NamedTuple):
@@ -23,12 +23,12 @@ class Module(NamedTuple):
 
     tree: ast.Module
     constants: dict[str, str]
-    """Codes by the name that the module gives them."""
+    """Codes by constant name."""
     functions: dict[str, ast.FunctionDef]
 
 
 def severities(root: Path = ROOT / "modelyard") -> dict[str, tuple[str, ...]]:
-    """The severities of every code that the source mentions in a call, the gravest first; empty where none is found."""
+    """The severities of every code in a call of the source, most severe first; empty if none is found."""
     modules = {path: _module(path) for path in sorted(root.rglob("*.py"))}
     named = {path.stem: module.constants for path, module in modules.items() if module.constants}
     functions = {name: found for module in modules.values() for name, found in module.functions.items()}
@@ -77,7 +77,7 @@ def _parts(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _said(node: ast.AST) -> Iterator[str]:
-    """What a call or tuple says of the severity."""
+    """The severities in a call or tuple."""
     for argument in _parts(node):
         choices = (argument.body, argument.orelse) if isinstance(argument, ast.IfExp) else (argument,)
         for one in choices:
@@ -89,7 +89,7 @@ def _said(node: ast.AST) -> Iterator[str]:
 
 
 def _of_callee(node: ast.AST, functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
-    """What the function that is called says of the severity, in the calls that it makes itself."""
+    """The severities in the called function, from the calls in its own body."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
         for inner in ast.walk(functions[node.func.id]):
             if isinstance(inner, ast.Call):

@@ -10,7 +10,7 @@ _FORMS = {"whole number": "count", "quantity": "quantity", "duration": "duration
 
 
 def stack_file() -> str:
-    """The page."""
+    """The page of the stack file."""
     from modelyard.stack.config import Targets
 
     text = (ROOT / "modelyard" / "stack" / "stack.schema.json").read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ def stack_file() -> str:
 
 
 def _targets(section: Schema, names: tuple[tuple[str, str], ...]) -> list[str]:
-    """The names that the platform's Deployments and containers have where a stack says nothing."""
+    """The default names of the platform's Deployments and containers."""
     rows = [
         (code(key), f"mapping of {listed(('deployment', 'container'))}", code(deployment), code(container))
         for key, (deployment, container) in zip(section["properties"], names, strict=True)
