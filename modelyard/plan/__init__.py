@@ -1,7 +1,7 @@
 """The plan: one frozen value that the terminal, the comment, the policies and the components all read.
 
 Owns composing a target's patches into one request, predicting the object after it, ordering the changes by free GPUs,
-findings (``checks``: one module for each thing that can be wrong), undo (``undo``) and cost (``cost``). It computes
+findings (``checks``: one module for each kind of error), undo (``undo``) and cost (``cost``). It computes
 everything once; nothing downstream computes it again. It never prints, never writes to a cluster and never imports
 Pulumi.
 """

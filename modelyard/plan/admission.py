@@ -1,4 +1,4 @@
-"""Runs that would wait for ever, for quota or for nodes, told before anything is submitted."""
+"""Finds runs that would wait forever for quota or nodes, before anything is submitted."""
 
 from collections.abc import Collection, Iterable
 from datetime import date
@@ -15,21 +15,21 @@ from modelyard.workloads.sizing import sized
 
 
 def admitted(stack: Stack, made: Submission, names: Collection[str], today: date) -> Submission:
-    """What a submission makes: nothing, and why, where no quota ever holds it. Other clusters have quotas of their own.
+    """The submission, or the reasons against it where no quota can ever hold it. Other clusters have their own quotas.
 
-    The other arguments are those of :func:`never_admitted`.
+    For the other arguments, see :func:`never_admitted`.
     """
     never = never_admitted(stack, names, today) if made.objects and not made.remote else ()
     return made._replace(objects=(), findings=(*made.findings, *never)) if never else made
 
 
 def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[Finding, ...]:
-    """The errors about quotas that keep runs of jobs waiting for ever. Nobody asks what nodes there are.
+    """The quota errors that keep runs of jobs waiting forever. Nodes are not considered.
 
     Args:
-        stack: whose jobs they are.
-        names: of the jobs that are to run.
-        today: the day on which waivers are looked at.
+        stack: the stack of the jobs.
+        names: the jobs to run.
+        today: the day for which waivers are checked.
     """
     config = stack.config
     on = {job.resource for job in config.jobs if job.name in names}
@@ -42,16 +42,16 @@ def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[F
 
 
 def never_placed(stack: Stack, names: Collection[str], nodes: Iterable[Node], today: date) -> tuple[Finding, ...]:
-    """The warnings about nodes that could never hold runs of jobs; without nodes nobody says what there is.
+    """The warnings about nodes that could never hold runs of jobs; without known nodes there are none.
 
     Args:
-        stack: whose jobs they are.
-        names: of the jobs that are to run.
-        nodes: of the cluster.
-        today: the day on which waivers are looked at.
+        stack: the stack of the jobs.
+        names: the jobs to run.
+        nodes: the nodes of the cluster.
+        today: the day for which waivers are checked.
     """
     config = stack.config
-    # Only what has a command is looked at.
+    # Only jobs with a command are checked.
     jobs = tuple(job if job.name in names else job._replace(command=()) for job in config.jobs)
     asked = config._replace(jobs=jobs)
     found = check_job_room(stack._replace(config=asked), sized(asked), nodes, possible_nodes(config.node_pools))

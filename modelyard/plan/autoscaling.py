@@ -1,4 +1,4 @@
-"""What can go wrong between a plan and an autoscaler."""
+"""Conflicts between a plan and an autoscaler."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from modelyard.promql.queries import Query
 
 MAX_REPLICAS = "autoscaling/max_replicas"
-"""The annotation in which the platform's autoscaler reads its upper bound."""
+"""The annotation from which the platform's autoscaler reads its upper bound."""
 ENABLED = "autoscaling/enabled"
-"""The annotation that wakes the platform's autoscaler."""
+"""The annotation that enables the platform's autoscaler."""
 QUERIES = "autoscaling/queries"
-"""The annotation in which the platform's autoscaler reads its queries."""
+"""The annotation from which the platform's autoscaler reads its queries."""
 WIDEST_INTERVAL = 300
-"""Seconds between two scrapes up to which nothing is wrong with the queries of our own."""
+"""Up to this many seconds between two scrapes, the built-in queries work."""
 
 
 def most_replicas(body: Mapping[str, Any]) -> int | None:
-    """Replicas that an autoscaler may go up to on an object, nothing where the object does not say it."""
+    """The most replicas that an autoscaler may set on an object; None where the object does not specify it."""
     text = str(annotations_of(body).get(MAX_REPLICAS, ""))
     return int(text) if text.isascii() and text.isdigit() else None
 
 
 def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator[Finding]:
-    """Findings about queries, about replicas that are given up, and about replicas that two would set."""
+    """Findings about queries, about replicas that a plan stops setting, and about replicas with two writers."""
     targets = tuple(targets)
     yield from _rivals(targets)
     yield from _questions(config, targets)
@@ -64,10 +64,10 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
 
 
 def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document]) -> Iterator[Finding]:
-    """Documents whose empty ``replicas:`` would start or stop pods under a tool that merges them.
+    """Documents whose empty ``replicas:`` would start or stop pods when a tool merges them.
 
-    modelyard does not send an empty field: it holds the number until the autoscaler has set it. A strategic merge takes
-    it for a deletion, and the API server then sets 1.
+    modelyard never sends an empty field: it holds the number until the autoscaler has set it. A strategic merge treats
+    it as a deletion, and the API server then sets 1.
     """
     now = {target.name: replicas_of(target.before) for target in targets}
     for document in documents:
@@ -86,12 +86,12 @@ def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document
 
 
 def wakes(body: Mapping[str, Any]) -> bool:
-    """Whether the platform's autoscaler looks after an object."""
+    """Whether the platform's autoscaler scales an object."""
     return str(annotations_of(body).get(ENABLED, "")).lower() == "true"
 
 
 def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, ...]":
-    """The queries that an autoscaler will find on the targets or in KEDA's objects, and where each is written."""
+    """The queries that an autoscaler will find on the targets or in KEDA's objects, with their locations."""
     from modelyard.promql.queries import Query
 
     fields = {
@@ -122,10 +122,10 @@ def _texts(target: TargetPlan) -> Iterator[tuple[str, str, bool]]:
 
 
 def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Finding]:
-    """What is wrong with queries of users. Generated queries are correct, and AUT001 reports the vendor's."""
+    """The findings about users' queries. Generated queries are correct, and AUT001 reports the vendor's."""
     settled = _built_in(config) if _is_settled(config) else frozenset()
     if all(text in settled for target in targets for text, _, _ in _texts(target)):
-        return  # reading PromQL costs a plan more than all its other findings
+        return  # reading PromQL takes longer than all other findings of a plan
     from modelyard.promql.queries import check_queries
 
     yield from check_queries(
@@ -136,7 +136,7 @@ def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Find
 
 
 def _is_settled(config: Config) -> bool:
-    """Whether there is nothing to say of the built-in queries, or AUT001 says it."""
+    """Whether the built-in queries need no finding, or AUT001 reports them."""
     scaling = config.autoscaling
     if scaling.queries == "vendor" and scaling.mode != "keda":
         return scaling.mode != "none"
@@ -144,14 +144,14 @@ def _is_settled(config: Config) -> bool:
 
 
 def _built_in(config: Config) -> frozenset[str]:
-    """The queries that the stack takes without naming any."""
+    """The queries that apply when the stack names none."""
     asked = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
     asked = KEDA_QUERIES if config.autoscaling.mode == "keda" else asked
     return frozenset({asked["ray"], asked["celery"] % {"queue": config.celery.queue}})
 
 
 def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
-    """Targets whose replicas we set while an annotation lets the autoscaler set them."""
+    """Targets whose replicas the plan sets while an annotation lets the autoscaler set them."""
     for target in targets:
         ours = target.replicas[1] is not None and "replicas" in target.applied.get("spec", {})
         if ours and wakes(target.after):
@@ -169,7 +169,7 @@ def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
 
 # Autoscalers of the cluster that write, or will write, the replicas of a plan's targets.
 def scalers_of(target: TargetPlan, scalers: Iterable[Scaler]) -> tuple[Scaler, ...]:
-    """Those that look after a target; the version of its API does not matter."""
+    """The autoscalers of a target; their API version does not matter."""
     key = target.key
     group = key.api_version.partition("/")[0]
     return tuple(
@@ -178,7 +178,7 @@ def scalers_of(target: TargetPlan, scalers: Iterable[Scaler]) -> tuple[Scaler, .
 
 
 def check_scalers(targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> Iterator[Finding]:
-    """Targets whose replicas a plan sets and an autoscaler as well, also one that has not written yet."""
+    """Targets whose replicas both a plan and an autoscaler set, including an autoscaler that has not written yet."""
     scalers = tuple(scalers)
     for target in targets:
         if target.replicas[1] is None or "replicas" not in (target.applied.get("spec") or {}):

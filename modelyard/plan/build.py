@@ -1,4 +1,4 @@
-"""Making a plan out of a stack, the patches and a starting state."""
+"""Makes a plan from a stack, the patches and a starting state."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -55,12 +55,12 @@ def make_plan(
     remotes: Sequence[RemoteStart] = (),
     absent: Absent | None = None,
 ) -> Plan:
-    """The plan of one environment against a starting state.
+    """The plan of one stack against a starting state.
 
-    Everything that is wrong is in its findings; a target that cannot be planned is left out and told there. With
-    ``ask``, what becomes of the targets is what the API server says; all requests are asked together. Without it
-    nobody is asked. ``remotes`` are the remote clusters that are planned too. ``absent`` says what is not there of the
-    objects that new pods name.
+    Its findings hold every error; a target that cannot be planned is left out, with a finding. With
+    ``ask``, the API server predicts the targets; all requests are sent together. Without it no API server
+    is asked. ``remotes`` are the remote clusters to plan too. ``absent`` reports which of the objects that new pods
+    name do not exist.
     """
     config = stack.config
     side = home_part(stack)
@@ -82,7 +82,7 @@ def make_plan(
     if absent is not None:
         findings.extend(doubtful.without(check_needed(everything, absent)))
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
-    # Whoever reads a finding need not be allowed to read what it is about.
+    # Users who read a finding may not be allowed to read its object.
     targets = (*found.asked, *(target for other in others for target in other.targets))
     told = findings_without(findings, (body for one in targets for body in (one.applied, one.before)))
     return Plan(
@@ -108,21 +108,21 @@ def make_plan(
 def _placed(
     findings: Iterable[Finding], stack: Stack, library: Library, targets: Sequence[TargetPlan]
 ) -> Iterator[Finding]:
-    """The findings with the lines of the stack file and of the patches that they are about."""
+    """The findings with the lines of the stack file and the patches that they concern."""
     places = places_in_stack(stack.config)
     for finding in findings:
         yield place_field(place_in_patch(place_in_stack(finding, stack, places), library, targets), stack)
 
 
 _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
-"""Findings after which a GPU cannot be the stack's."""
+"""Findings after which the stack cannot use a GPU."""
 
 
 def _without_echoes(findings: tuple[Finding, ...], doubtful: Unsettled) -> tuple[Finding, ...]:
-    """The findings without those that only say once more what another one says better.
+    """The findings without those that repeat what another finding says better.
 
-    That no node has a GPU says nothing new about a GPU that cannot train, nor that none is divided about a GPU that
-    cannot be; and that a waiver covers nothing says nothing where not everything was judged.
+    "No node has a GPU" adds nothing where the GPU cannot train, nor "no GPU is divided" where it cannot be
+    divided; an unused waiver means nothing where some objects were not checked.
     """
     if doubtful:
         findings = tuple(finding for finding in findings if finding.code != codes.WAIVER_UNUSED)
@@ -148,14 +148,14 @@ def _inputs(stack: Stack, chosen: Iterable[Selected]) -> dict[str, str]:
     }
 
 
-# Findings about a field of a target, placed on the line of the stack file or of the patch that sets it.
+# Places findings about a field of a target on the line of the stack file or of the patch that sets it.
 _META, _TEMPLATE, _BASE = "/meta.yaml", "/patch.yaml.j2", "/base.yaml.j2"
 
 
 def place_in_stack(finding: Finding, stack: Stack, places: Mapping[str, tuple[str | int, ...]]) -> Finding:
-    """The finding with the line of the stack file that has its target, where one line there is what it is made of.
+    """The finding with the line of the stack file that defines its target, where a single line does.
 
-    The target is then what people wrote; the patch is the same for all of them. Notes stay as they are.
+    Users wrote the target there; all targets share the patch. Notes keep their place.
     """
     if finding.file or finding.severity is Severity.ADVICE or finding.target not in places:
         return finding
@@ -163,14 +163,14 @@ def place_in_stack(finding: Finding, stack: Stack, places: Mapping[str, tuple[st
 
 
 def places_in_stack(config: Config) -> Mapping[str, tuple[str | int, ...]]:
-    """By the name of a target, the entry of a list of the stack file that it is made of."""
+    """The entry of a list in the stack file that defines each target, by the target's name."""
     return {**places_of_deployments(config), **places_of_servers(config)}
 
 
 def place_in_patch(finding: Finding, library: Library, targets: Iterable[TargetPlan]) -> Finding:
-    """The finding with the line of the patch's file that it is about, where it names one or a patch sets its field.
+    """The finding with its line in the patch's file, where it names one or a patch sets its field.
 
-    A finding that has a line keeps it. Notes stay with their stack: they are many, and nobody has to go there.
+    A finding that has a line keeps it. Notes stay with their stack: they are many and need no action.
     """
     if finding.line or finding.severity is Severity.ADVICE or not (finding.file or finding.target):
         return finding
@@ -194,7 +194,7 @@ def _line(patch: PatchVersion, name: str, finding: Finding) -> int:
     misfit = finding.code == MISFIT
     line = line_of(text, _path(finding.field)) if finding.field else line_of(text, ("kind",)) if misfit else 0
     if not line and (misfit or not finding.field):
-        # What stands in braces, or comes out of an expression, has no line of its own.
+        # A value in braces, or from an expression, has no line.
         line = target_line(text, finding.target)
     return line or int(misfit)
 
@@ -202,7 +202,7 @@ def _line(patch: PatchVersion, name: str, finding: Finding) -> int:
 def _setter(
     finding: Finding, patches: Mapping[str, PatchVersion], targets: Iterable[TargetPlan]
 ) -> PatchVersion | None:
-    """The patch that changes the field of the target that a finding is about."""
+    """The patch that changes the field that a finding is about."""
     for target in targets:
         if target.name == finding.target:
             for change in target.changes:
@@ -218,11 +218,11 @@ def _path(field: str) -> tuple[Any, ...]:
         return ()
 
 
-# Everything that is checked for a plan: the stack against the tables and the nodes, its objects against the cluster.
+# All checks of a plan: the stack against the tables and the nodes, its objects against the cluster.
 #
-# Most stacks have few of the sections: what judges the others is imported only when there is something to judge.
+# Most stacks have few of the sections, so checks of the others are imported only when needed.
 def stack_findings(stack: Stack, state: ClusterState, sizes: "tuple[Sized, ...]") -> Iterator[Finding]:
-    """What is wrong with a stack whatever its patches make of it; ``sizes`` are those of its resources."""
+    """The findings about a stack that do not depend on its patches; ``sizes`` are those of its resources."""
     yield from check_version(stack, state)
     yield from check(stack)
     yield from check_nodes(stack, state.nodes)
@@ -245,7 +245,7 @@ def object_findings(
     chosen: tuple[Selected, ...],
     told: Sequence[Finding],
 ) -> Iterator[Finding]:
-    """What is wrong with the objects that the stack asks for, and with those that it lets go of.
+    """The findings about the objects that the stack asks for, and about those that it no longer asks for.
 
     ``told`` are the findings about the stack itself.
     """
@@ -307,6 +307,6 @@ def _growth(config: Config) -> tuple[Node, ...]:
 
 
 def _named_environments(config: Config) -> bool:
-    """Whether anything runs in an environment, there or not."""
+    """Whether anything runs in a Python environment, defined or not."""
     named = [one.environment for one in config.jobs] + [one.environment for one in config.resources]
     return any(named) or config.notebooks.environment is not None

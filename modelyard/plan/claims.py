@@ -1,4 +1,4 @@
-"""What a plan takes from others, held against what it would take now."""
+"""Compares the fields that a plan takes from other owners with those it would take now."""
 
 from collections.abc import Collection, Iterator
 
@@ -25,7 +25,7 @@ def unapproved(target: TargetPlan, now: Collection[Claim]) -> Finding | None:
 
 
 def other_owners(approved: Plan, now: Plan) -> Iterator[str]:
-    """What would be taken from others now and was not approved, or the other way round, in words."""
+    """Fields taken from other owners now but not approved, or approved but not taken now, in words."""
     was, is_now = ({target.key: set(target.conflicts) for target in plan.targets} for plan in (approved, now))
     for key in sorted(was.keys() & is_now.keys()):
         for words, claims in (("now", is_now[key] - was[key]), ("no longer", was[key] - is_now[key])):

@@ -1,4 +1,4 @@
-"""What is checked of a plan, a module for each thing that can be wrong; ``plan.checking`` asks them all.
+"""The checks of a plan, one module for each kind of error; ``plan.checking`` runs them all.
 
-The hardware rules are not here: they need no plan (``hardware``).
+The hardware rules are in ``hardware``, because they need no plan.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with the clusters that teams' jobs are to run in: their names, and who lends GPUs of which."""
+"""Checks the worker clusters of teams: their names, and which teams lend GPUs of which cluster."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,7 +9,7 @@ from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Team
 
 LONGEST: Final = 63 - len("clusters-")
-"""Characters of a team's name: the parameters of an AdmissionCheck name the MultiKueueConfig ``clusters-TEAM``, in 63
+"""Characters in a team's name: the parameters of an AdmissionCheck name the MultiKueueConfig ``clusters-TEAM``, in 63
 characters at most (Kueue 0.19.2, AdmissionCheckParametersReference)."""
 
 
@@ -50,7 +50,7 @@ def _names(stack: Stack, index: int, team: Team, known: list[str]) -> Iterator[F
 
 
 def _cohorts(stack: Stack) -> Iterator[Finding]:
-    """Whether teams lend each other GPUs that are where the others' jobs run."""
+    """Whether teams lend each other GPUs in clusters where the other team's jobs run."""
     first: dict[tuple[str, str], Team] = {}
     told: set[tuple[str, str]] = set()
     for index, team in enumerate(stack.config.teams):

@@ -1,4 +1,4 @@
-"""Whether the nodes of a cluster, however empty, hold what a run of a job starts at once."""
+"""Whether the nodes of a cluster, even when empty, hold all pods that a run starts at once."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,28 +23,28 @@ class Unplaced(NamedTuple):
 
     summary: str
     detail: str
-    """Node by node, alike ones together."""
+    """The reasons node by node, with identical nodes shown together."""
 
 
 class Group(NamedTuple):
-    """Nodes that differ in their sizes at most, as far as flavors and pods can see."""
+    """Nodes that flavors and pods can tell apart only by their sizes."""
 
     number: int
-    """Of its first node, among all."""
+    """The number of the first node, among all nodes."""
     node: Node
-    """The first."""
+    """The first node."""
     nodes: list[tuple[int, Node]]
-    """All, with their numbers."""
+    """All nodes of the group, with their numbers."""
 
 
 class Kinds:
-    """The nodes of a cluster by what jobs can see of them: alike ones are counted, not looked at again.
+    """The nodes of a cluster, grouped by what jobs can see of them; identical nodes are only counted.
 
     Args:
         nodes: the existing nodes.
-        flavors: of the stack.
-        growth: nodes of the kinds that may be added, one of each.
-        most: GPUs that the nodes of each node pool may have together, by its name.
+        flavors: the flavors of the stack.
+        growth: the nodes that may be added, one of each kind.
+        most: the GPU limit of each node pool, by its name.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Kinds:
     ) -> None:
         self.there = tuple(nodes)
         self.left: Mapping[str, int] = left_of(most, self.there)
-        """GPUs that nodes of each node pool may still get."""
+        """GPUs that the nodes of each node pool may still add."""
         self._growth = tuple(Group(number, node, [(number, node)]) for number, node in enumerate(growth))
         self._labels = {flavor.name: node_labels(flavor) for flavor in flavors}
         keys = {PRODUCT_LABEL, CONFIG_LABEL}.union(*self._labels.values())
@@ -69,12 +69,12 @@ class Kinds:
         self._alone: dict[str, bool] = {}
 
     def places(self, ask: Ask, flavor: Flavor | None, growth: bool = False) -> tuple[tuple[Group, str], ...]:
-        """The groups of a flavor's nodes, or all, with why none of the workers may ever be there; empty: they may.
+        """The groups of a flavor's nodes, or all groups, each with why it can never hold the workers; empty if it can.
 
         Args:
-            ask: what the run asks for.
-            flavor: whose tolerations the workers have too.
-            growth: the nodes that may be added, one in each group, without the existing nodes.
+            ask: the request of the run.
+            flavor: the flavor whose tolerations the workers also have.
+            growth: whether to return the nodes that may be added, one in each group, without the existing nodes.
         """
         name = None if flavor is None else flavor.name
         key = (name, growth, bool(ask.gpus), ask.selector, ask.products)
@@ -88,7 +88,7 @@ class Kinds:
         return self._places[key]
 
     def sizes(self, group: Group, names: tuple[str, ...], label: str | None = None) -> Mapping[str, NodeIndex]:
-        """The nodes of a group by their values of a label, if one is given, and what they have of these resources."""
+        """The nodes of a group by their values of a label, if one is given, and their amounts of these resources."""
         key = (group.number, names, label)
         if key not in self._sizes:
             parts: dict[str, list[tuple[int, Node]]] = {}
@@ -98,19 +98,19 @@ class Kinds:
         return self._sizes[key]
 
     def is_alone(self, label: str) -> bool:
-        """Whether no two nodes share a value of a label, as with the names of hosts."""
+        """Whether every node has its own value of a label, as with hostnames."""
         if label not in self._alone:
             self._alone[label] = len({node.labels.get(label, "") for node in self.there}) == len(self.there)
         return self._alone[label]
 
 
 def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
-    """Why no nodes, however empty, hold all that a run starts at once; None where some do, or may be added.
+    """Why no nodes, even when empty, hold everything that a run starts at once; None where they do, or may be added.
 
     Args:
-        ask: what the run asks for.
+        ask: the request of the run.
         kinds: the nodes.
-        theirs: the flavors of which its team has such GPUs; None: no team queues it.
+        theirs: the flavors from which the run's team has such GPUs; None if no team queues the run.
     """
     found = _unplaced(ask, kinds, theirs)
     if found is not None or ask.head is None:
@@ -128,7 +128,7 @@ def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplace
 
 
 def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
-    # Pods without a GPU may go where their flavor says nothing.
+    # Pods without a GPU may use nodes that their flavor does not select.
     flavors: list[Flavor | None] = list(theirs) if theirs is not None and ask.gpus else [None]
     if ask.together is not None:
         flavors = [flavor for flavor in flavors if flavor is None or ask.together in flavor.topology]
@@ -155,7 +155,7 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
 
 
 def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:
-    """How many workers the empty nodes of a flavor hold, together as they have to be."""
+    """How many workers the empty nodes of a flavor hold, under the run's rule for placing them together."""
     names, wanted = _wanted(ask)
     groups = [group for group, reason in kinds.places(ask, flavor) if not reason]
     if ask.together is None:
@@ -170,12 +170,13 @@ def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:
 
 
 def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
-    """Why nodes, of which none takes a worker, take none: the reasons of the most nodes. Those of several flavors count
-    once.
+    """The reasons why no node takes a worker: those of the most nodes. A node counts once even if several flavors
+    select
+    it.
     """
     names, wanted = _wanted(ask)
     counts: dict[str, dict[int, int]] = {}
-    """Reason, then group, then nodes."""
+    """The nodes by reason, then by group."""
     for flavor in flavors:
         found: list[tuple[int, str, int, int]] = []
         for group, reason in kinds.places(ask, flavor):
@@ -189,7 +190,7 @@ def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
                 first, count = ours.get(reason, (limit.nodes[0], 0))
                 ours[reason] = (min(first, limit.nodes[0]), count + len(limit.nodes))
             found += ((first, reason, group.number, count) for reason, (first, count) in ours.items())
-        # Of reasons of as many nodes, that of the first node is told first.
+        # Where several reasons cover as many nodes, the first node's reason comes first.
         for _, reason, number, count in sorted(found):
             counts.setdefault(reason, {})[number] = count
     most = Counter({reason: sum(groups.values()) for reason, groups in counts.items()}).most_common(4)
@@ -202,9 +203,9 @@ def _wanted(ask: Ask) -> tuple[tuple[str, ...], dict[str, Fraction]]:
 
 
 def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | None:
-    """How many workers the nodes that may be added take at most; None where no limit says so.
+    """The most workers that the nodes that may be added hold; None where no limit applies.
 
-    Only GPUs are counted: it is what the limits are of.
+    Only GPUs are counted, because the limits are GPU limits.
     """
     coming = {node.labels.get(NODE_POOL_LABEL, "") for one in flavors for node in _coming(ask, one, kinds)}
     if coming and (not ask.gpus or not coming <= kinds.left.keys()):
@@ -213,7 +214,7 @@ def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | No
 
 
 def _coming(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> Iterator[Node]:
-    """The nodes that may be added and would take a worker, or all of them where they have to be on one."""
+    """The nodes that may be added and would take a worker, or all workers where they must share a node."""
     least = ask.workers if ask.together == HOST else 1
     wanted = dict(ask.requests)
     for group, reason in kinds.places(ask, flavor, growth=True):

@@ -1,4 +1,4 @@
-"""Whether teams' quotas can ever hold what their jobs and resources ask for."""
+"""Whether teams' quotas can ever hold the requests of their jobs and resources."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -18,12 +18,12 @@ from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus
 from modelyard.workloads.sizing import Sized
 
 NAMED: Final = 4
-"""Jobs that a finding names before it only counts."""
+"""A finding names this many jobs and counts the rest."""
 _MORE: Final = "raise the team's quota, or let it borrow more"
 
 
 class Short(NamedTuple):
-    """What a run asks for at once, in words, where its team never has so much of one flavor."""
+    """What a run requests at once, in words, where its team can never have that much of one flavor."""
 
     wanted: str
     most: str
@@ -32,7 +32,7 @@ class Short(NamedTuple):
 
 
 def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | None:
-    """A remedy and the known levels, where no flavor that a run may take has the one that it names."""
+    """A remedy and the known levels, where no flavor that a run may use has the topology level that the run names."""
     flavors = flavors_for(config, ask, team)
     if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
         return None
@@ -43,14 +43,14 @@ def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | Non
 
 
 def flavors_for(config: Config, ask: Ask, team: Team) -> tuple[Flavor, ...]:
-    """The flavors that a run may take: those of which its team has such GPUs; all of the team's where it has none."""
+    """The flavors that a run may use: those from which its team has such GPUs; if none, all flavors of the team."""
     named = {quota.flavor for quota in team.quotas}
     flavors = gpu_flavors(config, team, ask.products, ask.resource) if ask.gpus else ()
     return flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
 
 
 def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | None:
-    """What a run asks for that its team can never have at once; None where it can, or another finding tells it."""
+    """What a run requests that its team can never have at once; None where it can, or another finding reports it."""
     if ask.gpus and _is_uncounted(ask.resource, team):
         return None
     flavors = [flavor.name for flavor in gpu_flavors(config, team, ask.products, ask.resource)] if ask.gpus else []
@@ -58,7 +58,7 @@ def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | No
 
 
 def _is_uncounted(resource: str, team: Team) -> bool:
-    """Whether no quota of a team counts slices of this name, which is a finding of its own."""
+    """Whether no quota of a team counts slices of this name, which another finding reports."""
     return resource != GPU_RESOURCE and all(quota.resource != resource for quota in team.quotas)
 
 
@@ -77,7 +77,7 @@ def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors
 
 
 def _short_of_basics(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Short | None:
-    """The same of cores and memory, which come from the flavor of the GPUs or from one for nodes of any kind."""
+    """The cores or memory that a run's team never has, which come from the GPUs' flavor or one for any nodes."""
     alone = apart(team)
     basic = [name for name in dict.fromkeys(quota.flavor for quota in team.quotas) if name not in alone]
     able = basic
@@ -108,7 +108,7 @@ def _gpus(ask: Ask, number: int) -> str:
 def check_resource_quotas(
     stack: Stack, everything: Iterable[Sized], teams: Mapping[str, Team], quotas: Quotas
 ) -> Iterator[Finding]:
-    """Whether a team can ever have the GPUs of all pods of a resource, each of which Kueue admits for itself."""
+    """Whether a team can ever have the GPUs for all pods of a resource; Kueue admits each pod separately."""
     config = stack.config
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         team = teams.get(resource.team or "")
@@ -136,7 +136,7 @@ def check_resource_quotas(
 
 
 def check_bare_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
-    """Whether pods without GPUs have a quota of nodes without GPUs, once a team."""
+    """Whether pods without GPUs have a quota of nodes without GPUs, reported once per team."""
     config = stack.config
     bare = {flavor.name for flavor in config.flavors if not has_gpus(flavor)}
     without: dict[str | None, dict[str, None]] = {}

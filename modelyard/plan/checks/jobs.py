@@ -1,4 +1,4 @@
-"""Whether jobs can ever run: on a node, as many workers as they ask for, within their team's quota."""
+"""Whether jobs can ever run: on a node, with all their workers, within their team's quota."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -25,15 +25,15 @@ from modelyard.workloads.sizing import Sized
 def check_job_room(
     stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node] = ()
 ) -> Iterator[Finding]:
-    """The findings about jobs with a command; without nodes nobody says what there is.
+    """The findings about jobs with a command; without known nodes, nodes are not checked.
 
-    Time grows with the jobs, and with the quotas and the kinds of nodes for each different size of a job.
+    The time grows with the number of jobs, and for each different size of a job with the quotas and kinds of nodes.
 
     Args:
-        stack: whose jobs they are.
-        everything: its resources, as ``sizing.sized`` gives them.
-        nodes: of the cluster.
-        growth: nodes of the kinds that may be added, one of each.
+        stack: the stack of the jobs.
+        everything: the stack's resources, from ``sizing.sized``.
+        nodes: the nodes of the cluster.
+        growth: the nodes that may be added, one of each kind.
     """
     config = stack.config
     everything = tuple(everything)
@@ -59,16 +59,16 @@ def check_job_room(
 def check_pod_room(
     stack: Stack, where: Path, what: str, ask: Ask, flavor: Flavor | None, nodes: Iterable[Node], growth: Iterable[Node]
 ) -> Iterator[Finding]:
-    """The findings about a single pod that is no job's of the stack; without nodes nobody says what there is.
+    """The findings about a single pod that belongs to no job of the stack; without known nodes, nodes are not checked.
 
     Args:
-        stack: whose quotas and node pools count.
-        where: in the stack file it has its size from.
-        what: it is, in words.
-        ask: what it asks for.
-        flavor: whose nodes it takes; None: any that it asks for.
-        nodes: of the cluster.
-        growth: nodes of the kinds that may be added, one of each.
+        stack: the stack with the quotas and node pools.
+        where: the path in the stack file that sets the pod's size.
+        what: the pod, in words.
+        ask: the pod's request.
+        flavor: the flavor whose nodes the pod uses; None: any nodes that it asks for.
+        nodes: the nodes of the cluster.
+        growth: the nodes that may be added, one of each kind.
     """
     config = stack.config
     team = next((one for one in config.teams if one.name == ask.team), None)
@@ -79,7 +79,7 @@ def check_pod_room(
 
 
 class _Verdict(NamedTuple):
-    """Why a run never gets what it asks for: the first of these that is there."""
+    """Why a run never gets what it requests: the first of these that applies."""
 
     level: tuple[str, str] | None = None
     """See :func:`missing_level`."""
@@ -90,19 +90,19 @@ class _Verdict(NamedTuple):
 def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas, kinds: Kinds) -> _Verdict:
     team = teams.get(ask.team or "")
     if team is None:
-        # That there is no such team is told elsewhere.
+        # Another finding reports an undefined team.
         return _Verdict(unplaced=unplaced(ask, kinds, None) if kinds.there and ask.team is None else None)
     if (level := missing_level(config, ask, team)) is not None:
         return _Verdict(level=level)
     if (short := short_of(config, quotas, ask, team)) is not None:
         return _Verdict(short=short)
-    if not kinds.there or team.clusters:  # Nobody knows the nodes of other clusters.
+    if not kinds.there or team.clusters:  # The nodes of other clusters are unknown.
         return _Verdict()
     return _Verdict(unplaced=unplaced(ask, kinds, flavors_for(config, ask, team)))
 
 
 def _told(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> Iterator[Finding]:
-    """The finding about a run that never gets what it asks for."""
+    """The finding about a run that never gets what it requests."""
     if why.level is not None:
         yield stack.finding(
             "RES215",

@@ -1,4 +1,4 @@
-"""Findings from what a real server answers to the queries of a plan's targets."""
+"""Findings from a real server's answers to the queries of a plan's targets."""
 
 import json
 import math
@@ -22,24 +22,24 @@ from modelyard.stack import apply_waivers
 from modelyard.stack.config import Stack
 
 _SHOWN = 3
-"""Series of an answer that are shown."""
+"""Series of an answer that a finding shows."""
 _GLOBAL = re.compile(r"^global:\n(?:  .*\n)*?  scrape_interval: (\S+)$", re.MULTILINE)
 _PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
 
 
 def check_on_server(server: Server, queries: Iterable[Query], *, scrape_interval: float) -> Iterator[Finding]:
-    """What a server says to each query, and to each metric that it asks for.
+    """The findings about a server's answers to each query, and to each metric that the query reads.
 
-    A query that neither this parser nor the server takes is left to the findings about its text.
+    A query that neither this parser nor the server accepts is left to the findings about its text.
 
     Args:
-        server: to ask.
-        queries: of a plan's targets.
-        scrape_interval: seconds, as the stack says.
+        server: the server to ask.
+        queries: the queries of a plan's targets.
+        scrape_interval: seconds, from the stack file.
 
     Raises:
-        ServerError: the server is out of reach.
+        ServerError: the server is unreachable.
     """
     for query in queries:
         for part in parts(query.text):
@@ -112,7 +112,7 @@ def _labelled(labels: object) -> str:
 
 
 def _metrics(server: Server, query: Query, tree: Node) -> Iterator[Finding]:
-    """Selectors that have fitted nothing for a day: behind `or vector(0)` a wrong name looks like no work."""
+    """Selectors that have matched nothing for a day: behind `or vector(0)` a wrong name looks like no work."""
     for text in sorted({selector_text(node) for node in every(tree) if isinstance(node, Selector)}):
         answer = ask(server, f"count({text}) or count(last_over_time({text}[1d]))")
         if isinstance(answer, Answer) and answer.series == 0:
@@ -128,7 +128,7 @@ def _metrics(server: Server, query: Query, tree: Node) -> Iterator[Finding]:
 
 
 def _interval(server: Server, query: Query, tree: Node, scrape_interval: float) -> Iterator[Finding]:
-    """The scrape interval that the server has for these series, where it is not the stack's."""
+    """A finding where the server's scrape interval for these series differs from the stack's."""
     real = max(intervals(server, tree), default=None)
     if real is None or math.isclose(real, scrape_interval, rel_tol=0.01):
         return
@@ -145,7 +145,7 @@ def _interval(server: Server, query: Query, tree: Node, scrape_interval: float) 
 
 
 def intervals(server: Server, tree: Node) -> frozenset[float]:
-    """Seconds between two scrapes of the targets whose series a query asks for, as far as the server tells."""
+    """Seconds between two scrapes of the targets whose series a query reads, as far as the server reports them."""
     texts = sorted({selector_text(node) for node in every(tree) if isinstance(node, Selector)})
     answer = ask(server, f"group by (job) ({' or '.join(texts)})") if texts else None
     jobs = {labels.get("job", "") for labels in answer.labels} if isinstance(answer, Answer) else set()
@@ -162,7 +162,7 @@ def intervals(server: Server, tree: Node) -> frozenset[float]:
 
 
 def _configured(server: Server) -> float | None:
-    """The interval of targets that have none of their own, from the server's configuration."""
+    """The default scrape interval from the server's configuration."""
     data = fetch(server, "status/config", {})
     text = data.get("yaml") if isinstance(data, dict) else None
     found = _GLOBAL.search(text) if isinstance(text, str) else None
@@ -170,7 +170,7 @@ def _configured(server: Server) -> float | None:
 
 
 def seconds(duration: object) -> float | None:
-    """A duration as Prometheus writes it, in seconds; None where it is none."""
+    """A duration in Prometheus notation, in seconds; None if the text is no duration."""
     if not isinstance(duration, str) or not re.fullmatch(r"(?:\d{1,9}(?:ms|[smhdwy]))+", duration):
         return None
     return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)(ms|[smhdwy])", duration))
@@ -190,19 +190,19 @@ def _shown(text: str) -> str:
     return line if len(line) <= 120 else f"{line[:119]}…"
 
 
-# What a real Prometheus server says to the queries of a plan. Loaded only where somebody names a server.
+# A real Prometheus server's answers to the queries of a plan. Loaded only when you name a server.
 ANSWERS = "AUT02"
-"""What the codes of these findings begin with. A plan does not find them, so their waivers are applied here."""
+"""Prefix of the codes of these findings. A plan does not find them, so their waivers are applied here."""
 
 
 def answers(stack: Stack, plan: Plan, server: Server, today: date) -> tuple[Finding, ...]:
     """Findings from running the queries of a plan's targets on a server now, placed and waived like the plan's own.
 
     Raises:
-        promql.server.ServerError: the server is out of reach.
+        promql.server.ServerError: the server is unreachable.
     """
     queries = queries_of(stack.config, plan.asked)
     found = check_on_server(server, queries, scrape_interval=stack.config.autoscaling.scrape_interval)
     judged = apply_waivers([place_field(finding, stack) for finding in found], stack, today)
-    # What is wrong with waivers themselves the plan has told already.
+    # The plan has already reported findings about the waivers themselves.
     return tuple(finding for finding in judged if finding.code.startswith(ANSWERS))

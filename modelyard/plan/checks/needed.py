@@ -1,4 +1,4 @@
-"""What the pods of new objects cannot start without, and is neither in the cluster nor made by the stack."""
+"""What the pods of new objects need to start, where neither the cluster nor the stack has it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -12,14 +12,14 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 _WORDS: Final = {"PersistentVolumeClaim": "claim"}
 
 Absent = Callable[[Iterable[ObjectKey]], Collection[ObjectKey]]
-"""Which of some objects a cluster does not have for sure, as ``cluster.there.absent``."""
+"""Returns which of some objects a cluster certainly does not have, as ``cluster.there.absent`` does."""
 
 
 def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Finding]:
-    """The findings about new objects whose pods would wait for something that is not there.
+    """The findings about new objects whose pods would wait for a missing object.
 
     Raises:
-        ClusterError: it was asked for, and the API server does not answer.
+        ClusterError: the API server does not answer.
     """
     named = named_by_new_pods(targets)
     gone = absent(named) if named else ()
@@ -41,7 +41,7 @@ def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Find
 def named_by_new_pods(targets: Iterable[TargetPlan]) -> dict[ObjectKey, tuple[str, ...]]:
     """The objects that pods of new targets name, each with the names of those targets.
 
-    What the stack makes itself is left out, and what pods do without. Pods that run already have what they need.
+    Objects that the stack makes, and optional ones, are left out. Running pods already have what they need.
     """
     everything = tuple(targets)
     made = {target.key for target in everything if not target.leaves}

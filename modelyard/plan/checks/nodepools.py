@@ -1,4 +1,4 @@
-"""What is wrong with pools of GPU nodes: unknown machine types, limits, flavors that no pool gives."""
+"""Checks pools of GPU nodes: unknown machine types, limits, flavors that no pool provides."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -20,11 +20,11 @@ from modelyard.workloads.facts.nodepools import NODE_CLASSES, gives, is_for_pool
 from modelyard.workloads.facts.pool import node_labels, only_elsewhere
 
 _ZONE: Final[Mapping[Cloud, str]] = {"aws": "a", "azure": "-1", "gcp": "-a"}
-"""What the name of a zone has after that of its region."""
+"""What follows the region's name in the name of a zone."""
 
 
 def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
-    """The findings about node pools, and about flavors beside them."""
+    """The findings about node pools, and about flavors that have no pool."""
     pools = stack.config.node_pools
     yield from named_twice(stack, "QUE001", "nodePools")
     sound = True
@@ -40,8 +40,8 @@ def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
 
 
 def possible_nodes(pools: Iterable[NodePool]) -> tuple[Node, ...]:
-    """A node of each machine type that pools may add, as large as the machine is; what a system of its own takes of it
-    is not known. A machine above its pool's limit is none.
+    """A node of each machine type that pools may add, with the machine's full size; what the node's own system uses is
+    unknown. A machine above its pool's limit is left out.
     """
     found = []
     for pool in pools:
@@ -59,7 +59,7 @@ def possible_nodes(pools: Iterable[NodePool]) -> tuple[Node, ...]:
 
 
 def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
-    """Whether there are machines, and a label that tells them."""
+    """Whether machines with the pool's GPU exist, and one label identifies them."""
     card = resolve(pool.gpu)
     if card is None:
         summary = f"node pool {pool.name} is of the GPU {pool.gpu}, which is in no table"
@@ -93,9 +93,9 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
 
 
 def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
-    """What keeps the platform from using the pool's GPU, as it would that of a rented machine.
+    """What keeps the platform from using the pool's GPU; the same check as for a rented machine.
 
-    The stack's own GPU is judged where the stack file says it.
+    The stack's own GPU is checked where the stack file names it.
     """
     card, platform = resolve(pool.gpu), stack.config.platform
     if card is None or card == resolve(stack.config.gpu.model):
@@ -114,7 +114,7 @@ def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]
 
 
 def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
-    """What else there is where a cloud has no machine with a GPU: remedy and detail."""
+    """Alternatives where a cloud has no machine with a GPU: remedy and detail."""
     here = {one.card.id for one in whole(pool.cloud, pool.region) if one.card is not None}
     remedy = f"name a GPU that it rents there: {_some(here, 12)}"
     regions = {place.region for one in machines(pool.cloud, card) for place in offered(one)}
@@ -125,9 +125,9 @@ def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
 
 
 def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:
-    """Zones that are not of the pool's region; a zone's name begins with that of its region."""
+    """Zones outside the pool's region; a zone's name begins with its region's name."""
     homes = (pool.region,) if pool.region is not None else tuple(regions)
-    # Else eastus2-1 would be a zone of eastus, and europe-west10-a of europe-west1.
+    # Otherwise eastus2-1 would be a zone of eastus, and europe-west10-a of europe-west1.
     beginnings = tuple(f"{home}{_ZONE[pool.cloud][:-1]}" for home in homes)
     for number, zone in enumerate(pool.zones):
         if homes and not zone.startswith(beginnings):

@@ -1,4 +1,4 @@
-"""What is wrong with the notebook servers of a stack."""
+"""Checks the notebook servers of a stack."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from modelyard.workloads.facts.notebooks import team_of_server
 
 
 def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
-    """The findings about servers; none where the stack has no servers."""
+    """The findings about notebook servers; none where the stack has none."""
     notebooks, servers = stack.config.notebooks, stack.config.notebooks.servers
     if servers is None:
         return

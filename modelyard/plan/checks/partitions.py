@@ -1,4 +1,4 @@
-"""What is there of the partitions: nodes that carry their names and advertise their slices, quotas that count them."""
+"""Checks partitions: whether nodes carry their names and advertise their slices, and quotas count them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,13 +17,13 @@ from modelyard.workloads import node_labels
 from modelyard.workloads.sizing import Sized
 
 STRATEGY_LABEL: Final = "nvidia.com/mig.strategy"
-"""The label by which feature discovery says what MIG slices of a node are called."""
+"""The label with which feature discovery shows how a node names its MIG slices."""
 STATE_LABEL: Final = "nvidia.com/mig.config.state"
-"""The label by which the MIG manager says whether it has made a node's layout."""
+"""The label with which the MIG manager shows whether it has applied a node's layout."""
 
 
 def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """The findings about partitions and nodes; without nodes nobody says what they have."""
+    """The findings about partitions and nodes; none without known nodes."""
     if not state.nodes:
         return
     config = stack.config
@@ -38,7 +38,7 @@ def check_partitions(stack: Stack, state: ClusterState) -> Iterator[Finding]:
 
 
 def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
-    """The findings about teams whose quotas do not count the slices that their pods ask for."""
+    """The findings about teams whose quotas do not count the slices that their pods request."""
     config = stack.config
     teams = {team.name: team for team in config.teams}
     positions = {id(resource): index for index, resource in enumerate(config.resources)}
@@ -63,7 +63,7 @@ def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fi
 
 
 def _could_be(config: Config, partition: Partition, node: Node) -> bool:
-    """Whether a node without the partition's label is one of those that it is meant for."""
+    """Whether a node without the partition's label could carry the partition."""
     flavor = next((one for one in config.flavors if one.name == partition.flavor), None)
     if flavor is not None:
         wanted = {key: value for key, value in node_labels(flavor).items() if key != CONFIG_LABEL}
@@ -75,7 +75,7 @@ def _could_be(config: Config, partition: Partition, node: Node) -> bool:
 def _unlabelled(
     stack: Stack, index: int, partition: Partition, state: ClusterState, busy: Mapping[str, int]
 ) -> Finding:
-    """That no node has the partition, and how to give it to one."""
+    """The finding that no node has the partition, with how to give it to one."""
     labels = f"{CONFIG_LABEL}={partition.name}"
     if partition.mode == "mig":
         labels += f" {MIG_LABEL}={partition.name}"
@@ -95,7 +95,7 @@ def _unlabelled(
 
 
 def _makers(config: Config, partition: Partition) -> str:
-    """How nodes that are made get the labels. Karpenter adds none for slices with names of their own."""
+    """How new nodes get the labels. Karpenter adds none for slices with custom names."""
     names = sorted({one.resource for one in slices(config, partition).values() if is_slice(one.resource)})
     if not names:
         return "give the labels to its node pool"
@@ -107,7 +107,7 @@ def _run(pods: int) -> str:
 
 
 def _made(stack: Stack, index: int, partition: Partition, node: Node, running: int) -> Iterator[Finding]:
-    """Whether a node that is to be divided is, and so."""
+    """Whether a node that is to be divided is divided as the partition says."""
     wanted = _each_gpu(stack.config, partition)
     have = {name: amount for name, amount in node.allocatable.items() if is_gpu(name) and amount}
     labels = node.labels
@@ -139,7 +139,7 @@ def _made(stack: Stack, index: int, partition: Partition, node: Node, running: i
 
 
 def _each_gpu(config: Config, partition: Partition) -> Mapping[str, int]:
-    """How many slices a GPU of the partition is, by the name that pods ask for."""
+    """How many slices one GPU of the partition has, by resource name."""
     wanted: dict[str, int] = {}
     for name, one in slices(config, partition).items():
         count = partition.layout[name] if partition.mode == "mig" else partition.replicas or 0
@@ -148,7 +148,7 @@ def _each_gpu(config: Config, partition: Partition) -> Mapping[str, int]:
 
 
 def _whole(partition: Partition, node: Node, wanted: Mapping[str, int]) -> bool:
-    """Whether a node's slices are those of so many GPUs as it has, each divided in this way."""
+    """Whether a node's slices make up its whole GPUs, each divided in this way."""
     gpus = {node.allocatable[name] / count for name, count in wanted.items() if count}
     # With this strategy feature discovery counts slices under the name of GPUs.
     count = "" if partition.strategy == "single" else node.labels.get(COUNT_LABEL, "")
@@ -158,7 +158,7 @@ def _whole(partition: Partition, node: Node, wanted: Mapping[str, int]) -> bool:
 
 
 def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
-    """Whether two partitions' flavors have the same node."""
+    """Whether the flavors of two partitions select the same node."""
     flavors = {flavor.name: flavor for flavor in stack.config.flavors}
     told: set[tuple[str, str]] = set()
     named = [

@@ -1,4 +1,4 @@
-"""Whether the pods that a plan leads to have nodes: enough room, and no node that is not meant for them.
+"""Whether the pods of a plan have nodes: enough room, and no nodes meant for other pods.
 
 Reads the objects as they will be, regardless of what sets their fields: the stack file, a patch, or the platform.
 """
@@ -37,8 +37,8 @@ def check_placement(
         targets: the plan's targets.
         workloads: by name of their Deployment.
         room: the nodes, and what runs on them.
-        growth: nodes of the kinds that may be added, one of each.
-        most: GPUs that the nodes of each node pool may have together, by its name.
+        growth: the nodes that may be added, one of each kind.
+        most: the GPU limit of each node pool, by its name.
     """
     targets = tuple(targets)
     limits = {name: most for name, (_, most) in bounds(targets).items()}
@@ -49,7 +49,7 @@ def check_placement(
             continue
         pods = pods_of(target.after)
         if target.leaves:
-            # What it goes back to is not the stack's to judge, but whether it gets there is told.
+            # The stack does not decide the earlier state, but whether the rollout to it fits is checked.
             yield from _surge(target, pods, room)
             continue
         rivals = sides if target.name in sides else (target.name,)
@@ -69,9 +69,9 @@ def _room(
     growth: Collection[Node],
     most: Mapping[str, int],
 ) -> Iterator[Finding]:
-    """Whether the nodes could hold the pods at all, with nobody of them or of the rival training backend there yet.
+    """Whether the nodes could hold the pods at all, before any of them or of the rival training backend is placed.
 
-    ``limit`` is the most that KEDA may run of them; None where it does not look after them.
+    ``limit`` is the most pods that KEDA may run; None where KEDA does not scale them.
     """
     scaled = target.replicas[1] is None
     wanted = target.replicas[1] if not scaled else most_replicas(target.after) if limit is None else limit
@@ -85,7 +85,7 @@ def _room(
     field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
     yield Finding(
         "RES101",
-        # Nodes that do not exist yet may be an autoscaler's to make.
+        # An autoscaler may add nodes that do not exist yet.
         Severity.ADVICE if adding and not short else Severity.WARNING if scaled else Severity.ERROR,
         f"{target.name} {'may grow to' if scaled else 'wants'} {plural(wanted, 'pod')} and the nodes can hold {can}",
         target=target.name,
@@ -97,9 +97,9 @@ def _room(
 
 
 def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str, int], room: Room) -> str:
-    """What to do where the limits of node pools leave no room for so many more pods; empty where they do.
+    """What to do where the limits of node pools leave no room for this many more pods; empty where they do.
 
-    Only GPUs are counted: it is what the limits are of.
+    Only GPUs are counted, because the limits are GPU limits.
     """
     limits = {pool: most[pool] for pool in (node.labels.get(NODE_POOL_LABEL, "") for node in adding) if pool in most}
     if not limits or not pods.gpus:
@@ -125,8 +125,9 @@ def _way_out(pods: Pods, room: Room, scaled: bool) -> str:
 
 
 def _holds(node: Node, pods: Pods) -> bool:
-    """Whether an empty node takes one pod. Of what the node is not known to have, a pod may ask, but for slices: the
-    node has them once it is there and divided, and nobody adds a node for what no machine type says.
+    """Whether an empty node takes one pod. A pod may request a resource that the node is not known to have, except
+    slices:
+    a node gets them once it exists and is divided, and no autoscaler adds a node for a resource of no machine type.
     """
     fits = all(
         amount <= node.allocatable.get(name, Fraction(0) if is_slice(name) else amount)
@@ -140,7 +141,7 @@ def _by_node(pods: Pods, room: Room, without: Collection[str] = ()) -> str:
 
 
 def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
-    """Whether a rollout that may stop no old pod has room for a new one beside them."""
+    """Whether a rollout that may stop no old pod has room for an additional new pod."""
     if not target.replaces_pods or _may_stop(target.after):
         return
     if room.holds(pods, upto=1):
@@ -157,7 +158,7 @@ def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
 
 
 def _may_stop(body: Mapping[str, Any]) -> bool:
-    """Whether the Deployment's rollout may take an old pod away before a new one is ready."""
+    """Whether the Deployment's rollout may stop an old pod before a new pod is ready."""
     spec = body.get("spec") or {}
     strategy = spec.get("strategy") or {}
     if strategy.get("type") == "Recreate":
@@ -165,15 +166,15 @@ def _may_stop(body: Mapping[str, Any]) -> bool:
     rolling = strategy.get("rollingUpdate") or {}
     replicas = int(spec.get("replicas", 1))
     most = rolling.get("maxUnavailable", "25%")
-    # Text that is no percentage is a finding of the patch that sets it; the API server has none.
+    # Text that is no percentage has a finding of the patch that sets it; the API server rejects it.
     share = int(most[:-1]) if isinstance(most, str) and PERCENTAGE.fullmatch(most) else 0
     stopped = replicas * share // 100 if isinstance(most, str) else int(most)
-    # The API's own rule: both rounded to 0 would never roll out, so one pod may then be stopped.
+    # The API's own rule: both rounded to 0 would never roll out, so one pod may be stopped.
     return stopped > 0 or rolling.get("maxSurge", "25%") in (0, "0", "0%")
 
 
 def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> Iterator[Finding]:
-    """Nodes that would take the pods and are not meant for them."""
+    """Nodes that would take the pods although they are meant for others."""
     wrong: dict[str, list[str]] = {}
     for node in room.open_to(pods):
         if words := _wrong_gpu(workload, node) if pods.gpus else _wrong_cpu(workload, node):

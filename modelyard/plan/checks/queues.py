@@ -1,4 +1,4 @@
-"""What is wrong with the pool that teams share: flavors, quotas, and whether the nodes have what the quotas promise."""
+"""Checks the pool that teams share: flavors, quotas, and whether the nodes have what the quotas promise."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -18,15 +18,15 @@ from modelyard.workloads.facts.nodepools import gives, is_for_pools
 from modelyard.workloads.facts.pool import apart, only_elsewhere
 
 MANY = 4
-"""Nodes that a finding names before it only counts."""
+"""A finding names this many nodes and counts the rest."""
 HOST: Final = "kubernetes.io/hostname"
 """The narrowest level that a topology can have."""
 _FIXED: Final = {"ResourceFlavor": ("nodeLabels", "tolerations", "topologyName"), "Topology": ("levels",)}
-"""What Kueue lets nobody change, of a flavor once it has a topology."""
+"""Fields that Kueue does not allow to change, of a flavor once it has a topology."""
 
 
 def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
-    """The findings about flavors, teams and priorities; without nodes nobody says what they have."""
+    """The findings about flavors, teams and priorities; without known nodes, nodes are not checked."""
     config = stack.config
     for section in ("flavors", "teams", "priorities"):
         yield from named_twice(stack, "QUE001", section)
@@ -43,7 +43,7 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
 
 
 def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
-    """Whether the flavor's GPU can be found by one label."""
+    """Whether one label identifies the flavor's GPU."""
     if flavor.gpu is None:
         return
     card = resolve(flavor.gpu)
@@ -70,7 +70,7 @@ def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
 
 
 def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding]:
-    """The findings about flavors of which something is to change that Kueue lets nobody change."""
+    """The findings about flavors with changes that Kueue does not allow."""
     places = {flavor.name: index for index, flavor in enumerate(stack.config.flavors)}
     for target in targets:
         before: dict[str, Any] = (target.before or {}).get("spec", {})
@@ -92,13 +92,13 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
 
 
 def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Finding]:
-    """The findings about queues that an apply deletes while jobs are in them; only a live plan knows of jobs.
+    """The findings about queues that an apply deletes while they have jobs; only a live plan knows of jobs.
 
-    A ClusterQueue counts those that hold its quota, and a LocalQueue those that wait in it as well.
+    A ClusterQueue counts the jobs that hold its quota; a LocalQueue also counts the jobs that wait in it.
 
     Args:
-        stack: the side of a stack that the queues are of.
-        leaving: what the side no longer asks for.
+        stack: the stack as seen by the queues' cluster.
+        leaving: the objects that the stack no longer asks for in that cluster.
     """
     where = f" --remote {stack.remote}" if stack.remote else ""
     for target in leaving:
@@ -129,7 +129,7 @@ def _jobs(count: int, one: str, several: str) -> str:
 
 
 def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
-    """Whether Kueue would take the flavor's topology."""
+    """Whether Kueue would accept the flavor's topology."""
     levels = flavor.topology
     twice = [levels[number] for number in repeated(levels)]
     problem = (
@@ -152,7 +152,7 @@ def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
 
 
 def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
-    """Whether CPU and memory of every job are counted somewhere, and in one place."""
+    """Whether CPU and memory of every job are counted, and only once."""
     alone = apart(team)
     if not alone:
         return
@@ -254,7 +254,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
         pools = [pool for pool in stack.config.node_pools if gives(pool, wanted)]
         if not fitting and not pools:
             if is_for_pools(wanted, stack.config.node_pools) and stack.config.node_pools:
-                continue  # that is an error of its own
+                continue  # another finding reports it
             yield stack.finding(
                 "QUE005",
                 Severity.WARNING,
@@ -264,14 +264,14 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue
-        # Of nodes that Karpenter adds there may be more than now.
+        # Karpenter may add more nodes than exist now.
         lasting = [node for node in fitting if node.labels.get(NODE_POOL_LABEL) not in {pool.name for pool in pools}]
         for resource, theirs in shares.get(flavor.name, {}).items():
             have = int(sum(node.allocatable.get(resource, 0) for node in lasting))
             have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0
             promised = sum(gpus for _, gpus in theirs)
             if promised <= have:
-                # Flavors whose nodes without such GPUs are the same share none of these.
+                # A flavor whose nodes include nodes without such GPUs counts only the nodes that have them.
                 places = {node.name: node.allocatable[resource] for node in lasting if node.allocatable.get(resource)}
                 if resource == GPU_RESOURCE:
                     places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}
@@ -291,7 +291,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
 
 
 class _Promise(NamedTuple):
-    """What teams were promised of a flavor, which has it by itself."""
+    """What teams were promised of a single flavor."""
 
     at: int
     """The flavor's place in the stack file."""
@@ -303,12 +303,12 @@ class _Promise(NamedTuple):
 
 
 def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
-    """Whether flavors that share nodes promise more together than these have: Kueue counts each by itself."""
+    """Whether flavors that share nodes together promise more than the nodes have: Kueue counts each flavor alone."""
     every = tuple(promises)
     above = list(range(len(every)))
 
     def first(number: int) -> int:
-        """The one by which a group is known."""
+        """The number that identifies a group."""
         while above[number] != number:
             number = above[number]
         return number

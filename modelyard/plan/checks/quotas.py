@@ -1,6 +1,7 @@
-"""Whether the quotas of a namespace let a plan's pods be made.
+"""Whether the quotas of a namespace allow a plan's pods.
 
-A Deployment whose pods a quota refuses is accepted and never gets ready, so its step would wait until its time limit.
+A Deployment whose pods a quota rejects is accepted and never becomes ready, so its step would wait until its time
+limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,9 +20,9 @@ _ZERO = Fraction(0)
 
 
 def check_quotas(targets: Iterable[TargetPlan], quotas: Iterable[Quota]) -> Iterator[Finding]:
-    """Findings where the pods of all targets together are more than a quota has left, in whichever order they change.
+    """Findings where the pods of all targets together exceed what a quota has left, in any order of changes.
 
-    Replicas that an autoscaler sets stay as many as they are here.
+    Replicas that an autoscaler sets count as they are now.
     """
     known = [(target, _growth(target)) for target in targets if target.action != "none"]
     for quota in quotas:
@@ -47,7 +48,7 @@ def check_quotas(targets: Iterable[TargetPlan], quotas: Iterable[Quota]) -> Iter
 
 
 def pods_within(body: Mapping[str, Any], namespace: str, quotas: Iterable[Quota]) -> int:
-    """How many more pods of a Deployment the quotas of its namespace let be made now."""
+    """How many more pods of a Deployment the quotas of its namespace allow now."""
     charges = charged(body)
     counts = [
         (quota.hard[name] - quota.used.get(name, _ZERO)) // charge
@@ -60,7 +61,7 @@ def pods_within(body: Mapping[str, Any], namespace: str, quotas: Iterable[Quota]
 
 
 def charged(body: Mapping[str, Any] | None) -> dict[str, Fraction]:
-    """What a quota counts for one pod of a Deployment, by the names that a quota may have."""
+    """What a quota counts for one pod of a Deployment, by the names that a quota may use."""
     pods = pods_of(body)
     if not pods.spec:
         return {}
@@ -74,7 +75,7 @@ def charged(body: Mapping[str, Any] | None) -> dict[str, Fraction]:
 
 
 def _growth(target: TargetPlan) -> dict[str, Fraction]:
-    """What a target's pods take more than before; less is negative."""
+    """How much more a target's pods request than before; less is negative."""
     before, after = target.replicas
     if after is None:
         after = before

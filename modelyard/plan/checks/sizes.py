@@ -1,7 +1,7 @@
-"""The hardware rules for what pods really get.
+"""Applies the hardware rules to what pods really get.
 
-A stack file says what it wants. A parameter, a patch of the project, or a patch that was dropped can make it something
-else; the rules hold all the same, and a finding says who is behind the value.
+A stack file states what it wants. A parameter, a patch of the project, or a dropped patch can change
+that; the rules still apply, and a finding names the source of the value.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ _FIELDS = {
     "gpu": 'spec.template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
     "gpus": 'spec.template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
 }
-"""Where the last part of a stack file's field shows in a Deployment."""
+"""The field of a Deployment that shows each stack file field, by its last part."""
 
 
 def check_sizes(
@@ -38,13 +38,13 @@ def check_sizes(
     chosen: tuple[Selected, ...],
     told: Collection[Finding],
 ) -> Iterator[Finding]:
-    """Findings about pods that get something else than the stack file says.
+    """Findings about pods that get something other than what the stack file says.
 
     Args:
-        stack: the stack; what its own values break has findings of its own.
+        stack: the stack; its own invalid values have separate findings.
         targets: the plan's targets.
         workloads: by name of their Deployment.
-        chosen: the stack's patches, to tell which of them gave a value.
+        chosen: the stack's patches, to find the patch that set a value.
         told: the findings about the stack's own values.
     """
     known = {(finding.code, finding.summary) for finding in told}
@@ -74,7 +74,7 @@ def _applied(target: TargetPlan, workload: Workload) -> Applied:
 
 
 def wanted_sizes(workload: Workload) -> Applied:
-    """What one pod gets when nobody but the stack file decides."""
+    """What one pod gets if only the stack file decides."""
     return Applied(
         replicas=workload.replicas,
         cpu=parse(workload.cpu or "0"),
@@ -88,7 +88,7 @@ def wanted_sizes(workload: Workload) -> Applied:
 def _explained(
     finding: Finding, target: TargetPlan, workload: Workload, stack: Stack, chosen: tuple[Selected, ...]
 ) -> Finding:
-    """The finding with who gave the pods the value, and where to correct it."""
+    """The finding with the source of the pods' value, and where to correct it."""
     section, _, last = finding.field.rpartition(".")
     field = _FIELDS.get(last)
     if field is None:
@@ -108,7 +108,7 @@ def _explained(
 
 
 def _giver(traced: Trace, stack: Stack) -> tuple[str, str, str, int]:
-    """Who gives a field its value, what to do there, and the file and line of it where they are known."""
+    """The source of a field's value, what to do there, and its file and line where known."""
     if not traced.settings:
         return f"{traced.target.name} has it of its own: no patch sets {traced.path}", "let a patch set it", "", 0
     setting = traced.settings[-1]

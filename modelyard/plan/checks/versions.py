@@ -1,6 +1,6 @@
-"""Whether the Kubernetes version that a stack file names is the one that its plan starts from.
+"""Whether the Kubernetes version in a stack file matches the version that its plan starts from.
 
-Objects are checked against the schema of that version, and fields are merged by it.
+That version's schema validates objects and controls how fields are merged.
 """
 
 import re
@@ -16,7 +16,7 @@ _KEY = "kubernetesVersion"
 
 
 def check_version(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """A finding where there is a shipped schema that fits the cluster better than the one the stack file names."""
+    """A finding where a shipped schema fits the cluster better than the version that the stack file names."""
     runs, named = _minor(state.version), _minor(stack.config.kubernetes_version)
     if runs is None or named is None or runs == named:
         return
